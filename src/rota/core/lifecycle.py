@@ -1,0 +1,217 @@
+"""States, legal moves, and the one decision about the end of an attempt.
+
+Pure: ``now`` and ``jitter`` come in, a Change comes out. Every way a job can end or return to the
+queue is decided here and nowhere else; the stores only carry it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ..errors import OptionError
+from ..model import (
+    FINAL,
+    Attempt,
+    AttemptOutcome,
+    Backoff,
+    Change,
+    Edit,
+    Fault,
+    Job,
+    LogLine,
+    NewJob,
+    State,
+    Value,
+)
+from .backoff import LONGEST, delay
+
+MOVES: dict[State, frozenset[State]] = {
+    State.WAITING: frozenset({State.QUEUED, State.CANCELLED}),
+    State.QUEUED: frozenset({State.RUNNING, State.CANCELLED}),
+    State.RUNNING: frozenset({State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED}),
+    State.SUCCEEDED: frozenset({State.QUEUED}),  # an operator may run it again
+    State.FAILED: frozenset({State.QUEUED}),
+    State.CANCELLED: frozenset({State.QUEUED}),
+}
+
+
+def legal(before: State, after: State) -> bool:
+    return after in MOVES[before]
+
+
+# --- what can become of an attempt ---------------------------------------------------------------
+
+
+class Succeeded(Value, frozen=True, kw_only=True, tag=True):
+    output_json: str | None = None
+
+
+class Failed(Value, frozen=True, kw_only=True, tag=True):
+    """The task raised, ran out of time or crashed. ``final``: trying again cannot help."""
+
+    fault: Fault
+    final: bool = False
+
+
+class Snoozed(Value, frozen=True, kw_only=True, tag=True):
+    """The task asked to be run later; the attempt is refunded."""
+
+    seconds: float
+    reason: str | None = None
+
+
+class Cancelled(Value, frozen=True, kw_only=True, tag=True):
+    reason: str
+
+
+class LeaseExpired(Value, frozen=True, kw_only=True, tag=True):
+    """The worker that ran the job went silent; whoever reclaimed it decides."""
+
+    worker: str | None = None
+
+
+class Released(Value, frozen=True, kw_only=True, tag=True):
+    """Handed back unfinished, or never begun: by a worker that stops. The attempt is refunded."""
+
+
+Outcome = Succeeded | Failed | Snoozed | Cancelled | LeaseExpired | Released
+
+
+class Report(Value, frozen=True, kw_only=True):
+    """What the runner observed beside the outcome."""
+
+    worker: str | None = None
+    started_at: datetime | None = None
+    logs: Sequence[LogLine] = ()
+    cost_cents: float = 0.0
+    progress_json: str | None = None
+    then: tuple[NewJob, ...] = ()
+
+
+NOTHING = Report()
+
+
+def decide(
+    job: Job,
+    outcome: Outcome,
+    now: datetime,
+    jitter: float,
+    backoff: Backoff | None = None,
+    report: Report = NOTHING,
+) -> Change:
+    """Where a running job goes. ``backoff`` is the task's policy; the job's own comes first."""
+    policy = job.backoff or backoff or Backoff.standard()
+    kept = job.error_json
+    match outcome:
+        case Succeeded(output_json=output):
+            return _change(
+                job, State.SUCCEEDED, "succeeded", now, report, output_json=output, remove=job.auto_remove
+            )
+        case Snoozed(seconds=seconds):
+            later = now + timedelta(seconds=min(max(seconds, 0.0), LONGEST))
+            return _change(
+                job, State.QUEUED, "snoozed", now, report, run_at=later, refund=True, error_json=kept
+            )
+        case Released():
+            return _change(job, State.QUEUED, "released", now, report, refund=True, error_json=kept)
+        case Cancelled(reason=reason):
+            error = fault_json(Fault(type="Cancelled", message=reason, at=now, attempt=job.attempt))
+            return _change(job, State.CANCELLED, "cancelled", now, report, error_json=error)
+        case LeaseExpired(worker=worker):
+            error = fault_json(
+                Fault(
+                    type="LeaseExpired",
+                    message=f"worker {worker or 'unknown'} fell silent during attempt {job.attempt}",
+                    at=now,
+                    attempt=job.attempt,
+                )
+            )
+            state = State.CANCELLED if job.cancel_requested else _retry_or_fail(job)
+            return _change(job, state, "rescued", now, report, error_json=error)
+        case Failed(fault=fault, final=final):
+            error = fault_json(msgspec.structs.replace(fault, at=fault.at or now, attempt=job.attempt))
+            if final or _retry_or_fail(job) is State.FAILED:
+                return _change(job, State.FAILED, "failed", now, report, error_json=error)
+            later = now + timedelta(seconds=delay(policy, job.attempt, jitter))
+            return _change(job, State.QUEUED, "failed", now, report, run_at=later, error_json=error)
+
+
+def _retry_or_fail(job: Job) -> State:
+    return State.QUEUED if job.attempt < job.max_attempts else State.FAILED
+
+
+def _change(
+    job: Job,
+    state: State,
+    outcome: AttemptOutcome,
+    now: datetime,
+    report: Report,
+    *,
+    run_at: datetime | None = None,
+    output_json: str | None = None,
+    error_json: str | None = None,
+    refund: bool = False,
+    remove: bool = False,
+) -> Change:
+    quiet = state is State.SUCCEEDED and job.attempt == 1 and not report.logs
+    never_begun = outcome == "released" and report.started_at is None
+    record = None
+    if not (quiet or never_begun or remove):
+        record = Attempt(
+            job=job.id,
+            attempt=job.attempt,
+            token=job.token,
+            outcome=outcome,
+            worker=report.worker or job.worker,
+            started_at=report.started_at or job.started_at,
+            finished_at=now,
+            error_json=error_json if outcome in ("failed", "rescued", "cancelled") else None,
+            logs_json=msgspec.json.encode(report.logs).decode() if report.logs else None,
+            cost_cents=report.cost_cents,
+        )
+    return Change(
+        id=job.id,
+        token=job.token,
+        state=state,
+        attempt=max(job.attempt - 1, 0) if refund else job.attempt,
+        run_at=run_at,
+        output_json=output_json,
+        error_json=error_json,
+        started_at=report.started_at,
+        cost_cents=report.cost_cents,
+        progress_json=report.progress_json,
+        remove=remove,
+        record=record,
+        then=report.then if state in FINAL else (),
+    )
+
+
+def fault_json(fault: Fault) -> str:
+    return msgspec.json.encode(fault).decode()
+
+
+# --- operators' edits ----------------------------------------------------------------------------
+
+
+def cancel(reason: str, now: datetime) -> Edit:
+    error = fault_json(Fault(type="Cancelled", message=reason, at=now))
+    return Edit(
+        verb="cancel", touches=frozenset({State.WAITING, State.QUEUED, State.RUNNING}), error_json=error
+    )
+
+
+def retry(now: datetime) -> Edit:
+    return Edit(verb="retry", touches=FINAL, run_at=now)
+
+
+def move(*, run_at: datetime | None = None, priority: int | None = None, queue: str | None = None) -> Edit:
+    if run_at is None and priority is None and queue is None:
+        raise OptionError("nothing to change: give run_at, priority or queue")
+    return Edit(verb="move", touches=frozenset({State.QUEUED}), run_at=run_at, priority=priority, queue=queue)
+
+
+def delete() -> Edit:
+    return Edit(verb="delete", touches=FINAL | {State.QUEUED, State.WAITING})

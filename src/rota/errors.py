@@ -1,0 +1,125 @@
+"""Every error rota raises.
+
+RotaError
+├── ConfigError            a setting, URL or app reference that cannot be used
+│   └── MissingDriver      the store's driver is not installed
+├── StoreError
+│   ├── StoreUnavailable   the store cannot be reached; the call may be tried again
+│   └── SchemaMismatch     the store's schema is older or newer than this program
+├── PayloadError           arguments that cannot be stored or do not fit the task
+├── OptionError            a job option out of range
+├── AlreadyRegistered      a name taken twice in one process
+├── AlreadyRunning         an app started twice
+├── DuplicateJob           a live job already holds the key
+├── NotFound               no such job, task or document
+├── IllegalMove            the object's state forbids this
+├── InvalidSchedule        a schedule's rule cannot be used
+├── JobFailed              raised by ``job.result()``
+├── JobCancelled           raised by ``job.result()``
+└── LeaseLost              this attempt no longer owns its job
+
+``Snooze`` and ``Cancel`` are outcomes that a task raises on purpose; they are not errors and so do
+not derive from ``RotaError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class RotaError(Exception):
+    """Root of every error that rota raises."""
+
+
+class ConfigError(RotaError):
+    """A setting, URL or reference cannot be used; the message names it and the remedy."""
+
+
+class MissingDriver(ConfigError):
+    """The driver of the chosen store is not installed."""
+
+
+class StoreError(RotaError):
+    """The store answered with an error."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be reached, or went away before it answered."""
+
+
+class SchemaMismatch(StoreError):
+    """The store's schema does not fit this version of rota."""
+
+
+class PayloadError(RotaError):
+    """The arguments of a job cannot be stored, or do not fit the task's signature."""
+
+
+class OptionError(RotaError, ValueError):
+    """A job option has a value that is out of range or of the wrong kind."""
+
+
+class AlreadyRegistered(RotaError):
+    """A name was registered twice in one process."""
+
+
+class AlreadyRunning(RotaError):
+    """The app is already running in this process."""
+
+
+class DuplicateJob(RotaError):
+    """A live job already holds this key."""
+
+    def __init__(self, message: str, job_id: str | None = None) -> None:
+        super().__init__(message)
+        self.job_id = job_id
+
+
+class NotFound(RotaError):
+    """There is no such job, task or document."""
+
+
+class IllegalMove(RotaError):
+    """The state of the object forbids this move."""
+
+    def __init__(self, message: str, state: str | None = None) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+class InvalidSchedule(RotaError, ValueError):
+    """The rule of a schedule cannot be used."""
+
+
+class JobFailed(RotaError):
+    """The job that was waited for has failed."""
+
+    def __init__(self, message: str, error: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+class JobCancelled(RotaError):
+    """The job that was waited for was cancelled."""
+
+
+class LeaseLost(RotaError):
+    """Another worker owns this job now; nothing this attempt writes will be accepted."""
+
+
+class Snooze(Exception):
+    """Raise in a task to run it again after ``seconds``; no attempt is charged."""
+
+    def __init__(self, seconds: float = 60.0, reason: str | None = None) -> None:
+        super().__init__(reason or f"snoozed for {seconds} s")
+        self.seconds = float(seconds)
+        self.reason = reason
+
+
+class Cancel(Exception):
+    """Raise in a task to end the job as cancelled."""
+
+    def __init__(self, reason: str = "cancelled by the task") -> None:
+        super().__init__(reason)
+        self.reason = reason

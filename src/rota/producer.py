@@ -1,0 +1,178 @@
+"""From a call to a stored job: options, payload, insert. Everything is checked before anything is written."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from .core import payload
+from .core.options import Options, due, merge, name_text
+from .errors import ConfigError, DuplicateJob, OptionError, PayloadError, StoreUnavailable
+from .handle import Handles, JobHandle, from_job, from_new
+from .model import Inserted, JobFilter, NewJob, PageAsk
+from .task import Task
+from .worker.context import CURRENT
+
+if TYPE_CHECKING:
+    from .app import Rota
+
+
+class Producer:
+    """Enqueues for one app."""
+
+    def __init__(self, app: Rota) -> None:
+        self._app = app
+
+    # --- one job ---------------------------------------------------------------------------------
+
+    async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
+        if chosen.connection is not None:
+            answer = self._within(name, arguments, chosen)
+            return await answer if inspect.isawaitable(answer) else answer
+        await self._app.stores.get()
+        now = self._app.clock.now()
+        new = self._prepare(name, arguments, chosen, now)
+        inserted = (await self._insert([new], now))[0]
+        return await self._handle(new, inserted, now)
+
+    def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
+        if chosen.connection is not None:
+            answer = self._within(name, arguments, chosen)
+            if inspect.isawaitable(answer):
+                if inspect.iscoroutine(answer):
+                    answer.close()
+                raise ConfigError("enqueue_sync was given an async connection: await enqueue(…) instead")
+            return answer
+        parent = CURRENT.get()  # the portal's loop runs in a context of its own
+        if parent is not None and chosen.parent is None:
+            chosen = merge(chosen, Options(parent=parent.job.id))
+        return self._app.portal.call(self.enqueue, name, arguments, chosen)
+
+    # --- many ------------------------------------------------------------------------------------
+
+    async def enqueue_many(
+        self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
+    ) -> Sequence[JobHandle]:
+        if chosen.key is not None:
+            raise OptionError("key names one job; a bulk call makes many: enqueue keyed jobs one by one")
+        if chosen.connection is None:
+            await self._app.stores.get()
+        now = self._app.clock.now()
+        jobs = [self._prepare(name, each, chosen, now) for each in arguments]
+        if chosen.connection is not None:
+            answer = self._app.stores.root().insert_with(chosen.connection, jobs, self._known_now())
+            inserted = await answer if inspect.isawaitable(answer) else answer
+        else:
+            inserted = await self._insert(jobs, now)
+        return Handles(jobs, inserted, now, self._app)
+
+    def enqueue_many_sync(
+        self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
+    ) -> Sequence[JobHandle]:
+        if chosen.connection is None:
+            return self._app.portal.call(self.enqueue_many, name, arguments, chosen)
+        if chosen.key is not None:
+            raise OptionError("key names one job; a bulk call makes many: enqueue keyed jobs one by one")
+        now = self._app.clock.now()
+        jobs = [self._prepare(name, each, chosen, now) for each in arguments]
+        inserted = self._app.stores.root().insert_with(chosen.connection, jobs, self._known_now())
+        if inspect.isawaitable(inserted):
+            if inspect.iscoroutine(inserted):
+                inserted.close()
+            raise ConfigError(
+                "enqueue_many_sync was given an async connection: await enqueue_many(…) instead"
+            )
+        return Handles(jobs, inserted, now, self._app)
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def _prepare(self, name: str, arguments: Any, chosen: Options, now: datetime) -> NewJob:
+        app = self._app
+        task: Task[..., Any] | None = app.registry.get(name)
+        limit = app.settings.max_payload_bytes
+        if task is not None:
+            text = task.signature.encode(_object(arguments, name), limit=limit)
+        else:
+            name_text("task", name)
+            text = payload.encode(_object(arguments, name), limit=limit, what="payload")
+        running = CURRENT.get()
+        parent = chosen.parent or (running.job.id if running is not None else None)
+        return NewJob(
+            id=app.ids.new(now),
+            task=name,
+            payload_json=text,
+            queue=chosen.queue or "default",
+            tenant=chosen.tenant or (running.job.tenant if running is not None else "default"),
+            priority=chosen.priority or 0,
+            run_at=due(chosen, now),
+            max_attempts=chosen.max_attempts or app.settings.max_attempts,
+            timeout=chosen.timeout if task is None or chosen.timeout != task.chosen.timeout else None,
+            backoff=chosen.backoff if task is None or chosen.backoff != task.chosen.backoff else None,
+            key=chosen.key,
+            on_conflict=chosen.on_conflict or "return",  # type: ignore[arg-type]
+            auto_remove=bool(chosen.auto_remove),
+            tags=chosen.tags or (),
+            parent=parent,
+            origin="job" if parent is not None else "api",
+        )
+
+    async def _insert(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[Inserted]:
+        """Insert; when the answer was lost, ask again in a way that cannot double the jobs."""
+        store = await self._app.stores.get()
+        try:
+            return await store.insert(jobs, now)
+        except StoreUnavailable:
+            return await store.insert(jobs, now, again=True)
+
+    async def _handle(self, new: NewJob, inserted: Inserted, now: datetime) -> JobHandle:
+        if inserted.outcome == "created" or inserted.id == new.id:
+            return from_new(new, inserted, now, self._app)
+        self._raise_if_refused(new, inserted)
+        store = await self._app.stores.get()
+        found = await store.jobs(JobFilter(ids=(inserted.id,)), PageAsk(limit=1))
+        return from_job(found.items[0], self._app) if found.items else from_new(new, inserted, now, self._app)
+
+    def _raise_if_refused(self, new: NewJob, inserted: Inserted) -> None:
+        if inserted.outcome == "refused":
+            remedy = (
+                "wait for it to end, or use on_conflict='return'"
+                if new.on_conflict == "replace"
+                else "use on_conflict='return' to get that job instead"
+            )
+            raise DuplicateJob(
+                f"key {new.key!r} is held by job {inserted.id} of tenant {new.tenant!r}, which is "
+                f"{inserted.state}: {remedy}",
+                inserted.id,
+            )
+
+    def _known_now(self) -> datetime | None:
+        """The store's time if we know it; else the server fills it in."""
+        return None if self._app.clock.is_stale else self._app.clock.now()
+
+    def _within(self, name: str, arguments: Any, chosen: Options) -> Any:
+        """Insert on the caller's own connection: a handle, or an awaitable of one."""
+        now = self._app.clock.now()
+        new = self._prepare(name, arguments, chosen, now)
+        answer = self._app.stores.root().insert_with(chosen.connection, [new], self._known_now())
+
+        def finish(inserted: Sequence[Inserted]) -> JobHandle:
+            self._raise_if_refused(new, inserted[0])
+            return from_new(new, inserted[0], now, self._app)
+
+        if not inspect.isawaitable(answer):
+            return finish(answer)
+
+        async def later() -> JobHandle:
+            return finish(await answer)
+
+        return later()
+
+
+def _object(arguments: Any, name: str) -> Mapping[str, Any]:
+    if isinstance(arguments, Mapping):
+        return arguments
+    raise PayloadError(
+        f"task {name!r}: the payload is a {type(arguments).__name__}; pass arguments by name, as {{…}}"
+    )

@@ -1,0 +1,135 @@
+"""The only loop, the only waiting, and the one policy for a store that went away.
+
+A service is a ``step``: an async function that does one pass and returns how many seconds may go by
+before the next. Nothing else in rota loops or sleeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from .clock import chance, monotonic
+from .errors import StoreError, StoreUnavailable
+
+log = logging.getLogger("rota.service")
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 5.0
+LOG_EVERY = 30.0
+
+Step = Callable[[], Awaitable[float]]
+
+
+class Patience:
+    """How long to wait for a store that is away (0.1 → 5 s, with jitter), and how rarely to say so."""
+
+    def __init__(self, name: str, longest: float = LONGEST_DELAY) -> None:
+        self.name = name
+        self._longest = longest
+        self.down_since: float | None = None
+        self._delay = FIRST_DELAY
+        self._said_at = -LOG_EVERY
+
+    def failed(self, error: BaseException) -> float:
+        """Note a failure; the seconds to wait before trying again."""
+        now = monotonic()
+        if self.down_since is None:
+            self.down_since = now
+        if now - self._said_at >= LOG_EVERY:
+            self._said_at = now
+            log.warning("%s: the store is away, trying again until it is back: %s", self.name, error)
+        delay = self._delay * (0.5 + chance() / 2)
+        self._delay = min(self._delay * 2, self._longest)
+        return delay
+
+    def worked(self) -> None:
+        if self.down_since is not None:
+            log.warning("%s: the store is back after %.1f s", self.name, monotonic() - self.down_since)
+            self.down_since = None
+            self._delay = FIRST_DELAY
+            self._said_at = -LOG_EVERY
+
+    @property
+    def down_for(self) -> float:
+        return 0.0 if self.down_since is None else monotonic() - self.down_since
+
+
+async def pause(seconds: float, until: asyncio.Event) -> bool:
+    """Wait; True if the event was set meanwhile."""
+    if until.is_set():
+        return True
+    if seconds <= 0:
+        await asyncio.sleep(0)
+        return until.is_set()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(until.wait(), seconds)
+    return until.is_set()
+
+
+async def repeat(step: Step, stop: asyncio.Event, patience: Patience) -> None:
+    """Step until told to stop. A store that is away is waited for; any other error is logged and survived."""
+    while not stop.is_set():
+        try:
+            delay = await step()
+            patience.worked()
+        except StoreUnavailable as error:
+            delay = patience.failed(error)
+        except StoreError as error:
+            log.error("%s: %s", patience.name, error)
+            delay = patience.failed(error)
+        except Exception:
+            log.exception("%s: a step failed; going on", patience.name)
+            delay = patience.failed(RuntimeError("a step failed"))
+        await pause(delay, stop)
+
+
+class Signals:
+    """First TERM or INT: ``drain``. Second: ``force``. Inert where signals cannot be caught."""
+
+    def __init__(self, drain: Callable[[], None], force: Callable[[], None]) -> None:
+        self._drain, self._force = drain, force
+        self._seen = 0
+        self._installed: list[int] = []
+
+    def __enter__(self) -> Signals:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # Windows, and threads other than the main one, have no signal handlers.
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(number, self._caught, number)
+                self._installed.append(number)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in self._installed:
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.remove_signal_handler(number)
+
+    def _caught(self, number: int) -> None:
+        self._seen += 1
+        if self._seen == 1:
+            log.info(
+                "%s: no new jobs; waiting for the running ones (again to hand them back at once)",
+                signal.Signals(number).name,
+            )
+            self._drain()
+        else:
+            log.warning("%s again: handing running jobs back now", signal.Signals(number).name)
+            self._force()
+
+
+async def any_of(*waits: Coroutine[Any, Any, object], timeout: float) -> None:
+    """Until one of them is over, or the timeout is; the others are cancelled."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, timeout=max(timeout, 0.0), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,86 @@
+"""A URL becomes a store. The only place that names the stores.
+
+The driver is imported here and only when its scheme is asked for; nothing is connected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from urllib.parse import quote, urlsplit
+
+from ..errors import ConfigError, MissingDriver
+from .protocol import Store
+
+
+def _sqlite(url: str) -> Store:
+    from .sqlite.store import SqliteStore
+
+    return SqliteStore(url)
+
+
+def _postgres(url: str) -> Store:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise MissingDriver(
+            f"{_masked(url)}: PostgreSQL needs the psycopg driver, which cannot be imported ({error}): "
+            'pip install "rota[postgres]"'
+        ) from error
+    from .postgres.store import PostgresStore
+
+    return PostgresStore(url)
+
+
+STORES: dict[str, Callable[[str], Store]] = {
+    "sqlite": _sqlite,
+    "postgresql": _postgres,
+    "postgres": _postgres,
+}
+# Databases that people will try, under every scheme they are known by.
+ELSEWHERE = {
+    "mongodb": "MongoDB",
+    "mongodb+srv": "MongoDB",
+    "redis": "Redis",
+    "rediss": "Redis",
+    "valkey": "Valkey",
+    "mysql": "MySQL",
+    "mariadb": "MariaDB",
+}
+KNOWN = "sqlite:///path/to/file.db, sqlite://:memory: and postgresql://user@host/database"
+
+
+def open_store(url: str) -> Store:
+    """The store that the URL names, not connected yet."""
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        raise ConfigError(f"{_masked(url)!r} is not a store URL: this version knows {KNOWN}")
+    scheme = scheme.lower()
+    make = STORES.get(scheme)
+    if make is not None:
+        return make(url)
+    if scheme in ELSEWHERE:
+        raise ConfigError(
+            f"{_masked(url)}: this version has no store for {ELSEWHERE[scheme]}; it has {KNOWN}"
+        )
+    raise ConfigError(
+        f"{_masked(url)}: unknown store scheme {scheme!r}{_nearest(scheme)}; this version knows {KNOWN}"
+    )
+
+
+def _nearest(scheme: str) -> str:
+    # "postgresql+psycopg" is what SQLAlchemy's users have at hand
+    close = get_close_matches(scheme.partition("+")[0], STORES, n=1, cutoff=0.5)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def _masked(url: str) -> str:
+    """The URL without its password and query: what an error may show."""
+    try:
+        parts = urlsplit(url)
+        if parts.password is None:
+            return url.partition("?")[0]
+        host = parts.netloc.rpartition("@")[2]
+        return f"{parts.scheme}://{quote(parts.username or '')}:***@{host}{parts.path}"
+    except ValueError:
+        return url.partition("://")[0] + "://…"

@@ -1,0 +1,276 @@
+-- A worker's path: settle what ended, claim what is due, keep leases alive, take over lost ones.
+
+-- Adds to the tally, in one order everywhere so that two transactions never wait for each other.
+CREATE FUNCTION rota.count_ended(queues text[], tasks text[], states text[], minutes timestamptz[], step integer)
+RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
+    SELECT date_trunc('minute', m), q, k, s, pg_backend_pid() % 8, step * count(*)
+      FROM unnest(queues, tasks, states, minutes) AS e(q, k, s, m)
+     GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+    ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
+$$;
+
+-- Tells those who wait for one of these jobs.
+CREATE FUNCTION rota.tell_ended(ids uuid[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM rota.waiters) THEN
+        PERFORM pg_notify('rota_done', w.id::text) FROM rota.waiters AS w WHERE w.id = ANY (ids);
+        DELETE FROM rota.waiters AS w WHERE w.id = ANY (ids);
+    END IF;
+END
+$$;
+
+-- Only a change whose (id, token) is still running is carried out; the others are refused.
+-- woken: queues that got a job back which is due.
+CREATE FUNCTION rota.settle(changes json, now timestamptz, OUT refused uuid[], OUT woken text[])
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    wanted integer;
+    held uuid[];
+    ended uuid[];
+    queues text[];
+    tasks text[];
+    states text[];
+    follow json;
+BEGIN
+    WITH change AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(changes) AS c(
+            id uuid, token bigint, state text, attempt integer, run_at timestamptz, output_json text, error_json text,
+            started_at timestamptz, cost_cents double precision, progress_json text, remove boolean, record json,
+            "then" json)
+    ), held AS (
+        DELETE FROM rota.running AS r USING change AS c WHERE r.id = c.id AND r.token = c.token
+        RETURNING r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
+                  c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
+                  nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
+                  coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
+                  c.record, c."then"
+    ), finished AS (
+        INSERT INTO rota.done (
+            id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
+            payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent, backoff, error,
+            progress, state, finished_at, worker, output)
+        SELECT id, created_at, run_at, token, rank, counted, max_attempts, auto_remove, tenant, queue, task, origin,
+               payload, cost, timeout, began_at, scheduled_for, schedule, key, tags, parent, backoff, fault,
+               reached, state, now, worker, output
+          FROM held WHERE state <> 'queued' AND NOT remove
+    ), returned AS (
+        INSERT INTO rota.queued (
+            id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
+            payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, progress, due)
+        SELECT id, created_at, next_at, token, rank, counted, max_attempts, auto_remove, tenant, queue, task, origin,
+               payload, cost, timeout, scheduled_for, schedule, key, tags, parent, backoff, fault, reached,
+               next_at <= now
+          FROM held WHERE state = 'queued'
+    ), recorded AS (
+        INSERT INTO rota.attempts (
+            job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents)
+        SELECT h.id, a.token, a.attempt, a.outcome, a.worker, a.started_at, a.finished_at, a.error_json::json,
+               a.logs_json::json, a.cost_cents
+          FROM held AS h, json_to_record(h.record) AS a(
+               token bigint, attempt integer, outcome text, worker text, started_at timestamptz,
+               finished_at timestamptz, error_json text, logs_json text, cost_cents double precision)
+         WHERE h.record IS NOT NULL AND NOT h.remove
+        ON CONFLICT DO NOTHING
+    ), freed AS (
+        DELETE FROM rota.keys AS k USING held AS h
+         WHERE h.key IS NOT NULL AND h.state <> 'queued' AND k.tenant = h.tenant AND k.key = h.key AND k.job = h.id
+    ), forgotten AS (
+        DELETE FROM rota.attempts AS a USING held AS h WHERE h.remove AND a.job = h.id
+    )
+    SELECT (SELECT count(*) FROM change), array_agg(id),
+           array_agg(id) FILTER (WHERE state <> 'queued'),
+           array_agg(queue) FILTER (WHERE state <> 'queued'),
+           array_agg(task) FILTER (WHERE state <> 'queued'),
+           array_agg(CASE WHEN remove THEN 'removed' ELSE state END) FILTER (WHERE state <> 'queued'),
+           array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
+           (SELECT json_agg(f) FROM held AS h, json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL)
+      INTO wanted, held, ended, queues, tasks, states, woken, follow
+      FROM held;
+    IF ended IS NOT NULL THEN
+        PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
+        PERFORM rota.tell_ended(ended);
+    END IF;
+    IF follow IS NOT NULL THEN
+        PERFORM FROM rota.insert_jobs(follow, now, false, false);
+    END IF;
+    IF wanted > coalesce(cardinality(held), 0) THEN
+        refused := ARRAY(SELECT c.id FROM json_to_recordset(changes) AS c(id uuid)
+                          WHERE NOT c.id = ANY (coalesce(held, '{}')));
+    END IF;
+END
+$$;
+
+-- Jobs whose time has come join the due ones; when the next will. Nothing to do costs one probe.
+CREATE FUNCTION rota.promote(now timestamptz) RETURNS timestamptz
+LANGUAGE plpgsql AS $$
+DECLARE
+    soonest timestamptz;
+BEGIN
+    SELECT run_at INTO soonest FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+    IF soonest <= now THEN
+        UPDATE rota.queued SET due = true WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM rota.queued WHERE NOT due AND run_at <= now ORDER BY run_at LIMIT 1000
+               FOR UPDATE SKIP LOCKED));
+        SELECT run_at INTO soonest FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+    END IF;
+    RETURN soonest;
+END
+$$;
+
+-- The queues to claim from. Without a list: those with due jobs, one index probe each.
+CREATE FUNCTION rota.lanes(queues text[], exclude text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF queues IS NOT NULL THEN
+        RETURN ARRAY(SELECT DISTINCT q FROM unnest(queues) AS q WHERE NOT q = ANY (exclude));
+    END IF;
+    RETURN ARRAY(
+        WITH RECURSIVE lane(queue) AS (
+            (SELECT queue FROM rota.queued WHERE due ORDER BY queue LIMIT 1)
+            UNION ALL
+            SELECT (SELECT q.queue FROM rota.queued AS q WHERE q.due AND q.queue > lane.queue
+                     ORDER BY q.queue LIMIT 1)
+              FROM lane WHERE lane.queue IS NOT NULL)
+        SELECT queue FROM lane WHERE queue IS NOT NULL AND NOT queue = ANY (exclude));
+END
+$$;
+
+-- Settle, then claim at most lim jobs. The first row answers for the turn, each other one is a job.
+CREATE FUNCTION rota.turn(
+    changes json, worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
+    now timestamptz)
+RETURNS TABLE (
+    refused uuid[], woken text[], next_due_at timestamptz, rank integer, run_at timestamptz, id uuid,
+    created_at timestamptz, token bigint, attempt integer, max_attempts integer, auto_remove boolean, tenant text,
+    queue text, task text, origin text, payload json, cost_cents double precision, timeout double precision,
+    scheduled_for timestamptz, schedule text, key text, tags text[], parent uuid, backoff json, error json,
+    progress json)
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off
+SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    lane text[];      -- queues that may still hold a job to claim, the most urgent first
+    head bigint[];    -- the best rank of each
+    below bigint[];   -- ranks up to here have been looked through
+    sharing integer;  -- how many lanes share the best rank
+    top bigint;       -- claim ranks before this one
+    quota integer;
+    got integer;
+    wanted integer := lim;
+BEGIN
+    IF changes IS NOT NULL THEN
+        SELECT s.refused, s.woken INTO refused, woken FROM rota.settle(changes, now) AS s;
+    END IF;
+    IF wanted > 0 THEN
+        next_due_at := rota.promote(now);
+        lane := rota.lanes(queues, exclude);
+        below := array_fill((-2147483649)::bigint, ARRAY[cardinality(lane)]);
+    END IF;
+    RETURN NEXT;
+    WHILE wanted > 0 LOOP
+        SELECT array_agg(l.queue ORDER BY h.rank, h.run_at), array_agg(h.rank ORDER BY h.rank, h.run_at),
+               array_agg(h.rank::bigint - 1 ORDER BY h.rank, h.run_at)
+          INTO lane, head, below
+          FROM unnest(lane, below) AS l(queue, below), LATERAL (
+               SELECT q.rank, q.run_at FROM rota.queued AS q
+                WHERE q.due AND q.queue = l.queue AND q.rank > l.below
+                ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
+        EXIT WHEN lane IS NULL;
+        SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
+        top := CASE WHEN sharing > 1 THEN head[1] + 1 ELSE coalesce(head[2], 2147483648) END;
+        quota := ceil(wanted / sharing::double precision);
+        FOR i IN 1..sharing LOOP
+            quota := least(quota, wanted);
+            EXIT WHEN quota = 0;
+            RETURN QUERY
+            WITH picked AS (
+                DELETE FROM rota.queued WHERE ctid = ANY (ARRAY(
+                    SELECT q.ctid FROM rota.queued AS q
+                     WHERE q.due AND q.queue = lane[i] AND q.rank > below[i] AND q.rank < top
+                       AND (tasks IS NULL OR q.task = ANY (tasks))
+                     ORDER BY q.rank, q.run_at, q.id LIMIT quota FOR UPDATE SKIP LOCKED))
+                RETURNING *
+            )
+            INSERT INTO rota.running AS r (
+                id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
+                payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent, backoff, error,
+                progress, worker, lease_until)
+            SELECT p.id, p.created_at, p.run_at, p.token + 1, p.rank, p.attempt + 1, p.max_attempts, p.auto_remove,
+                   p.tenant, p.queue, p.task, p.origin, p.payload, p.cost_cents, p.timeout, now, p.scheduled_for,
+                   p.schedule, p.key, p.tags, p.parent, p.backoff, p.error, p.progress, turn.worker, turn.lease_until
+              FROM picked AS p
+            RETURNING NULL::uuid[], NULL::text[], NULL::timestamptz, r.rank, r.run_at, r.id, r.created_at, r.token,
+                      r.attempt, r.max_attempts, r.auto_remove, r.tenant::text, r.queue::text, r.task::text,
+                      r.origin::text, r.payload, r.cost_cents, r.timeout, r.scheduled_for, r.schedule::text,
+                      r.key::text, r.tags::text[], r.parent, r.backoff, r.error, r.progress;
+            GET DIAGNOSTICS got = ROW_COUNT;
+            wanted := wanted - got;
+            -- a lane that gave less than asked has nothing more to give up to here
+            IF got < quota THEN
+                below[i] := top - 1;
+            END IF;
+        END LOOP;
+    END LOOP;
+END
+$$;
+
+-- One heartbeat of a process: renew its leases, write progress, record the worker.
+CREATE FUNCTION rota.beat(
+    worker text, document json, leases json, notes json, lease_until timestamptz, now timestamptz,
+    OUT lost uuid[], OUT cancel uuid[])
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off
+SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    kept uuid[];
+BEGIN
+    IF leases IS NOT NULL THEN
+        WITH renewed AS (
+            UPDATE rota.running AS r SET lease_until = beat.lease_until
+              FROM json_to_recordset(leases) AS l(id uuid, token bigint)
+             WHERE r.id = l.id AND r.token = l.token
+            RETURNING r.id)
+        SELECT array_agg(id) INTO kept FROM renewed;
+        lost := ARRAY(SELECT l.id FROM json_to_recordset(leases) AS l(id uuid)
+                       WHERE NOT l.id = ANY (coalesce(kept, '{}')));
+    END IF;
+    IF notes IS NOT NULL THEN
+        UPDATE rota.running AS r SET progress = n.progress_json::json
+          FROM json_to_recordset(notes) AS n(id uuid, token bigint, progress_json text)
+         WHERE r.id = n.id AND r.token = n.token;
+    END IF;
+    INSERT INTO rota.documents AS d (kind, key, version, updated_at, body)
+    VALUES ('worker', beat.worker, 1, now, document)
+    ON CONFLICT (kind, key) DO UPDATE
+       SET version = d.version + 1, updated_at = excluded.updated_at, body = excluded.body;
+    cancel := ARRAY(SELECT r.id FROM rota.running AS r WHERE r.cancel_requested AND r.worker = beat.worker);
+END
+$$;
+
+-- Take over jobs whose lease has run out. The rows returned name the worker that lost them.
+CREATE FUNCTION rota.reclaim(holder text, fresh_until timestamptz, lim integer, now timestamptz)
+RETURNS SETOF rota.running
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off
+SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+    WITH expired AS MATERIALIZED (
+        SELECT e.id, e.worker FROM rota.running AS e WHERE e.lease_until <= now ORDER BY e.lease_until LIMIT lim
+           FOR UPDATE SKIP LOCKED)
+    UPDATE rota.running AS r SET token = r.token + 1, worker = holder, lease_until = fresh_until
+      FROM expired AS e WHERE r.id = e.id
+    RETURNING r.id, r.created_at, r.run_at, r.token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant,
+              r.queue, r.task, r.origin, r.payload, r.cost_cents, r.timeout, r.started_at, r.scheduled_for,
+              r.schedule, r.key, r.tags, r.parent, r.backoff, r.error, r.progress, e.worker, r.lease_until,
+              r.cancel_requested;
+END
+$$;
+
+INSERT INTO rota.migrations (version, name) VALUES (3, '0003_turn');

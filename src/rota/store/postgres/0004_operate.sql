@@ -1,0 +1,134 @@
+-- An operator's edits, each on the given jobs and only while they are in one of the given states.
+-- Returns the jobs that were touched.
+
+CREATE FUNCTION rota.cancel_jobs(ids uuid[], states text[], fault json, now timestamptz) RETURNS uuid[]
+LANGUAGE plpgsql
+SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    ended uuid[] := '{}';
+    asked uuid[] := '{}';
+    part uuid[];
+    queues text[];
+    tasks text[];
+BEGIN
+    -- Twice, each look with a snapshot of its own: a job may move between the tables meanwhile.
+    FOR look IN 1..2 LOOP
+        IF 'queued' = ANY (states) THEN
+            WITH taken AS (
+                DELETE FROM rota.queued WHERE id = ANY (ids) RETURNING *
+            ), stored AS (
+                INSERT INTO rota.done (
+                    id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
+                    origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent,
+                    backoff, error, progress, state, finished_at)
+                SELECT id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
+                       origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent,
+                       backoff, coalesce(fault, error), progress, 'cancelled', now
+                  FROM taken
+            ), freed AS (
+                DELETE FROM rota.keys AS k USING taken AS t
+                 WHERE t.key IS NOT NULL AND k.tenant = t.tenant AND k.key = t.key AND k.job = t.id
+            )
+            SELECT coalesce(array_agg(id), '{}'), array_agg(queue), array_agg(task) INTO part, queues, tasks FROM taken;
+            IF part <> '{}' THEN
+                ended := ended || part;
+                PERFORM rota.count_ended(queues, tasks, array_fill('cancelled'::text, ARRAY[cardinality(part)]),
+                                         array_fill(now, ARRAY[cardinality(part)]), 1);
+            END IF;
+        END IF;
+        IF 'running' = ANY (states) THEN
+            WITH told AS (
+                UPDATE rota.running SET cancel_requested = true WHERE id = ANY (ids) AND NOT id = ANY (asked)
+                RETURNING id)
+            SELECT asked || coalesce(array_agg(id), '{}') INTO asked FROM told;
+        END IF;
+        EXIT WHEN cardinality(ended || asked) >= cardinality(ids);
+    END LOOP;
+    PERFORM rota.tell_ended(ended);
+    RETURN ended || asked;
+END
+$$;
+
+-- A job whose key has been taken by another one meanwhile stays as it is.
+CREATE FUNCTION rota.retry_jobs(ids uuid[], states text[], next_at timestamptz, now timestamptz) RETURNS uuid[]
+LANGUAGE plpgsql
+SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    free uuid[];
+    moved uuid[];
+    queues text[];
+    tasks text[];
+    ended text[];
+    minutes timestamptz[];
+BEGIN
+    WITH wanted AS MATERIALIZED (
+        SELECT id, tenant, key FROM rota.done WHERE id = ANY (ids) AND state = ANY (states)
+         ORDER BY tenant, key, id FOR UPDATE
+    ), taken AS (
+        INSERT INTO rota.keys (tenant, key, job) SELECT tenant, key, id FROM wanted WHERE key IS NOT NULL
+        ON CONFLICT DO NOTHING RETURNING job
+    )
+    SELECT array_agg(id) INTO free FROM wanted WHERE key IS NULL OR id IN (SELECT job FROM taken);
+    WITH taken AS (
+        DELETE FROM rota.done WHERE id = ANY (free) RETURNING *
+    ), stored AS (
+        INSERT INTO rota.queued (
+            id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
+            payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, due)
+        SELECT id, created_at, coalesce(next_at, now), token, rank, 0, max_attempts, auto_remove, tenant, queue, task,
+               origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error,
+               coalesce(next_at, now) <= now
+          FROM taken
+        ON CONFLICT DO NOTHING
+    )
+    SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
+      INTO moved, queues, tasks, ended, minutes FROM taken;
+    PERFORM rota.count_ended(queues, tasks, ended, minutes, -1);
+    RETURN coalesce(moved, '{}');
+END
+$$;
+
+CREATE FUNCTION rota.move_jobs(
+    ids uuid[], next_at timestamptz, new_rank integer, new_queue text, now timestamptz) RETURNS uuid[]
+LANGUAGE sql AS $$
+    WITH moved AS (
+        UPDATE rota.queued SET run_at = coalesce(next_at, run_at), due = coalesce(next_at, run_at) <= now,
+                               rank = coalesce(new_rank, rank), queue = coalesce(new_queue, queue)
+         WHERE id = ANY (ids) RETURNING id)
+    SELECT coalesce(array_agg(id), '{}') FROM moved
+$$;
+
+CREATE FUNCTION rota.delete_jobs(ids uuid[], states text[]) RETURNS uuid[]
+LANGUAGE plpgsql
+SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    waiting uuid[];
+    ended uuid[];
+    queues text[];
+    tasks text[];
+    finals text[];
+    minutes timestamptz[];
+BEGIN
+    WITH gone AS (
+        DELETE FROM rota.queued WHERE id = ANY (ids) AND 'queued' = ANY (states) RETURNING id, tenant, key
+    ), freed AS (
+        DELETE FROM rota.keys AS k USING gone AS g
+         WHERE g.key IS NOT NULL AND k.tenant = g.tenant AND k.key = g.key AND k.job = g.id
+    )
+    SELECT array_agg(id) INTO waiting FROM gone;
+    WITH gone AS (
+        DELETE FROM rota.done WHERE id = ANY (ids) AND state = ANY (states) RETURNING *
+    )
+    SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
+      INTO ended, queues, tasks, finals, minutes FROM gone;
+    PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
+    DELETE FROM rota.attempts WHERE job = ANY (waiting || ended);
+    PERFORM rota.tell_ended(waiting);
+    RETURN coalesce(waiting || ended, '{}');
+END
+$$;
+
+INSERT INTO rota.migrations (version, name) VALUES (4, '0004_operate');

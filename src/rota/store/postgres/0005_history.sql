@@ -1,0 +1,101 @@
+-- History by UTC day: partitions made ahead, whole days dropped, the rest deleted in batches.
+
+-- The partitions of rota.done that hold one day each.
+CREATE VIEW rota.days AS
+SELECT c.oid::regclass AS partition, (to_date(substr(c.relname, 6), 'YYYYMMDD')::timestamp AT TIME ZONE 'UTC') AS day
+  FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+ WHERE i.inhparent = 'rota.done'::regclass AND c.relname ~ '^done_\d{8}$';
+
+-- Make the partition of a day; false if it is there already, or if someone is in the way just now.
+-- ATTACH, unlike CREATE … PARTITION OF, lets other sessions go on using rota.done meanwhile.
+CREATE FUNCTION rota.make_day(day timestamptz) RETURNS boolean
+LANGUAGE plpgsql
+SET lock_timeout = '100ms' SET client_min_messages = warning AS $$
+DECLARE
+    start CONSTANT timestamptz := date_trunc('day', day AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
+    stop CONSTANT timestamptz := start + interval '24 hours';
+    name CONSTANT text := 'done_' || to_char(start AT TIME ZONE 'UTC', 'YYYYMMDD');
+BEGIN
+    IF to_regclass('rota.' || name) IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('CREATE TABLE rota.%I (LIKE rota.done INCLUDING DEFAULTS)', name);
+    IF EXISTS (SELECT FROM rota.done_default WHERE finished_at >= start AND finished_at < stop) THEN
+        LOCK TABLE rota.done_default IN ACCESS EXCLUSIVE MODE;
+        EXECUTE format('WITH late AS (DELETE FROM rota.done_default WHERE finished_at >= $1 AND finished_at < $2 '
+                       'RETURNING *) INSERT INTO rota.%I SELECT * FROM late', name) USING start, stop;
+    END IF;
+    EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
+    RETURN true;
+EXCEPTION
+    -- someone holds a lock, was quicker, or ended a job of that day this moment: the default
+    -- partition serves until the next time
+    WHEN lock_not_available OR duplicate_table OR unique_violation OR check_violation OR deadlock_detected THEN
+        RETURN false;
+END
+$$;
+
+-- Forget a whole day. False if someone is reading there: the next time will do.
+CREATE FUNCTION rota.drop_day(part regclass, start timestamptz) RETURNS boolean
+LANGUAGE plpgsql
+SET lock_timeout = '100ms' AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE rota.done DETACH PARTITION %s', part);
+    EXECUTE format('DROP TABLE %s', part);
+    DELETE FROM rota.tally
+     WHERE minute >= start AND minute < start + interval '24 hours' AND state <> 'removed';
+    RETURN true;
+EXCEPTION
+    WHEN lock_not_available OR deadlock_detected OR undefined_table THEN
+        RETURN false;
+END
+$$;
+
+-- Delete at most lim jobs of one partition that finished before their state's instant; how many.
+CREATE FUNCTION rota.prune_part(part regclass, states text[], befores timestamptz[], lim integer) RETURNS integer
+LANGUAGE plpgsql
+SET jit = off AS $$
+DECLARE
+    ids uuid[];
+    queues text[];
+    tasks text[];
+    finals text[];
+    minutes timestamptz[];
+BEGIN
+    EXECUTE format(
+        'WITH gone AS (DELETE FROM %1$s WHERE ctid = ANY (ARRAY('
+        '    SELECT d.ctid FROM %1$s AS d JOIN unnest($1, $2) AS c(state, before)'
+        '        ON d.state = c.state AND d.finished_at < c.before LIMIT $3 FOR UPDATE OF d SKIP LOCKED))'
+        '    RETURNING id, queue, task, state, finished_at)'
+        'SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at) FROM gone',
+        part)
+       INTO ids, queues, tasks, finals, minutes USING states, befores, lim;
+    PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
+    DELETE FROM rota.attempts WHERE job = ANY (ids);
+    RETURN coalesce(cardinality(ids), 0);
+END
+$$;
+
+-- Older minutes become hours, so that summing the tally stays cheap.
+CREATE FUNCTION rota.fold_tally(now timestamptz) RETURNS void
+LANGUAGE sql
+SET timezone = 'UTC' AS $$
+    WITH old AS (
+        DELETE FROM rota.tally
+         WHERE minute < date_trunc('hour', now) - interval '1 hour'
+           AND (slot <> 0 OR minute <> date_trunc('hour', minute) OR n = 0)
+        RETURNING *
+    )
+    INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
+    SELECT date_trunc('hour', minute), queue, task, state, 0, sum(n) FROM old
+     GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
+$$;
+
+DO $$
+BEGIN
+    PERFORM rota.make_day(clock_timestamp() + make_interval(hours => 24 * d)) FROM generate_series(-1, 14) AS d;
+END
+$$;
+
+INSERT INTO rota.migrations (version, name) VALUES (5, '0005_history');

@@ -1,0 +1,1 @@
+"""The PostgreSQL store. Importing the package imports no driver; ``store.py`` does."""

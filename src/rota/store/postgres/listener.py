@@ -1,0 +1,126 @@
+"""The one connection that listens.
+
+Owns LISTEN, its self-test and its reconnection. A connection can be dead without saying so, and a
+pooler may swallow notifications: so a private probe makes the round trip every few seconds. Must
+never raise: without it wake-ups are merely later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from contextlib import suppress
+
+import psycopg
+from psycopg import Notify
+
+from ...errors import RotaError
+from .connections import Connection, Connections, connect
+from .waker import Switchboard
+
+log = logging.getLogger("rota.store")
+
+PROBE_EVERY_S = 10.0
+PROBE_WITHIN_S = 5.0
+FIRST_DELAY_S = 0.1
+LONGEST_DELAY_S = 5.0
+DEAF_DELAY_S = 60.0
+DEAF = (
+    "hears no notifications, as behind a pooler in transaction mode, so workers poll instead; "
+    "add ?listen=URL with a direct address to the store's URL, or ?listen=off to be silent"
+)
+DEAF_AFTER = 2  # connections on which no probe ever came back
+
+
+class _Deaf(Exception):
+    """The probe did not come back. ``ever``: an earlier one had."""
+
+    def __init__(self, ever: bool) -> None:
+        super().__init__("no notification came back")
+        self.ever = ever
+
+
+class Listener:
+    def __init__(self, conninfo: str, shown: str, connections: Connections, board: Switchboard) -> None:
+        self._conninfo = conninfo
+        self._shown = shown
+        self._connections = connections
+        self._board = board
+        self._probe = f"rota_probe_{secrets.token_hex(8)}"
+        self._task: asyncio.Task[None] | None = None
+        self._delay = FIRST_DELAY_S
+        self._deaf = 0
+        self._complained = False
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._run())
+
+    async def close(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except _Deaf as error:
+                self._deaf = 0 if error.ever else self._deaf + 1
+                if self._deaf >= DEAF_AFTER:
+                    self._complain(DEAF)
+                    self._delay = DEAF_DELAY_S
+            except (RotaError, psycopg.Error, OSError) as error:
+                self._complain(f"lost its listening connection and will try again: {error}")
+            await asyncio.sleep(self._delay * (0.5 + secrets.randbelow(1000) / 1000))
+            self._delay = max(min(self._delay * 2, LONGEST_DELAY_S), FIRST_DELAY_S)
+
+    def _complain(self, what: str) -> None:
+        """Once per trouble: the log of a long outage holds one line, not thousands."""
+        log.log(logging.DEBUG if self._complained else logging.WARNING, "%s %s", self._shown, what)
+        self._complained = True
+
+    async def _listen(self) -> None:
+        connection = await connect(self._conninfo, self._shown)
+        try:
+            for channel in ("rota_wake", "rota_done", self._probe):
+                await connection.execute(f"LISTEN {channel}".encode())
+            self._board.heard_queue(None)  # what came before we listened
+            await self._hear(connection)
+        finally:
+            await connection.close()
+
+    async def _hear(self, connection: Connection) -> None:
+        ever = False
+        while True:
+            await self._connections.rows("SELECT pg_notify(%s, '')", (self._probe,))
+            if not await self._hear_probe(connection):
+                raise _Deaf(ever)
+            ever = True
+            self._recovered()
+            async for notice in connection.notifies(timeout=PROBE_EVERY_S):
+                self._pass_on(notice)
+
+    async def _hear_probe(self, connection: Connection) -> bool:
+        found = False
+        async for notice in connection.notifies(timeout=PROBE_WITHIN_S, stop_after=1):
+            found = self._pass_on(notice)
+            if not found:
+                return await self._hear_probe(connection)
+        return found
+
+    def _recovered(self) -> None:
+        if self._complained:
+            log.info("%s hears notifications again", self._shown)
+        self._delay, self._deaf, self._complained = FIRST_DELAY_S, 0, False
+
+    def _pass_on(self, notice: Notify) -> bool:
+        """Whether it was our own probe."""
+        if notice.channel == "rota_wake":
+            self._board.heard_queue(notice.payload)
+        elif notice.channel == "rota_done":
+            self._board.heard_end(notice.payload)
+        return notice.channel == self._probe

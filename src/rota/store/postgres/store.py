@@ -1,0 +1,275 @@
+"""The PostgreSQL store: each verb is one statement, most of them a function in the schema ``rota``.
+
+Owns the verbs. Must never decide anything about a job, nor keep anything that another process could
+not take over: see ``store/protocol.py`` for what each verb means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from ...errors import StoreError
+from ...model import (
+    FINAL,
+    Attempt,
+    Capabilities,
+    Change,
+    Document,
+    Edit,
+    Inserted,
+    Job,
+    JobFilter,
+    JobId,
+    NewJob,
+    Overview,
+    Page,
+    PageAsk,
+    Pulse,
+    Reply,
+    State,
+    Turn,
+    Want,
+)
+from ..protocol import Waker
+from ..sql import callers, migrations
+from . import history, reading, schema
+from .address import parse
+from .connections import Connections
+from .inserting import Inserter, script
+from .listener import Listener
+from .rows import JOB_COLUMNS, attempt, changes_text, claim_order, claimed, document, ids, job, text
+from .waker import Herald, PostgresWaker, Switchboard
+
+_TURN = (
+    "SELECT * FROM rota.turn(CAST(%s AS json), %s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), "
+    "CAST(%s AS text[]), %s)"
+)
+_BEAT = "SELECT lost, cancel FROM rota.beat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)"
+_RECLAIM = (
+    "SELECT "
+    + JOB_COLUMNS.replace("state", "'running'")
+    .replace("priority", "-rank")
+    .replace("output", "NULL")
+    .replace("finished_at", "NULL")
+    + " FROM rota.reclaim(%s, %s, %s, %s)"
+)
+_ATTEMPTS = (
+    "SELECT job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents "
+    "FROM rota.attempts WHERE job = ANY (%s::uuid[]) ORDER BY token"
+)
+_DOCUMENT = "SELECT kind, key, version, updated_at, body FROM rota.documents WHERE kind = %s"
+_PUT_ANY = """
+INSERT INTO rota.documents AS d (kind, key, version, updated_at, body)
+VALUES (%s, %s, 1, %s, CAST(%s AS json))
+ON CONFLICT (kind, key) DO UPDATE
+   SET version = d.version + 1, updated_at = excluded.updated_at, body = excluded.body
+RETURNING version
+"""
+_PUT_NEW = """
+INSERT INTO rota.documents (kind, key, version, updated_at, body) VALUES (%s, %s, 1, %s, CAST(%s AS json))
+ON CONFLICT DO NOTHING RETURNING version
+"""
+_PUT_OVER = """
+UPDATE rota.documents SET version = version + 1, updated_at = %s, body = CAST(%s AS json)
+ WHERE kind = %s AND key = %s AND version = %s RETURNING version
+"""
+
+
+class PostgresStore:
+    can = Capabilities(transactional=True, push=True, shared=True)
+
+    def __init__(self, url: str) -> None:
+        self._given = url
+        self._address = parse(url)
+        shown = self._address.shown
+        self._connections = Connections(self._address.conninfo, shown)
+        self._inserter = Inserter(self._connections, shown)
+        self._board = Switchboard()
+        self._herald = Herald(self._connections, self._board)
+        self._listener: Listener | None = None
+        if self._address.listen is not None:
+            self._listener = Listener(self._address.listen, shown, self._connections, self._board)
+
+    @property
+    def url(self) -> str:
+        return self._address.shown
+
+    # --- life ------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        self._connections.reopen()
+        version = await schema.version(self._connections)
+        migrations.require_current(schema.MIGRATIONS, version, self.url)
+
+    async def close(self) -> None:
+        if self._listener is not None:
+            await self._listener.close()
+        await self._herald.close()
+        await self._connections.close()
+
+    def beside(self) -> PostgresStore:
+        return PostgresStore(self._given)
+
+    def waker(self) -> Waker:
+        if self._listener is not None:
+            self._listener.start()
+        return PostgresWaker(self._connections, self._board)
+
+    async def migrate(self) -> Sequence[str]:
+        return await schema.migrate(self._connections, self.url)
+
+    async def pending(self) -> Sequence[str]:
+        version = await schema.version(self._connections)
+        return [one.name for one in migrations.pending(schema.MIGRATIONS, version, self.url)]
+
+    def migration_sql(self) -> str:
+        return migrations.as_text(schema.MIGRATIONS)
+
+    async def clock(self) -> datetime:
+        ((now,),) = await self._connections.rows("SELECT clock_timestamp()")
+        instant: datetime = now
+        return instant
+
+    # --- the hot path ----------------------------------------------------------------------------
+
+    async def insert(
+        self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
+    ) -> Sequence[Inserted]:
+        told = await self._inserter.insert(jobs, now, again)
+        self._herald.tell({job.queue for job in jobs})
+        return told
+
+    def insert_with(
+        self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
+    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
+        return callers.run(script(jobs, now), callers.caller(connection))
+
+    async def turn(self, changes: Sequence[Change], want: Want | None, now: datetime) -> Turn:
+        if not changes and want is None:
+            return Turn()
+        worker, limit, queues, exclude, tasks = "", 0, None, [], None
+        lease_until = now
+        if want is not None:
+            worker, limit = want.worker, want.limit
+            lease_until = now + timedelta(seconds=want.lease_s)
+            queues = None if want.queues is None else list(want.queues)
+            exclude = list(want.exclude_queues)
+            tasks = None if want.tasks is None else list(want.tasks)
+        said = changes_text(changes) if changes else None
+        # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
+        told, *rows = await self._connections.rows(
+            _TURN, (said, worker, limit, lease_until, queues, exclude, tasks, now), repeatable=False
+        )
+        refused, woken, next_due_at = told[:3]
+        self._tell(changes, woken)
+        rows.sort(key=claim_order)
+        jobs = [claimed(row, worker, lease_until, now) for row in rows]
+        return Turn(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at)
+
+    def _tell(self, changes: Sequence[Change], woken: Sequence[str] | None) -> None:
+        queues = set(woken or ())
+        for change in changes:
+            if change.state in FINAL:
+                self._board.heard_end(change.id)
+            if change.then:
+                queues.update(job.queue for job in change.then)
+        self._herald.tell(queues)
+
+    async def claim(self, want: Want, now: datetime) -> Sequence[Job]:
+        return (await self.turn((), want, now)).jobs
+
+    async def settle(self, changes: Sequence[Change], now: datetime) -> frozenset[JobId]:
+        return (await self.turn(changes, None, now)).refused
+
+    async def beat(self, pulse: Pulse, now: datetime) -> Reply:
+        leases = sorted(pulse.leases, key=lambda lease: lease.id)
+        params = (
+            pulse.worker,
+            pulse.document,
+            text(leases) if leases else None,
+            text(pulse.notes) if pulse.notes else None,
+            now + timedelta(seconds=pulse.lease_s),
+            now,
+        )
+        ((lost, cancel),) = await self._connections.rows(_BEAT, params)
+        return Reply(lost=frozenset(lost or ()), cancel=frozenset(cancel or ()))
+
+    async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
+        params = (holder, now + timedelta(seconds=lease_s), limit, now)
+        return [job(row) for row in await self._connections.rows(_RECLAIM, params, repeatable=False)]
+
+    # --- operators -------------------------------------------------------------------------------
+
+    async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:
+        found, states = await reading.matching(self._connections, where, edit.touches, limit)
+        if not found:
+            return ()
+        statement, params = _edit(edit, found, states, now)
+        ((touched,),) = await self._connections.rows(statement, params)
+        await self._told_of_edit(edit, touched)
+        return list(touched)
+
+    async def _told_of_edit(self, edit: Edit, touched: Sequence[JobId]) -> None:
+        if edit.verb in ("retry", "move") and touched:
+            rows = await self._connections.rows(
+                "SELECT DISTINCT queue FROM rota.queued WHERE id = ANY (%s::uuid[])", (touched,)
+            )
+            self._herald.tell(row[0] for row in rows)
+        for one in touched:
+            self._board.heard_end(one)
+
+    async def jobs(self, where: JobFilter, page: PageAsk) -> Page[Job]:
+        return await reading.page(self._connections, where, page)
+
+    async def attempts(self, job: JobId) -> Sequence[Attempt]:
+        return [attempt(row) for row in await self._connections.rows(_ATTEMPTS, (ids((job,)),))]
+
+    async def overview(self, now: datetime) -> Overview:
+        return await reading.overview(self._connections, now)
+
+    async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
+        return await history.prune(self._connections, before, limit)
+
+    async def upkeep(self, now: datetime) -> None:
+        await history.upkeep(self._connections, now)
+
+    # --- small versioned documents ---------------------------------------------------------------
+
+    async def put(self, kind: str, key: str, body: str, expected: int | None, now: datetime) -> int | None:
+        if expected:
+            rows = await self._connections.rows(_PUT_OVER, (now, body, kind, key, expected), repeatable=False)
+        else:
+            statement = _PUT_ANY if expected is None else _PUT_NEW
+            rows = await self._connections.rows(statement, (kind, key, now, body), repeatable=False)
+        return rows[0][0] if rows else None
+
+    async def get(self, kind: str, key: str) -> Document | None:
+        rows = await self._connections.rows(f"{_DOCUMENT} AND key = %s", (kind, key))
+        return document(rows[0]) if rows else None
+
+    async def find(self, kind: str) -> Sequence[Document]:
+        return [document(row) for row in await self._connections.rows(f"{_DOCUMENT} ORDER BY key", (kind,))]
+
+    async def drop(self, kind: str, key: str) -> bool:
+        statement = "DELETE FROM rota.documents WHERE kind = %s AND key = %s RETURNING key"
+        return bool(await self._connections.rows(statement, (kind, key)))
+
+
+def _edit(edit: Edit, found: list[JobId], states: list[State], now: datetime) -> tuple[str, list[Any]]:
+    """The statement of an edit and its parameters."""
+    match edit.verb:
+        case "cancel":
+            statement = "SELECT rota.cancel_jobs(%s::uuid[], %s::text[], %s::json, %s)"
+            return statement, [found, states, edit.error_json, now]
+        case "retry":
+            statement = "SELECT rota.retry_jobs(%s::uuid[], %s::text[], %s, %s)"
+            return statement, [found, states, edit.run_at, now]
+        case "move":
+            rank = None if edit.priority is None else -edit.priority
+            statement = "SELECT rota.move_jobs(%s::uuid[], %s, %s, %s, %s)"
+            return statement, [found, edit.run_at, rank, edit.queue, now]
+        case "delete":
+            return "SELECT rota.delete_jobs(%s::uuid[], %s::text[])", [found, states]
+    raise StoreError(f"unknown edit {edit.verb!r}: use one made in core/lifecycle.py")

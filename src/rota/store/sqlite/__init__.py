@@ -1,0 +1,1 @@
+"""The SQLite store: one file, or one private database in memory."""

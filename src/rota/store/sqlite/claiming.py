@@ -1,0 +1,112 @@
+"""Who gets what: promote what fell due, find the lanes, share the claim between queues.
+
+A lane is a queue and a task that have ready jobs. The ready index is ordered by lane, so jobs of
+tasks that the worker does not know, and of queues closed to it, are never looked at; SQLite merges
+the lanes of one queue and reads each only as far as needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from ...model import Job, Want
+from .rows import as_json, instant, job, span
+from .statements import statement
+from .writer import Transaction
+
+MERGED = 50  # lanes in one statement; SQLite allows 500
+LAST = 2**63 - 1
+
+Head = tuple[int, int, str]  # rank, run_at and id of the first job
+
+
+def claim(transaction: Transaction, want: Want, now: int) -> Sequence[Job]:
+    """Jobs for the worker, best first: running now, each with a new token."""
+    transaction.execute(statement("promote"), (now,))
+    jobs: list[Job] = []
+    while (room := want.limit - len(jobs)) > 0:
+        queues = _queues(transaction, want)
+        before = len(jobs)
+        heads = {queue: min(lanes.values()) for queue, lanes in queues.items()}
+        for queue, limit, rank in _shares(heads, room):
+            picked = _pick(transaction, queue, list(queues[queue]), limit, rank, now)
+            jobs += _take(transaction, picked, want, now)
+        if len(jobs) == before or len(queues) == 1:
+            break
+    jobs.sort(key=_order)
+    return jobs
+
+
+def _order(job: Job) -> tuple[int, object, str]:
+    return (-job.priority, job.run_at, job.id)
+
+
+def _queues(transaction: Transaction, want: Want) -> dict[str, dict[str, Head]]:
+    """The queues open to the worker, with their lanes: task and first job."""
+    found: dict[str, dict[str, Head]] = {}
+    for queue, task, *head in transaction.execute(statement("lanes")).fetchall():
+        if (
+            (want.queues is None or queue in want.queues)
+            and queue not in want.exclude_queues
+            and (want.tasks is None or task in want.tasks)
+        ):
+            found.setdefault(queue, {})[task] = (head[0], head[1], head[2])
+    return found
+
+
+def _shares(heads: dict[str, Head], room: int) -> Iterator[tuple[str, int, int]]:
+    """How many jobs each queue may give in this round, and down to which rank.
+
+    Queues whose best rank is the best of all share evenly, the one that waited longest first. One
+    that leads alone may go on until it meets the next.
+    """
+    best = min((rank for rank, _, _ in heads.values()), default=0)
+    leading = sorted((head, queue) for queue, head in heads.items() if head[0] == best)
+    others = (rank for rank, _, _ in heads.values() if rank != best)
+    last = min(others, default=LAST + 1) - 1 if len(leading) == 1 else best
+    for place, (_, queue) in enumerate(leading):
+        share = -(-room // (len(leading) - place))
+        if share:
+            yield queue, share, last
+        room -= share
+
+
+def _pick(
+    transaction: Transaction, queue: str, tasks: Sequence[str], limit: int, rank: int, now: int
+) -> Sequence[int]:
+    """The rowids of the first ``limit`` jobs of a queue, whatever their task."""
+    found: list[tuple[int, int, int, str]] = []
+    for start in range(0, len(tasks), MERGED):
+        merged = tasks[start : start + MERGED]
+        text = "\nUNION ALL\n".join([statement("pick")] * len(merged))
+        params = [value for task in merged for value in (queue, task, rank, now)]
+        found += transaction.execute(f"{text}\nORDER BY rank, run_at, id LIMIT ?", (*params, limit))
+    if len(tasks) > MERGED:
+        found.sort(key=lambda row: row[1:])
+    return [row[0] for row in found[:limit]]
+
+
+def _take(transaction: Transaction, rowids: Sequence[int], want: Want, now: int) -> Sequence[Job]:
+    if not rowids:
+        return ()
+    params = (want.worker, now + span(want.lease_s), now, as_json(rowids))
+    return [job(row) for row in transaction.execute(statement("claim"), params).fetchall()]
+
+
+def next_due(transaction: Transaction) -> int | None:
+    """When the earliest job that is not due yet will be."""
+    value: int | None = transaction.execute(statement("next_due")).fetchone()[0]
+    return value
+
+
+def reclaim(transaction: Transaction, holder: str, lease_s: float, limit: int, now: int) -> Sequence[Job]:
+    """Running jobs whose lease is over, now the holder's; each still names its former worker."""
+    former = [job(row) for row in transaction.execute(statement("expired"), (now, limit)).fetchall()]
+    if not former:
+        return ()
+    until = now + span(lease_s)
+    transaction.execute(statement("take_over"), (holder, until, as_json([job.id for job in former])))
+    lease_until = instant(until)
+    return [msgspec.structs.replace(job, token=job.token + 1, lease_until=lease_until) for job in former]

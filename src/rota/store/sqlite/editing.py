@@ -1,0 +1,104 @@
+"""Operators' edits and retention: jobs that are changed or forgotten outside an attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from ...model import FINAL, Edit, JobFilter, JobId, State
+from .listing import matching
+from .rows import MINUTE, as_json, micros, some_micros
+from .statements import statement
+from .writer import Transaction
+
+
+class Touched(NamedTuple):
+    """What an edit has to know of a job."""
+
+    finished_at: int | None
+    id: JobId
+    queue: str
+    task: str
+    state: str
+
+
+def edit(transaction: Transaction, where: JobFilter, edit: Edit, limit: int, now: int) -> Sequence[JobId]:
+    """Apply the edit to at most ``limit`` jobs, oldest id first; the ids it did touch."""
+    text, params = matching(where, edit.touches)
+    query = f"SELECT finished_at, id, queue, task, state {text} ORDER BY id LIMIT ?"
+    found = [Touched(*row) for row in transaction.execute(query, (*params, limit))]
+    return _VERBS[edit.verb](transaction, found, edit, now)
+
+
+def _cancel(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
+    for job in jobs:
+        if job.state == State.RUNNING:
+            transaction.execute(statement("ask_to_stop"), (job.id,))
+        else:
+            transaction.execute(statement("cancel"), (edit.error_json, now, job.id))
+            transaction.tally(State.CANCELLED.value, now // MINUTE, job.queue, job.task)
+            transaction.finished.add(job.id)
+    return [job.id for job in jobs]
+
+
+def _retry(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
+    run_at = now if edit.run_at is None else micros(edit.run_at)
+    done = []
+    for job in jobs:
+        # ignored if another live job holds its key now
+        if transaction.execute(statement("retry"), (run_at <= now, run_at, job.id)).rowcount:
+            _uncount(transaction, job)
+            transaction.ready.add(job.queue)
+            done.append(job.id)
+    return done
+
+
+def _move(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
+    run_at = some_micros(edit.run_at)
+    due = None if run_at is None else run_at <= now
+    rank = None if edit.priority is None else -edit.priority
+    transaction.executemany(statement("move"), [(due, run_at, rank, edit.queue, job.id) for job in jobs])
+    transaction.ready.update(edit.queue or job.queue for job in jobs)
+    return [job.id for job in jobs]
+
+
+def _delete(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
+    _forget(transaction, jobs)
+    return [job.id for job in jobs]
+
+
+_VERBS: dict[str, Callable[[Transaction, Sequence[Touched], Edit, int], Sequence[JobId]]] = {
+    "cancel": _cancel,
+    "retry": _retry,
+    "move": _move,
+    "delete": _delete,
+}
+
+
+def prune(transaction: Transaction, before: Mapping[State, datetime], limit: int) -> int:
+    """Forget final jobs that ended before their state's instant, the oldest first; how many."""
+    outdated: list[Touched] = []
+    for state, instant in before.items():
+        if state in FINAL:
+            rows = transaction.execute(statement("outdated"), (state.value, micros(instant), limit))
+            outdated += [Touched(*row) for row in rows]
+    outdated = sorted(outdated)[:limit]
+    _forget(transaction, outdated)
+    return len(outdated)
+
+
+def _forget(transaction: Transaction, jobs: Sequence[Touched]) -> None:
+    if not jobs:
+        return
+    ids = as_json([job.id for job in jobs])
+    transaction.execute(statement("delete"), (ids,))
+    transaction.execute(statement("delete_attempts"), (ids,))
+    for job in jobs:
+        _uncount(transaction, job)
+        transaction.finished.add(job.id)
+
+
+def _uncount(transaction: Transaction, job: Touched) -> None:
+    if job.finished_at is not None:
+        transaction.tally(job.state, job.finished_at // MINUTE, job.queue, job.task, -1)

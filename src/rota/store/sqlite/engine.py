@@ -1,0 +1,123 @@
+"""What all views of one store object share: the writer, the readers, and those who wait.
+
+Owns their life: started at first use, started anew in a forked child, ended with the last user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from threading import Lock
+from typing import TypeVar
+
+from ...errors import StoreUnavailable
+from ..sql.migrations import Migration
+from .address import Address
+from .connection import MIGRATIONS, connect, lacking, translated
+from .desk import Reader
+from .listing import has_ended
+from .waker import Hub, SqliteWaker
+from .writer import Transaction, Writer
+
+T = TypeVar("T")
+
+READERS = 2  # a slow listing must not hold up the small reads
+# Connections of a parent process: closing them in the child could harm the parent's locks.
+_inherited: list[object] = []
+
+
+class Engine:
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = Lock()
+        self._users: set[object] = set()
+        self._hub = Hub()
+        self._writer = Writer(self.address, self._hub)
+        self._reader = Reader("rota-sqlite-reader", self.address, READERS)
+
+    def _follow_fork(self) -> None:
+        """Threads do not survive a fork, and SQLite connections must not be carried through one."""
+        if self._pid == os.getpid():
+            return
+        if self.address.path is None:
+            raise StoreUnavailable(
+                f"{self.address.url} lives in the memory of process {self._pid}, and this is its forked "
+                f"child {os.getpid()}: use a database file to share jobs between processes"
+            )
+        _inherited.append((self._writer, self._reader, self._hub))
+        self._start()
+
+    # --- users -----------------------------------------------------------------------------------
+
+    def enter(self, user: object) -> None:
+        """Count the user in; after everybody had left, begin anew."""
+        self._follow_fork()
+        with self._lock:
+            if self._writer.is_closed:
+                self._writer = Writer(self.address, self._hub)
+                self._reader = Reader("rota-sqlite-reader", self.address, READERS)
+            self._users.add(user)
+
+    async def leave(self, user: object) -> None:
+        """Count the user out; the last one ends the threads and closes the file."""
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            self._users.discard(user)
+            if self._users:
+                return
+            writer, reader = self._writer, self._reader
+        await reader.close()  # first, so that the writer is the last and tidies the log away
+        await writer.close()
+
+    # --- work ------------------------------------------------------------------------------------
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        self._follow_fork()
+        return await self._writer.do(work)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._follow_fork()
+        if self.address.path is None:
+            return await self._writer.do(lambda transaction: work(transaction.connection))
+        return await self._reader.do(work)
+
+    def waker(self) -> SqliteWaker:
+        self._follow_fork()
+        return SqliteWaker(self._hub, self._writer.nudge, lambda job: self.read(partial(has_ended, job=job)))
+
+    # --- schema ----------------------------------------------------------------------------------
+
+    async def migrate(self) -> Sequence[str]:
+        """A new connection migrates by itself: say what ours did, if it is new."""
+        was_open = self._writer.line.is_open
+        await self.write(lambda transaction: None)
+        return () if was_open else self._writer.line.migrated
+
+    async def pending(self) -> Sequence[str]:
+        """Looks with a connection of its own, since ours would migrate."""
+        if self.address.path is None:
+            return () if self._writer.line.is_open else _names(MIGRATIONS)
+        return await asyncio.get_running_loop().run_in_executor(None, self._pending)
+
+    def _pending(self) -> Sequence[str]:
+        path = self.address.path or ""
+        if not os.path.exists(path):
+            return _names(MIGRATIONS)
+        try:
+            with closing(connect(self.address)) as connection:
+                return _names(lacking(connection, path))
+        except sqlite3.Error as error:
+            raise translated(error, self.address) from error
+
+
+def _names(migrations: Sequence[Migration]) -> Sequence[str]:
+    return [migration.name for migration in migrations]

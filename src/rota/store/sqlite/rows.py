@@ -1,0 +1,232 @@
+"""Values to columns and back. Must never fail on a row: what cannot be read gets a safe stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import msgspec
+
+from ...model import Attempt, Backoff, Document, Job, NewJob, State
+from .statements import JOB
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MINUTE = 60_000_000
+
+_BACKOFF = msgspec.json.Decoder(Backoff)
+_TAGS = msgspec.json.Decoder(tuple[str, ...])
+_STATES = {state.value: state for state in State}
+
+
+def micros(at: datetime) -> int:
+    """Exact: no float on the way."""
+    since = at - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def some_micros(at: datetime | None) -> int | None:
+    return None if at is None else micros(at)
+
+
+def instant(value: int) -> datetime:
+    return EPOCH + timedelta(microseconds=value)
+
+
+def some_instant(value: int | None) -> datetime | None:
+    return None if value is None else EPOCH + timedelta(microseconds=value)
+
+
+def span(seconds: float) -> int:
+    return round(seconds * 1_000_000)
+
+
+def as_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# --- jobs ----------------------------------------------------------------------------------------
+
+
+def new_job(job: NewJob, now: int) -> Row:
+    """The parameters of ``insert.sql``."""
+    run_at = now if job.run_at is None else micros(job.run_at)
+    return (
+        job.id,
+        job.task,
+        run_at <= now,
+        job.queue,
+        job.tenant,
+        -job.priority,
+        job.payload_json,
+        job.max_attempts,
+        run_at,
+        now,
+        job.timeout,
+        None if job.backoff is None else as_json(job.backoff),
+        job.key,
+        job.key,
+        job.auto_remove,
+        as_json(job.tags) if job.tags else None,
+        job.parent,
+        job.origin,
+        job.schedule,
+        some_micros(job.scheduled_for),
+    )
+
+
+def replacement(job: NewJob, now: int, holder: str) -> Row:
+    """The parameters of ``replace.sql``."""
+    run_at = now if job.run_at is None else micros(job.run_at)
+    return (
+        job.task,
+        run_at <= now,
+        job.queue,
+        -job.priority,
+        job.payload_json,
+        job.max_attempts,
+        run_at,
+        job.timeout,
+        None if job.backoff is None else as_json(job.backoff),
+        job.auto_remove,
+        as_json(job.tags) if job.tags else None,
+        job.parent,
+        job.origin,
+        job.schedule,
+        some_micros(job.scheduled_for),
+        holder,
+    )
+
+
+def job(row: Row) -> Job:
+    """A row of ``statements.JOB`` as a Job."""
+    try:
+        return _job(row)
+    except Exception:  # a row edited by hand must not hide the others
+        return _salvaged(row)
+
+
+def _job(row: Row) -> Job:
+    (
+        id, task, state, queue, tenant, rank, payload, output, error, attempt, max_attempts, token, run_at,
+        created_at, started_at, finished_at, lease_until, worker, timeout, backoff, key, auto_remove, tags,
+        parent, origin, schedule, scheduled_for, cost_cents, progress, cancel_requested,
+    ) = row  # fmt: skip
+    return Job(
+        id=id,
+        task=task,
+        state=_STATES[state],
+        queue=queue,
+        tenant=tenant,
+        priority=-rank,
+        payload_json=payload,
+        output_json=output,
+        error_json=error,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        token=token,
+        run_at=EPOCH + timedelta(microseconds=run_at),
+        created_at=EPOCH + timedelta(microseconds=created_at),
+        started_at=None if started_at is None else EPOCH + timedelta(microseconds=started_at),
+        finished_at=None if finished_at is None else EPOCH + timedelta(microseconds=finished_at),
+        lease_until=None if lease_until is None else EPOCH + timedelta(microseconds=lease_until),
+        worker=worker,
+        timeout=timeout,
+        backoff=None if backoff is None else _BACKOFF.decode(backoff),
+        key=key,
+        auto_remove=bool(auto_remove),
+        tags=() if tags is None else _TAGS.decode(tags),
+        parent=parent,
+        origin=origin,
+        schedule=schedule,
+        scheduled_for=None if scheduled_for is None else EPOCH + timedelta(microseconds=scheduled_for),
+        cost_cents=cost_cents,
+        progress_json=progress,
+        cancel_requested=bool(cancel_requested),
+    )
+
+
+def _salvaged(row: Row) -> Job:
+    """The same, column by column, each unreadable one replaced."""
+    cell = dict(zip(JOB.split(", "), row, strict=True))
+    when: dict[str, Any] = {
+        name: _try(instant, cell[name], None)
+        for name in ("started_at", "finished_at", "lease_until", "scheduled_for")
+    }
+    text: dict[str, Any] = {
+        name: None if cell[name] is None else str(cell[name])
+        for name in ("output_json", "error_json", "worker", "key", "parent", "schedule", "progress_json")
+    }
+    number: dict[str, Any] = {name: _try(int, cell[name], 0) for name in ("attempt", "max_attempts", "token")}
+    return Job(
+        id=str(cell["id"]),
+        task=str(cell["task"]),
+        state=_STATES.get(cell["state"], State.FAILED),
+        queue=str(cell["queue"]),
+        tenant=str(cell["tenant"]),
+        priority=-_try(int, cell["rank"], 0),
+        payload_json=str(cell["payload_json"]),
+        run_at=_try(instant, cell["run_at"], EPOCH),
+        created_at=_try(instant, cell["created_at"], EPOCH),
+        timeout=_try(float, cell["timeout"], None),
+        backoff=_try(_BACKOFF.decode, cell["backoff_json"], None),
+        auto_remove=bool(cell["auto_remove"]),
+        tags=_try(_TAGS.decode, cell["tags_json"], ()),
+        origin=str(cell["origin"]),  # type: ignore[arg-type]
+        cost_cents=_try(float, cell["cost_cents"], 0.0),
+        cancel_requested=bool(cell["cancel_requested"]),
+        **when,
+        **text,
+        **number,
+    )
+
+
+def _try(read: Callable[[Any], T], value: Any, otherwise: Any) -> Any:
+    try:
+        return read(value)
+    except Exception:
+        return otherwise
+
+
+# --- attempts and documents ----------------------------------------------------------------------
+
+
+def new_attempt(record: Attempt) -> Row:
+    """The parameters of ``record.sql``."""
+    return (
+        record.job,
+        record.token,
+        record.attempt,
+        record.outcome,
+        record.worker,
+        some_micros(record.started_at),
+        micros(record.finished_at),
+        record.error_json,
+        record.logs_json,
+        record.cost_cents,
+    )
+
+
+def attempt(row: Row) -> Attempt:
+    job, token, number, outcome, worker, started_at, finished_at, error, logs, cost = row
+    return Attempt(
+        job=job,
+        attempt=number,
+        token=token,
+        outcome=outcome,
+        worker=worker,
+        started_at=_try(instant, started_at, None),
+        finished_at=_try(instant, finished_at, EPOCH),
+        error_json=error,
+        logs_json=logs,
+        cost_cents=cost,
+    )
+
+
+def document(row: Row) -> Document:
+    kind, key, body, version, updated_at = row
+    at = _try(instant, updated_at, EPOCH)
+    return Document(kind=kind, key=key, body=body, version=version, updated_at=at)

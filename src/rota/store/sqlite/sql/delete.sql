@@ -1,0 +1,1 @@
+DELETE FROM rota_jobs WHERE id IN (SELECT value FROM json_each(?))

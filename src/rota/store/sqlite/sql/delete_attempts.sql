@@ -1,0 +1,1 @@
+DELETE FROM rota_attempts WHERE job IN (SELECT value FROM json_each(?))

@@ -1,0 +1,1 @@
+SELECT version FROM rota_documents WHERE kind = ? AND key = ?

@@ -1,0 +1,1 @@
+DELETE FROM rota_documents WHERE kind = ? AND key = ?

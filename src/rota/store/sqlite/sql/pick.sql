@@ -1,0 +1,2 @@
+SELECT rowid, rank, run_at, id FROM rota_jobs INDEXED BY rota_jobs_ready
+WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ? AND run_at <= ?

@@ -1,0 +1,1 @@
+SELECT id, state FROM rota_jobs WHERE id IN (SELECT value FROM json_each(?))

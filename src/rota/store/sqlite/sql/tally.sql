@@ -1,0 +1,1 @@
+SELECT state, sum(n) FROM rota_tally GROUP BY state

@@ -1,0 +1,178 @@
+"""The verbs of the store on SQLite: each is one order to the writer or to a reader.
+
+Owns the public face of the package. Must never hold policy, read a clock or let a ``sqlite3`` error
+out. Any event loop of any thread may use one object.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ...model import (
+    Attempt,
+    Capabilities,
+    Change,
+    Document,
+    Edit,
+    Inserted,
+    Job,
+    JobFilter,
+    JobId,
+    NewJob,
+    Overview,
+    Page,
+    PageAsk,
+    Pulse,
+    Reply,
+    State,
+    Turn,
+    Want,
+)
+from ..sql.callers import caller, run
+from ..sql.migrations import as_text
+from . import claiming, counting, documents, editing, inserting, listing, settling
+from .address import parse, require_recent_sqlite
+from .connection import MIGRATIONS
+from .engine import Engine
+from .rows import instant, micros, some_instant, some_micros
+from .statements import statement
+from .waker import SqliteWaker
+from .writer import Transaction
+
+
+class SqliteStore:
+    """A store in one SQLite file, or in memory. Nothing is opened before the first use."""
+
+    def __init__(self, url: str, *, engine: Engine | None = None) -> None:
+        require_recent_sqlite()
+        self._engine = engine or Engine(parse(url))
+        self._url = url
+
+    @property
+    def can(self) -> Capabilities:
+        shared = self._engine.address.path is not None
+        return Capabilities(transactional=shared, push=True, shared=shared)
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    # --- life ------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        self._engine.enter(self)
+        await self._engine.write(_nothing)
+
+    async def close(self) -> None:
+        await self._engine.leave(self)
+
+    def beside(self) -> SqliteStore:
+        return SqliteStore(self._url, engine=self._engine)
+
+    def waker(self) -> SqliteWaker:
+        return self._engine.waker()
+
+    async def migrate(self) -> Sequence[str]:
+        return await self._engine.migrate()
+
+    async def pending(self) -> Sequence[str]:
+        return await self._engine.pending()
+
+    def migration_sql(self) -> str:
+        return as_text(MIGRATIONS)
+
+    async def clock(self) -> datetime:
+        return instant(await self._engine.read(_clock))
+
+    # --- the hot path ----------------------------------------------------------------------------
+
+    async def insert(
+        self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
+    ) -> Sequence[Inserted]:
+        # live and final jobs share a table, so an id is never stored twice, again or not
+        at = micros(now)
+        return await self._engine.write(lambda transaction: inserting.insert(transaction, jobs, at))
+
+    def insert_with(
+        self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
+    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
+        return run(inserting.script(jobs, some_micros(now)), caller(connection))
+
+    async def turn(self, changes: Sequence[Change], want: Want | None, now: datetime) -> Turn:
+        at = micros(now)
+
+        def work(transaction: Transaction) -> Turn:
+            refused = settling.settle(transaction, changes, at)
+            jobs = () if want is None else claiming.claim(transaction, want, at)
+            return Turn(refused=refused, jobs=jobs, next_due_at=some_instant(claiming.next_due(transaction)))
+
+        return await self._engine.write(work)
+
+    async def claim(self, want: Want, now: datetime) -> Sequence[Job]:
+        return (await self.turn((), want, now)).jobs
+
+    async def settle(self, changes: Sequence[Change], now: datetime) -> frozenset[JobId]:
+        return (await self.turn(changes, None, now)).refused
+
+    async def beat(self, pulse: Pulse, now: datetime) -> Reply:
+        at = micros(now)
+        return await self._engine.write(lambda transaction: settling.beat(transaction, pulse, at))
+
+    async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
+        at = micros(now)
+        return await self._engine.write(
+            lambda transaction: claiming.reclaim(transaction, holder, lease_s, limit, at)
+        )
+
+    # --- operators -------------------------------------------------------------------------------
+
+    async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:
+        at = micros(now)
+        return await self._engine.write(
+            lambda transaction: editing.edit(transaction, where, edit, limit, at)
+        )
+
+    async def jobs(self, where: JobFilter, page: PageAsk) -> Page[Job]:
+        return await self._engine.read(lambda connection: listing.jobs(connection, where, page))
+
+    async def attempts(self, job: JobId) -> Sequence[Attempt]:
+        return await self._engine.read(lambda connection: listing.attempts(connection, job))
+
+    async def overview(self, now: datetime) -> Overview:
+        at = micros(now)
+        return await self._engine.read(lambda connection: counting.overview(connection, at))
+
+    async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
+        return await self._engine.write(lambda transaction: editing.prune(transaction, before, limit))
+
+    async def upkeep(self, now: datetime) -> None:
+        at = micros(now)
+        await self._engine.write(lambda transaction: counting.fold(transaction, at))
+
+    # --- small versioned documents ---------------------------------------------------------------
+
+    async def put(self, kind: str, key: str, body: str, expected: int | None, now: datetime) -> int | None:
+        at = micros(now)
+        return await self._engine.write(
+            lambda transaction: documents.put(transaction, kind, key, body, expected, at)
+        )
+
+    async def get(self, kind: str, key: str) -> Document | None:
+        return await self._engine.read(lambda connection: documents.get(connection, kind, key))
+
+    async def find(self, kind: str) -> Sequence[Document]:
+        return await self._engine.read(lambda connection: documents.find(connection, kind))
+
+    async def drop(self, kind: str, key: str) -> bool:
+        return await self._engine.write(lambda transaction: documents.drop(transaction, kind, key))
+
+
+def _nothing(transaction: Transaction) -> None:
+    """An order that only makes the writer connect."""
+
+
+def _clock(connection: sqlite3.Connection) -> int:
+    return int(connection.execute(statement("clock")).fetchone()[0])

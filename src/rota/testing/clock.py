@@ -1,0 +1,48 @@
+"""A clock that stands still until it is told to move. For tests: nothing waits, nothing is random."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+from ..clock import Clock
+
+START = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
+
+
+class FakeClock(Clock):
+    """``clock.advance(30)`` moves wall time and monotonic time together.
+
+    ``fraction`` is what ``jitter()`` answers: a number in [0, 1), 0 unless set.
+    """
+
+    def __init__(self, start: datetime = START, fraction: float = 0.0) -> None:
+        if start.tzinfo is None:
+            raise ValueError(f"start={start!r} has no time zone: give an aware instant, such as UTC")
+        self._start = start.astimezone(UTC)
+        self._elapsed = timedelta()
+        self.fraction = fraction
+
+    def now(self) -> datetime:
+        return self._start + self._elapsed
+
+    def monotonic(self) -> float:
+        return self._elapsed.total_seconds()
+
+    def jitter(self) -> float:
+        return self.fraction
+
+    def advance(self, seconds: float) -> datetime:
+        """Move on; the new time."""
+        if seconds < 0:
+            raise ValueError(f"seconds={seconds!r}: time only moves forward")
+        self._elapsed += timedelta(seconds=seconds)
+        return self.now()
+
+    @property
+    def is_stale(self) -> bool:
+        return False
+
+    async def sync(self, read: Callable[[], Awaitable[datetime]]) -> timedelta:
+        """Nothing to do: this clock leads, the store follows."""
+        return timedelta()

@@ -1,0 +1,144 @@
+"""Claiming: which jobs, in which order, and what a claim writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...model import State
+from ...store.protocol import Store
+from .given import FINAL_STATES, T0, add, at, change, found, ids, in_state, new, running, want
+
+
+class ClaimRules:
+    async def test_a_claim_makes_the_job_ours(self, store: Store) -> None:
+        asked = new(payload_json='{"n":1}')
+        await add(store, asked)
+        (job,) = await store.claim(want(worker="w7"), at(3))
+        assert (job.id, job.state, job.payload_json) == (asked.id, State.RUNNING, '{"n":1}')
+        assert (job.attempt, job.token, job.worker) == (1, 1, "w7")
+        assert (job.started_at, job.lease_until) == (at(3), at(33))
+        assert await found(store, job.id) == job
+
+    async def test_a_running_job_is_not_claimed_again(self, store: Store) -> None:
+        await running(store)
+        assert list(await store.claim(want(), at(1000))) == []
+
+    async def test_a_job_that_has_ended_is_not_claimed(self, store: Store) -> None:
+        for state in FINAL_STATES:
+            await in_state(store, state)
+        assert list(await store.claim(want(), at(1000))) == []
+
+    async def test_within_a_queue_jobs_come_by_priority_then_due_time_then_id(self, store: Store) -> None:
+        low, first, second = new(priority=-1), new(run_at=at(2)), new(run_at=at(2))
+        early, high = new(run_at=at(1)), new(priority=9, run_at=at(3))
+        await add(store, low, second, first, early, high)
+        order = ids(await store.claim(want(), at(10)))
+        assert order == [high.id, early.id, first.id, second.id, low.id]
+
+    async def test_the_order_holds_across_claims(self, store: Store) -> None:
+        jobs = [new(priority=n % 3, run_at=at(n % 5)) for n in range(30)]
+        await add(store, *jobs)
+        expected = [job.id for job in sorted(jobs, key=lambda job: (-job.priority, job.run_at, job.id))]
+        taken: list[str] = []
+        while batch := await store.claim(want(4), at(10)):
+            taken += ids(batch)
+        assert taken == expected
+
+    async def test_a_higher_priority_comes_first_from_any_queue(self, store: Store) -> None:
+        await add(store, *[new(queue="a", priority=1) for _ in range(5)])
+        urgent = [new(queue="b", priority=2) for _ in range(3)]
+        await add(store, *urgent, now=at(1))
+        assert set(ids(await store.claim(want(3), at(2)))) == {job.id for job in urgent}
+
+    async def test_queues_of_equal_priority_share_a_claim_evenly(self, store: Store) -> None:
+        await add(store, *[new(queue="a") for _ in range(100)])
+        await add(store, *[new(queue=queue) for queue in "bc" for _ in range(20)], now=at(1))
+        taken = await store.claim(want(30), at(2))
+        assert Counter(job.queue for job in taken) == {"a": 10, "b": 10, "c": 10}
+
+    async def test_what_a_short_queue_leaves_goes_to_the_others(self, store: Store) -> None:
+        await add(store, *[new(queue="a") for _ in range(50)], new(queue="b"))
+        taken = await store.claim(want(10), T0)
+        assert Counter(job.queue for job in taken) == {"a": 9, "b": 1}
+
+    async def test_a_claim_takes_no_more_than_its_limit(self, store: Store) -> None:
+        await add(store, *[new() for _ in range(7)])
+        assert [len(await store.claim(want(3), T0)) for _ in range(4)] == [3, 3, 1, 0]
+
+    async def test_a_job_is_claimed_when_it_is_due_and_not_before(self, store: Store) -> None:
+        job = new(run_at=at(10))
+        await add(store, job)
+        assert list(await store.claim(want(), at(9.999999))) == []
+        assert ids(await store.claim(want(), at(10))) == [job.id]
+
+    async def test_later_jobs_become_due_in_their_order(self, store: Store) -> None:
+        jobs = [new(run_at=at(60 + n)) for n in (3, 1, 2)]
+        await add(store, *jobs)
+        await add(store, new(queue="other"))
+        assert len(await store.claim(want(), at(1))) == 1
+        assert ids(await store.claim(want(), at(100))) == [jobs[1].id, jobs[2].id, jobs[0].id]
+
+    async def test_only_known_tasks_are_claimed(self, store: Store) -> None:
+        await add(store, new(task="a", priority=5), new(task="b"), new(task="c"))
+        taken = await store.claim(want(tasks=("b", "c", "zzz")), T0)
+        assert [job.task for job in taken] == ["b", "c"]
+
+    async def test_a_worker_without_tasks_claims_nothing(self, store: Store) -> None:
+        await add(store, new())
+        assert list(await store.claim(want(tasks=()), T0)) == []
+
+    async def test_unknown_tasks_in_front_do_not_hide_known_ones(self, store: Store) -> None:
+        await add(store, *[new(task="strange", priority=1) for _ in range(200)])
+        known = new(task="known")
+        await add(store, known)
+        assert ids(await store.claim(want(1, tasks=("known",)), at(1))) == [known.id]
+
+    async def test_only_the_named_queues_are_claimed(self, store: Store) -> None:
+        await add(store, new(queue="a"), new(queue="b"), new(queue="c"))
+        taken = await store.claim(want(queues=("a", "c", "nobody")), T0)
+        assert sorted(job.queue for job in taken) == ["a", "c"]
+
+    async def test_excluded_queues_are_left_alone(self, store: Store) -> None:
+        await add(store, new(queue="a"), new(queue="b"), new(queue="c"))
+        taken = await store.claim(want(exclude_queues=("a",)), T0)
+        assert sorted(job.queue for job in taken) == ["b", "c"]
+        assert list(await store.claim(want(queues=("a",), exclude_queues=("a",)), T0)) == []
+
+    async def test_each_claim_raises_the_token_and_counts_an_attempt(self, store: Store) -> None:
+        job = await running(store)
+        for round_ in range(2, 5):
+            await store.settle([change(job, State.QUEUED)], at(round_))
+            (job,) = await store.claim(want(), at(round_))
+            assert (job.token, job.attempt) == (round_, round_)
+
+    async def test_a_refunded_attempt_does_not_lower_the_token(self, store: Store) -> None:
+        job = await running(store)
+        await store.settle([change(job, State.QUEUED, attempt=0)], at(1))
+        (job,) = await store.claim(want(), at(2))
+        assert (job.attempt, job.token) == (1, 2)
+
+    async def test_a_turn_settles_and_claims_at_once(self, store: Store) -> None:
+        job = await running(store)
+        waiting = new()
+        await add(store, waiting)
+        turn = await store.turn([change(job, State.SUCCEEDED, output_json="1")], want(), at(1))
+        assert (turn.refused, ids(turn.jobs)) == (frozenset(), [waiting.id])
+        assert (await found(store, job.id)).state is State.SUCCEEDED
+
+    async def test_a_turn_names_what_it_refused_and_still_claims(self, store: Store) -> None:
+        job = await running(store)
+        await store.settle([change(job, State.SUCCEEDED)], at(1))
+        waiting = new()
+        await add(store, waiting)
+        turn = await store.turn([change(job, State.FAILED)], want(), at(2))
+        assert (turn.refused, ids(turn.jobs)) == (frozenset({job.id}), [waiting.id])
+
+    async def test_a_turn_without_a_claim_claims_nothing(self, store: Store) -> None:
+        await add(store, new())
+        turn = await store.turn([], None, at(1))
+        assert (turn.refused, list(turn.jobs)) == (frozenset(), [])
+
+    async def test_a_turn_tells_when_the_next_job_is_due(self, store: Store) -> None:
+        assert (await store.turn([], want(), T0)).next_due_at is None
+        await add(store, new(), new(run_at=at(70)), new(run_at=at(50), queue="other"))
+        assert (await store.turn([], want(), T0)).next_due_at == at(50)

@@ -1,0 +1,120 @@
+"""Reading: pages in order, each job once, and filters that mean what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...model import JobFilter, JobId, PageAsk, State
+from ...store.protocol import Store
+from .given import EVERYTHING, REACHABLE, T0, add, at, change, ids, in_state, new, running
+
+
+async def paged(store: Store, where: JobFilter, limit: int, newest_first: bool) -> list[JobId]:
+    """All ids, page by page."""
+    return [job for page in await pages(store, where, limit, newest_first) for job in page]
+
+
+async def pages(store: Store, where: JobFilter, limit: int, newest_first: bool) -> list[list[JobId]]:
+    found: list[list[JobId]] = []
+    cursor: str | None = None
+    while True:
+        page = await store.jobs(where, PageAsk(limit=limit, cursor=cursor, newest_first=newest_first))
+        found.append(ids(page.items))
+        cursor = page.next
+        if cursor is None:
+            return found
+        assert len(found) < 100, "the pages do not end"
+
+
+class ReadRules:
+    async def test_pages_go_through_all_jobs_once_in_both_directions(self, store: Store) -> None:
+        made = [await in_state(store, REACHABLE[n % 5], queue=f"q{n}") for n in range(23)]
+        for newest_first in (True, False):
+            found = await pages(store, EVERYTHING, 5, newest_first)
+            assert [len(page) for page in found] == [5, 5, 5, 5, 3]
+            assert [job for page in found for job in page] == sorted(made, reverse=newest_first)
+
+    async def test_jobs_made_at_one_instant_are_told_apart(self, store: Store) -> None:
+        jobs = [new(run_at=at(5)) for _ in range(9)]
+        await add(store, *jobs)
+        found = await paged(store, EVERYTHING, 2, newest_first=True)
+        assert found == sorted([job.id for job in jobs], reverse=True)
+
+    async def test_a_full_last_page_ends_without_repeating(self, store: Store) -> None:
+        await add(store, *[new() for _ in range(4)])
+        found = await paged(store, EVERYTHING, 2, newest_first=True)
+        assert len(set(found)) == len(found) == 4
+
+    async def test_new_jobs_do_not_disturb_the_pages_of_older_ones(self, store: Store) -> None:
+        old = [new() for _ in range(6)]
+        await add(store, *old)
+        page = await store.jobs(EVERYTHING, PageAsk(limit=3))
+        await add(store, *[new() for _ in range(5)])
+        rest = await store.jobs(EVERYTHING, PageAsk(limit=10, cursor=page.next))
+        assert ids(page.items) + ids(rest.items) == sorted([job.id for job in old], reverse=True)
+
+    async def test_pages_keep_to_their_filter(self, store: Store) -> None:
+        wanted = [new(queue="a") for _ in range(5)]
+        for job in wanted:
+            await add(store, new(queue="b"), job)
+        found = await paged(store, JobFilter(queue="a"), 2, newest_first=False)
+        assert found == [job.id for job in wanted]
+
+    async def test_each_filter_finds_its_jobs(self, store: Store) -> None:
+        parent = new().id
+        marks: dict[str, Any] = {
+            "task": "t", "queue": "q", "tenant": "x", "key": "k", "schedule": "s", "parent": parent
+        }  # fmt: skip
+        await add(store, new(), new(tags=("other",)))
+        for field, value in marks.items():
+            await add(store, job := new(**{field: value}))
+            assert ids((await store.jobs(JobFilter(**{field: value}), PageAsk())).items) == [job.id], field
+        await add(store, job := new(tags=("one", "two")))
+        assert ids((await store.jobs(JobFilter(tag="two"), PageAsk())).items) == [job.id]
+
+    async def test_each_state_can_be_filtered(self, store: Store) -> None:
+        made = {state: await in_state(store, state, queue=state.value) for state in reversed(REACHABLE)}
+        for state, job in made.items():
+            assert ids((await store.jobs(JobFilter(states=(state,)), PageAsk())).items) == [job]
+        both = JobFilter(states=(State.QUEUED, State.FAILED))
+        assert set(ids((await store.jobs(both, PageAsk())).items)) == {made[State.QUEUED], made[State.FAILED]}
+
+    async def test_every_given_filter_must_hold(self, store: Store) -> None:
+        await add(
+            store, new(queue="a", tenant="x"), new(queue="a"), hit := new(queue="a", tenant="x", task="t")
+        )
+        page = await store.jobs(JobFilter(queue="a", tenant="x", task="t"), PageAsk())
+        assert ids(page.items) == [hit.id]
+
+    async def test_filters_reach_running_and_ended_jobs_too(self, store: Store) -> None:
+        for state in (State.SUCCEEDED, State.RUNNING):
+            job = await in_state(store, state, tags=("t",), tenant="x", key="k")
+            for where in (JobFilter(tag="t"), JobFilter(tenant="x"), JobFilter(key="k")):
+                assert job in ids((await store.jobs(where, PageAsk())).items)
+
+    async def test_named_ids_are_found_and_strangers_are_not(self, store: Store) -> None:
+        await add(store, first := new(), second := new(), new())
+        page = await store.jobs(JobFilter(ids=(first.id, second.id, new().id)), PageAsk())
+        assert ids(page.items) == [second.id, first.id]
+        assert list((await store.jobs(JobFilter(ids=()), PageAsk())).items) == []
+
+    async def test_a_job_without_records_has_no_attempts(self, store: Store) -> None:
+        assert list(await store.attempts(new().id)) == []
+        job = await running(store)
+        await store.settle([change(job, State.SUCCEEDED)], at(1))
+        assert list(await store.attempts(job.id)) == []
+
+    async def test_the_store_tells_an_aware_time(self, store: Store) -> None:
+        offset = (await store.clock()).utcoffset()
+        assert offset is not None
+        assert offset.total_seconds() == 0
+
+    async def test_a_migrated_store_has_nothing_pending(self, store: Store) -> None:
+        assert list(await store.pending()) == []
+        assert list(await store.migrate()) == []
+
+    async def test_upkeep_can_run_at_any_time(self, store: Store) -> None:
+        job = await in_state(store, State.SUCCEEDED)
+        for now in (T0, at(1), at(86_400 * 3)):
+            await store.upkeep(now)
+        assert ids((await store.jobs(EVERYTHING, PageAsk())).items) == [job]

@@ -1,0 +1,62 @@
+"""Reclaiming: an expired lease passes to whoever rescues the job, and the lost worker is fenced off."""
+
+from __future__ import annotations
+
+from ...core import lifecycle
+from ...model import JobFilter, State
+from ...store.protocol import Store
+from .given import add, at, change, found, ids, in_state, new, running, want
+
+
+class ReclaimRules:
+    async def test_only_expired_leases_are_reclaimed(self, store: Store) -> None:
+        job = await running(store)
+        await add(store, new(run_at=at(9000)))
+        for state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
+            await in_state(store, state)
+        assert list(await store.reclaim("w2", 30, 10, at(29))) == []
+        assert ids(await store.reclaim("w2", 30, 10, at(31))) == [job.id]
+
+    async def test_a_reclaim_raises_the_token_and_not_the_attempt(self, store: Store) -> None:
+        job = await running(store)
+        (taken,) = await store.reclaim("w2", 40, 10, at(100))
+        assert (taken.token, taken.attempt, taken.state) == (job.token + 1, job.attempt, State.RUNNING)
+        kept = await found(store, job.id)
+        assert (kept.token, kept.worker, kept.lease_until) == (job.token + 1, "w2", at(140))
+
+    async def test_a_reclaimed_job_names_its_former_worker(self, store: Store) -> None:
+        await running(store)
+        (taken,) = await store.reclaim("w2", 30, 10, at(100))
+        assert taken.worker == "w1"
+        (taken,) = await store.reclaim("w3", 30, 10, at(200))
+        assert taken.worker == "w2"
+
+    async def test_a_fresh_lease_is_not_reclaimed(self, store: Store) -> None:
+        await running(store)
+        assert len(await store.reclaim("w2", 30, 10, at(100))) == 1
+        assert list(await store.reclaim("w3", 30, 10, at(101))) == []
+
+    async def test_no_more_than_the_limit_is_reclaimed(self, store: Store) -> None:
+        jobs = {(await running(store)).id for _ in range(5)}
+        first = ids(await store.reclaim("w2", 30, 3, at(100)))
+        second = ids(await store.reclaim("w2", 30, 3, at(100)))
+        assert (len(first), len(second), {*first, *second}) == (3, 2, jobs)
+
+    async def test_the_one_who_reclaimed_may_settle(self, store: Store) -> None:
+        await running(store)
+        (taken,) = await store.reclaim("w2", 30, 10, at(100))
+        assert await store.settle([change(taken, State.QUEUED)], at(101)) == frozenset()
+        (again,) = await store.claim(want(), at(102))
+        assert (again.token, again.attempt) == (3, 2)
+
+    async def test_an_asked_cancel_survives_the_reclaim(self, store: Store) -> None:
+        job = await running(store)
+        await store.edit(JobFilter(ids=(job.id,)), lifecycle.cancel("stop", at(1)), 1, at(1))
+        (taken,) = await store.reclaim("w2", 30, 10, at(100))
+        assert taken.cancel_requested is True
+
+    async def test_the_whole_job_comes_with_the_reclaim(self, store: Store) -> None:
+        job = await running(store, payload_json='{"n":1}', tags=("t",), max_attempts=7, key="k", timeout=2.0)
+        (taken,) = await store.reclaim("w2", 30, 10, at(100))
+        for name in ("payload_json", "tags", "max_attempts", "key", "timeout", "started_at", "created_at"):
+            assert getattr(taken, name) == getattr(job, name), name

@@ -1,0 +1,13 @@
+"""The pytest plugin: fixtures for tests of applications. Loaded by pytest itself, never by rota."""
+
+from __future__ import annotations
+
+import pytest
+
+from .clock import FakeClock
+
+
+@pytest.fixture
+def fake_clock() -> FakeClock:
+    """A clock that stands still until ``advance(seconds)``."""
+    return FakeClock()

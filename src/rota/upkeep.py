@@ -1,0 +1,101 @@
+"""Housekeeping that any worker does for all: rescue, prune, and what the store alone needs.
+
+Each step is one pass and returns the seconds until the next. Several workers may do them at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+import msgspec
+
+from .clock import Clock
+from .config import Settings
+from .core.lifecycle import LeaseExpired, decide
+from .failpoints import hit
+from .model import Document, Job, JobFilter, PageAsk, State
+from .store.protocol import Store
+
+log = logging.getLogger("rota.upkeep")
+
+SWEEP_S = 5.0
+RESCUE_BATCH = 200
+PRUNE_S = 600.0
+PRUNE_BATCH = 5000
+WORKER_GONE_S = 60.0
+WORKER_FORGOTTEN_S = 24 * 3600.0
+SAMPLE = 200
+
+Rescued = Callable[[Job, State], None]
+
+
+async def rescue(store: Store, clock: Clock, holder: str, lease_s: float, rescued: Rescued) -> int:
+    """Take over jobs whose worker went silent, and decide what becomes of them; how many."""
+    total = 0
+    while True:
+        hit("rescue.before")
+        jobs = await store.reclaim(holder, lease_s, RESCUE_BATCH, clock.now())
+        changes = [decide(job, LeaseExpired(worker=job.worker), clock.now(), clock.jitter()) for job in jobs]
+        hit("rescue.after")
+        refused = await store.settle(changes, clock.now()) if changes else frozenset()
+        for job, change in zip(jobs, changes, strict=True):
+            if job.id not in refused:
+                log.warning(
+                    "rescued job %s (%s) from worker %s: attempt %d of %d, now %s",
+                    job.id, job.task, job.worker, job.attempt, job.max_attempts, change.state,
+                )  # fmt: skip
+                rescued(job, change.state)
+        total += len(jobs)
+        if len(jobs) < RESCUE_BATCH:
+            return total
+
+
+async def prune(store: Store, clock: Clock, settings: Settings) -> int:
+    """Forget final jobs that are older than their state is kept; how many."""
+    now = clock.now()
+    before = {
+        State.SUCCEEDED: now - timedelta(days=settings.retention_succeeded_days),
+        State.FAILED: now - timedelta(days=settings.retention_failed_days),
+        State.CANCELLED: now - timedelta(days=settings.retention_cancelled_days),
+    }
+    total = 0
+    while True:
+        hit("prune.before")
+        count = await store.prune(before, PRUNE_BATCH, now)
+        total += count
+        if count < PRUNE_BATCH:
+            break
+    await store.upkeep(now)
+    await forget_workers(store, clock)
+    return total
+
+
+async def forget_workers(store: Store, clock: Clock) -> None:
+    """Drop the papers of workers that have been gone for a day."""
+    limit = clock.now() - timedelta(seconds=WORKER_FORGOTTEN_S)
+    for document in await store.find("worker"):
+        if document.updated_at < limit:
+            await store.drop("worker", document.key)
+
+
+def is_live(document: Document, clock: Clock, lease_s: float) -> bool:
+    """Whether this worker has been heard of lately."""
+    silent = (clock.now() - document.updated_at).total_seconds()
+    return silent < max(WORKER_GONE_S, 2 * lease_s)
+
+
+async def unserved(store: Store, clock: Clock, lease_s: float) -> Mapping[str, int]:
+    """Tasks of due jobs that no live worker knows, with how many of the oldest due jobs wait for them."""
+    known: set[str] = set()
+    for document in await store.find("worker"):
+        if is_live(document, clock, lease_s):
+            known.update(msgspec.json.decode(document.body).get("tasks", ()))
+    now = clock.now()
+    page = await store.jobs(JobFilter(states=(State.QUEUED,)), PageAsk(limit=SAMPLE, newest_first=False))
+    missing: dict[str, int] = {}
+    for job in page.items:
+        if job.run_at <= now and job.task not in known:
+            missing[job.task] = missing.get(job.task, 0) + 1
+    return missing

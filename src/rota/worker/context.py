@@ -1,0 +1,116 @@
+"""What a running task can say and ask: ``Context``, and the capture of its log lines.
+
+Owns the bounds on logs, progress and cost. Never touches the store: the keeper and the settler
+carry what is gathered here.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import msgspec
+
+from ..clock import Clock
+from ..errors import OptionError
+from ..model import Job, LogLine, Progress
+
+MOST_LINES = 200
+LONGEST_LINE = 2000
+LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+def clean(text: str, longest: int) -> str:
+    """Text that every store and terminal can take: no NUL, no lone surrogates, bounded."""
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
+    return text.replace("\0", "�").encode("utf-8", "replace").decode("utf-8")
+
+
+class Context:
+    """Handed to a task whose parameter is annotated ``Context``. One per attempt."""
+
+    __rota_context__ = True
+
+    def __init__(
+        self, job: Job, worker: str, clock: Clock, changed: Callable[[Context], None] | None = None
+    ) -> None:
+        self.job = job
+        self.worker = worker
+        self.attempt = job.attempt
+        self.progress_json: str | None = None
+        self.cost_cents = 0.0
+        self.stop_reason: str | None = None
+        self._clock = clock
+        self._changed = changed
+        self._lines: deque[LogLine] = deque(maxlen=MOST_LINES)
+        self._dropped = 0
+
+    @property
+    def cancelled(self) -> bool:
+        """True once this attempt should stop: cancelled, out of time, its lease lost, or shutting down."""
+        return self.stop_reason is not None
+
+    def progress(self, percent: float, message: str = "") -> None:
+        """Say how far the job is; shown with it within about a second."""
+        if isinstance(percent, bool) or not isinstance(percent, (int, float)) or not math.isfinite(percent):
+            raise OptionError(f"progress percent={percent!r}: must be a number from 0 to 100")
+        bounded = Progress(percent=min(max(float(percent), 0.0), 100.0), message=clean(str(message), 500))
+        self.progress_json = msgspec.json.encode(bounded).decode()
+        self._tell()
+
+    def log(self, message: str, level: str = "info") -> None:
+        """Add a line to this attempt's log, kept with the job."""
+        if level not in LEVELS:
+            raise OptionError(f"log level={level!r}: must be one of {', '.join(LEVELS)}")
+        if len(self._lines) == MOST_LINES:
+            self._dropped += 1
+        self._lines.append(
+            LogLine(at=self._clock.now(), level=level, message=clean(str(message), LONGEST_LINE))
+        )
+        self._tell()
+
+    def cost(self, cents: float) -> None:
+        """Add to what this job has cost."""
+        if isinstance(cents, bool) or not isinstance(cents, (int, float)) or not 0 <= cents <= 1e12:
+            raise OptionError(f"cost cents={cents!r}: must be a number from 0 to 1e12")
+        self.cost_cents += cents
+        self._tell()
+
+    @property
+    def lines(self) -> tuple[LogLine, ...]:
+        if not self._dropped:
+            return tuple(self._lines)
+        first = LogLine(
+            at=self._lines[0].at, level="info", message=f"… {self._dropped} earlier lines were dropped"
+        )
+        return (first, *self._lines)
+
+    def extend(self, lines: list[LogLine]) -> None:
+        """Take over lines gathered elsewhere (in a child process)."""
+        self._dropped += max(len(self._lines) + len(lines) - MOST_LINES, 0)
+        self._lines.extend(lines)
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed(self)
+
+
+CURRENT: ContextVar[Context | None] = ContextVar("rota_current", default=None)
+
+
+class LogCapture(logging.Handler):
+    """Copies records that a task's own code emits into its attempt's log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        context = CURRENT.get()
+        if context is None or record.name.startswith("rota."):
+            return
+        try:
+            level = record.levelname.lower()
+            context.log(f"{record.name}: {record.getMessage()}", level if level in LEVELS else "info")
+        except Exception:
+            self.handleError(record)

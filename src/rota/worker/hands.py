@@ -1,0 +1,207 @@
+"""The jobs in this worker's hands: waiting to begin, running, told to stop, ended.
+
+Owns the three executors and the decision that ends each run. Never talks to the store: what is
+decided goes to ``decided``, and the worker carries it out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from ..clock import Clock, monotonic
+from ..core.lifecycle import Outcome, Released, decide
+from ..failpoints import hit
+from ..model import Change, Job
+from ..task import Registry
+from .context import Context
+from .lanes import Lanes
+from .processes import Processes
+from .run import Run, StopReason, raised
+from .threads import Threads
+
+log = logging.getLogger("rota.worker")
+
+STALE_S = 1.0  # what waited longer than this behind slow jobs goes back to the queue
+STOP_GRACE_S = 5.0  # for a run that was told to stop, before its job is settled without it
+
+
+class Hands:
+    def __init__(
+        self,
+        worker: str,
+        registry: Registry,
+        clock: Clock,
+        concurrency: int,
+        output_limit: int,
+        began: Callable[[Run], None],
+        decided: Callable[[Run, Change | None], None],
+    ) -> None:
+        # By run, not by job: a run that would not stop may still be here when its job comes again.
+        self.running: dict[Run, None] = {}
+        self.waiting: deque[Run] = deque()  # claimed, not begun
+        self.ended = 0
+        self._worker = worker
+        self._registry = registry
+        self._clock = clock
+        self._concurrency = concurrency
+        self._tell_began = began
+        self._decided = decided
+        self._closed = False
+        self._lanes = Lanes(self._end, self._next, output_limit)
+        self._threads = Threads(self._end, output_limit)
+        self._processes = Processes(self._end, self._begin, output_limit, worker, os.cpu_count() or 1)
+
+    # --- in --------------------------------------------------------------------------------------
+
+    def take(self, jobs: Sequence[Job], asked_at: float) -> None:
+        """Begin as many as there is room for; the rest wait for a slot."""
+        for job in jobs:
+            task = self._registry.get(job.task)
+            assert task is not None, job.task  # a claim asks only for tasks we know
+            self.waiting.append(Run(job, task, Context(job, self._worker, self._clock), asked_at))
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while (run := self._next()) is not None:
+            self._lanes.start(run)
+
+    def _next(self) -> Run | None:
+        """The next coroutine run; runs for the other executors are started on the way to it."""
+        while self.waiting and len(self.running) < self._concurrency and not self._closed:
+            run = self.waiting.popleft()
+            self.running[run] = None
+            if run.task.executor == "process":
+                self._processes.start(run)  # begins when a child is free
+                continue
+            self._begin(run)
+            if run.task.executor == "async":
+                return run
+            self._threads.start(run)
+        return None
+
+    def _begin(self, run: Run) -> None:
+        hit("handler.before")
+        run.started_at = self._clock.now()
+        if run.timeout is not None:
+            run.timer = asyncio.get_running_loop().call_later(run.timeout, self.stop, run, "timeout")
+        self._tell_began(run)
+
+    # --- out -------------------------------------------------------------------------------------
+
+    def _end(self, run: Run, outcome: Outcome) -> None:
+        """An executor is through with a run: its slot is free."""
+        hit("handler.after")
+        del self.running[run]
+        self.ended += 1
+        self._conclude(run, outcome)
+        if run.task.executor != "async":  # a lane fetches its next run itself
+            self._hand_out()
+
+    def _conclude(self, run: Run, outcome: Outcome) -> None:
+        """The first end of a run counts; a later one, of a run that would not stop, is ignored."""
+        if run.ended:
+            return
+        run.ended = True
+        if run.timer is not None:
+            run.timer.cancel()
+        if run.stop_reason == "lost":
+            self._decided(run, None)
+            return
+        change = decide(
+            run.job,
+            outcome,
+            self._clock.now(),
+            self._clock.jitter(),
+            backoff=run.task.chosen.backoff,
+            report=run.report(self._worker),
+        )
+        self._decided(run, change)
+
+    # --- stopping --------------------------------------------------------------------------------
+
+    def stop(self, run: Run, reason: StopReason) -> None:
+        """Tell a run to end; if it does not, its job is settled without it after a while."""
+        if run.ended or run.told_to_stop:
+            return
+        run.told_to_stop = True
+        run.context.stop_reason = reason
+        match run.task.executor:
+            case "async":
+                self._lanes.stop(run)
+            case "thread":
+                self._threads.stop(run)
+            case "process":
+                self._processes.stop(run)
+        asyncio.get_running_loop().call_later(STOP_GRACE_S, self._abandon, run)
+
+    def _abandon(self, run: Run) -> None:
+        if run.ended:
+            return
+        log.error(
+            "job %s (%s) does not stop (%s): it is settled without it; its slot stays taken until it ends",
+            run.job.id,
+            run.job.task,
+            run.stop_reason,
+        )
+        self._conclude(run, raised(run, RuntimeError("it did not stop")))
+
+    def lost(self, ids: frozenset[str]) -> None:
+        """Another worker may own these: stop them, and drop what they say."""
+        self._stop_held(ids, "lost")
+
+    def cancel(self, ids: frozenset[str]) -> None:
+        self._stop_held(ids, "cancelled")
+
+    def _stop_held(self, ids: frozenset[str], reason: StopReason) -> None:
+        for run in [run for run in self.held() if run.job.id in ids]:
+            if run in self.running:
+                self.stop(run, reason)
+            else:
+                self.waiting.remove(run)
+                run.context.stop_reason = reason
+                self._conclude(run, raised(run, RuntimeError("stopped before it began")))
+
+    def release_waiting(self) -> int:
+        """Give back what has not begun; how many."""
+        count = len(self.waiting)
+        while self.waiting:
+            self._conclude(self.waiting.popleft(), Released())
+        return count
+
+    def release_stale(self) -> int:
+        """Give back what waits behind slow jobs, so that a free worker can take it; how many."""
+        if self.waiting and monotonic() - self.waiting[0].taken_at > STALE_S:
+            return self.release_waiting()
+        return 0
+
+    def release_running(self) -> None:
+        """Stop everything: what does not finish meanwhile is given back."""
+        for run in list(self.running):
+            self.stop(run, "released")
+
+    def give_up(self) -> None:
+        """Give back what still has not ended."""
+        for run in list(self.running):
+            self._conclude(run, Released())
+
+    # --- the rest --------------------------------------------------------------------------------
+
+    def held(self) -> list[Run]:
+        """All leases that must be kept. Called from the keeper's thread too: copies, never iterates."""
+        return [*list(self.running), *list(self.waiting)]
+
+    def __len__(self) -> int:
+        return len(self.running) + len(self.waiting)
+
+    def close_door(self) -> None:
+        """Begin nothing more."""
+        self._closed = True
+
+    async def close(self) -> None:
+        await self._lanes.close()
+        await self._threads.close()
+        await self._processes.close()

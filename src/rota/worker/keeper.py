@@ -1,0 +1,159 @@
+"""Keeps leases alive from a thread with an event loop and a store connection of its own.
+
+A blocked worker loop cannot stop it. It renews leases at a third of their length, carries progress
+out and cancellations in, and, when the store cannot be reached, stops runs before their leases can
+have expired. It decides nothing about jobs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ..clock import Clock, monotonic
+from ..errors import StoreUnavailable
+from ..failpoints import hit
+from ..model import Lease, Note, Pulse, Reply
+from ..service import Patience, repeat
+from ..store.protocol import Store
+
+if TYPE_CHECKING:
+    from .run import Run
+
+log = logging.getLogger("rota.worker")
+
+TICK = 1.0
+TOGETHER = 2000  # leases in one statement
+
+Tell = Callable[[frozenset[str]], None]
+
+
+class Keeper:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        worker: str,
+        lease_s: float,
+        runs: Callable[[], Iterable[Run]],
+        document: Callable[[], str],
+        lost: Tell,
+        cancel: Tell,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._worker = worker
+        self._lease_s = lease_s
+        self._runs = runs
+        self._document = document
+        self._lost = lost
+        self._cancel = cancel
+        self._beat_at = float("-inf")
+        self._tick = min(TICK, lease_s / 4)
+        # The fence must be watched while the store is away too, so the waits stay short.
+        self._patience = Patience("heartbeat", longest=self._tick)
+        self._opened = False
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._home = asyncio.get_running_loop()
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._serve, name="rota-keeper", daemon=True)
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """End the thread; a beat that hangs is not waited for."""
+        if self._thread is None:
+            return
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        await asyncio.to_thread(self._thread.join, 2.0)
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except Exception:
+            log.exception("the keeper ended with an error; leases are no longer renewed")
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        store = self._store.beside()
+        beats = asyncio.create_task(repeat(lambda: self._step(store), self._stop, self._patience))
+        await self._stop.wait()
+        beats.cancel()
+        await asyncio.wait({beats}, timeout=1.0)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(store.close(), 1.0)
+
+    async def _step(self, store: Store) -> float:
+        self._fence()
+        try:
+            async with asyncio.timeout(self._lease_s / 3):
+                if not self._opened:
+                    await store.open()
+                    self._opened = True
+                await self._beat(store)
+        except TimeoutError:
+            raise StoreUnavailable("a heartbeat was not answered in time") from None
+        return self._tick
+
+    async def _beat(self, store: Store) -> None:
+        sent_at = monotonic()
+        runs = [run for run in self._runs() if not run.ended]
+        due = [run for run in runs if sent_at - run.renewed_at >= self._lease_s / 3]
+        notes = [run for run in runs if run.context.progress_json not in (None, run.noted)]
+        if not (runs or sent_at - self._beat_at >= self._lease_s / 3):
+            return
+        hit("beat.before")
+        for first in range(0, max(len(due), 1), TOGETHER):
+            part = due[first : first + TOGETHER]
+            reply = await store.beat(self._pulse(part, notes if first == 0 else []), self._clock.now())
+            self._heard(reply, part, sent_at)
+        hit("beat.after")
+        for run in notes:
+            run.noted = run.context.progress_json
+        self._beat_at = sent_at
+        if self._clock.is_stale:
+            await self._clock.sync(store.clock)
+
+    def _pulse(self, due: list[Run], notes: list[Run]) -> Pulse:
+        return Pulse(
+            worker=self._worker,
+            document=self._document(),
+            lease_s=self._lease_s,
+            leases=[Lease(id=run.job.id, token=run.job.token) for run in due],
+            notes=[
+                Note(id=run.job.id, token=run.job.token, progress_json=run.context.progress_json or "null")
+                for run in notes
+            ],
+        )
+
+    def _heard(self, reply: Reply, due: list[Run], sent_at: float) -> None:
+        for run in due:
+            if run.job.id not in reply.lost:
+                run.renewed_at = sent_at
+        if reply.lost:
+            self._at_home(self._lost, reply.lost)
+        if reply.cancel:
+            self._at_home(self._cancel, reply.cancel)
+
+    def _fence(self) -> None:
+        """Stop what may already have been given to somebody else."""
+        deadline = monotonic() - self._lease_s * 0.9
+        gone = [run for run in self._runs() if run.renewed_at < deadline and run.stop_reason is None]
+        if gone:
+            for run in gone:
+                run.context.stop_reason = "lost"  # even if the loop is blocked, the task can see it
+            self._at_home(self._lost, frozenset(run.job.id for run in gone))
+
+    def _at_home(self, tell: Tell, ids: frozenset[str]) -> None:
+        try:
+            self._home.call_soon_threadsafe(tell, ids)
+        except RuntimeError:
+            log.debug("the worker's loop has ended before its keeper")

@@ -1,0 +1,118 @@
+"""The async executor: coroutines on the worker's own loop.
+
+A lane is one asyncio task that runs job after job, so that a small job costs no task of its own;
+each attempt still gets a contextvars context of its own. ``asyncio.current_task()`` inside a job is
+its lane, so timeouts, task groups and cancellation work as anywhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+from ..clock import monotonic
+from ..core.lifecycle import Outcome
+from ..errors import PayloadError
+from .run import Run, Undecodable, raised, returned
+
+YIELD_AFTER = 0.005  # seconds a lane may go from job to job without letting the loop breathe
+CANCEL_AGAIN = 1.0
+
+Finished = Callable[[Run, Outcome], None]
+Following = Callable[[], Run | None]
+
+
+@types.coroutine
+def drive(coroutine: Coroutine[Any, Any, Any], scope: contextvars.Context) -> Generator[Any, Any, Any]:
+    """Await a coroutine so that each of its steps runs inside ``scope``."""
+    step: Any = coroutine.send
+    value: Any = None
+    try:
+        while True:
+            waits_for = scope.run(step, value)
+            try:
+                value = yield waits_for
+                step = coroutine.send
+            except BaseException as error:  # cancellation, or the loop shutting down
+                step, value = coroutine.throw, error
+    except StopIteration as stop:
+        return stop.value
+
+
+class Lanes:
+    """Runs coroutine tasks: ``finished`` takes the outcome, ``following`` may give the lane its next run."""
+
+    def __init__(self, finished: Finished, following: Following, limit: int) -> None:
+        self._finished = finished
+        self._following = following
+        self._limit = limit  # bytes of an output
+        self._idle: list[asyncio.Future[Run]] = []
+        self._lanes: set[asyncio.Task[None]] = set()
+
+    def start(self, run: Run) -> None:
+        while self._idle:
+            waiting = self._idle.pop()
+            if not waiting.done():
+                waiting.set_result(run)
+                return
+        lane = asyncio.create_task(self._lane(run), name="rota-lane")
+        self._lanes.add(lane)
+        lane.add_done_callback(self._lanes.discard)
+
+    def stop(self, run: Run) -> None:
+        """Cancel the coroutine, and again every second for as long as it refuses to end."""
+        lane: asyncio.Task[None] | None = run.handle
+        if lane is None or lane.done():
+            return
+        lane.cancel()
+        asyncio.get_running_loop().call_later(CANCEL_AGAIN, self._stop_again, run, lane)
+
+    def _stop_again(self, run: Run, lane: asyncio.Task[None]) -> None:
+        if run.handle is lane:
+            self.stop(run)
+
+    async def close(self) -> None:
+        """End the idle lanes; one whose job ignores cancellation is left behind."""
+        for lane in self._lanes:
+            lane.cancel()
+        if self._lanes:
+            await asyncio.wait(self._lanes, timeout=1.0)
+
+    async def _lane(self, run: Run | None) -> None:
+        loop = asyncio.get_running_loop()
+        me = asyncio.current_task()
+        assert me is not None
+        breathed_at = monotonic()
+        while True:
+            if run is None:
+                waiting: asyncio.Future[Run] = loop.create_future()
+                self._idle.append(waiting)
+                run = await waiting
+                breathed_at = monotonic()
+            run.handle = me
+            outcome = await self._attempt(run)
+            run.handle = None
+            while me.cancelling():
+                me.uncancel()
+            self._finished(run, outcome)
+            run = self._following()
+            if monotonic() - breathed_at > YIELD_AFTER:
+                await asyncio.sleep(0)
+                breathed_at = monotonic()
+
+    async def _attempt(self, run: Run) -> Outcome:
+        try:
+            try:
+                arguments = run.arguments()
+            except PayloadError as error:
+                raise Undecodable(error) from error
+            return returned(run, await drive(run.task.fn(**arguments), run.enter()), self._limit)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                error = RuntimeError(f"the task raised {type(error).__name__}")
+            return raised(run, error)

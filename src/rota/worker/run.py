@@ -1,0 +1,146 @@
+"""One attempt in the hands of this worker, and how its end is read. No store, no loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import traceback
+from datetime import datetime
+from typing import Any, Literal
+
+from ..core import payload
+from ..core.lifecycle import Cancelled, Failed, Outcome, Released, Report, Snoozed, Succeeded
+from ..errors import Cancel, PayloadError, Snooze
+from ..model import Fault, Job
+from ..task import Task
+from .context import CURRENT, Context, clean
+
+StopReason = Literal["cancelled", "timeout", "lost", "released"]
+
+LONGEST_MESSAGE = 4000
+LONGEST_TRACEBACK = 16_000
+
+
+class Run:
+    """A claimed job on its way from claim to settle."""
+
+    __slots__ = (
+        "context",
+        "ended",
+        "handle",
+        "job",
+        "noted",
+        "renewed_at",
+        "started_at",
+        "taken_at",
+        "task",
+        "timer",
+        "told_to_stop",
+    )
+
+    def __init__(self, job: Job, task: Task[..., Any], context: Context, renewed_at: float) -> None:
+        self.job = job
+        self.task = task
+        self.context = context
+        self.renewed_at = renewed_at  # monotonic: when the last accepted renewal was *sent*
+        self.taken_at = renewed_at
+        self.started_at: datetime | None = None
+        self.ended = False
+        self.told_to_stop = False
+        self.noted: str | None = None  # the progress last sent to the store
+        self.handle: Any = None  # what the executor needs to stop it
+        self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def stop_reason(self) -> str | None:
+        return self.context.stop_reason
+
+    @property
+    def timeout(self) -> float | None:
+        return self.job.timeout if self.job.timeout is not None else self.task.chosen.timeout
+
+    def arguments(self) -> dict[str, Any]:
+        """The task's arguments, decoded to their types; PayloadError if they do not fit."""
+        arguments = self.task.signature.bind(self.job.payload_json)
+        if self.task.signature.context is not None:
+            arguments[self.task.signature.context] = self.context
+        return arguments
+
+    def enter(self) -> contextvars.Context:
+        """A context of this attempt's own: what it sets is never seen by the next one."""
+        scope = contextvars.copy_context()
+        scope.run(CURRENT.set, self.context)
+        return scope
+
+    def report(self, worker: str) -> Report:
+        context = self.context
+        return Report(
+            worker=worker,
+            started_at=self.started_at,
+            logs=context.lines,
+            cost_cents=context.cost_cents,
+            progress_json=context.progress_json,
+        )
+
+
+def returned(run: Run, value: Any, limit: int) -> Outcome:
+    """The outcome of a task that came back with a value."""
+    if value is None:
+        return Succeeded()
+    try:
+        return Succeeded(
+            output_json=payload.encode(value, limit=limit, what=f"the output of task {run.task.name!r}")
+        )
+    except PayloadError as error:
+        return Failed(fault=Fault(type="PayloadError", message=clean(str(error), LONGEST_MESSAGE)))
+
+
+def raised(run: Run, error: BaseException) -> Outcome:
+    """The outcome of a task that raised; a stop we asked for comes before what it raised."""
+    match run.stop_reason:
+        case "cancelled":
+            return Cancelled(reason="cancelled while it was running")
+        case "timeout":
+            return timed_out(run)
+        case "released":
+            return Released()
+    match error:
+        case Snooze():
+            return Snoozed(seconds=error.seconds, reason=error.reason)
+        case Cancel():
+            return Cancelled(reason=clean(error.reason, LONGEST_MESSAGE))
+        case Undecodable():
+            return Failed(fault=fault_of(error.cause), final=True)
+        case _:
+            return Failed(fault=fault_of(error))
+
+
+def timed_out(run: Run) -> Outcome:
+    return Failed(fault=Fault(type="Timeout", message=f"ran longer than its timeout of {run.timeout:g} s"))
+
+
+class Undecodable(Exception):
+    """The stored payload does not fit the task: trying again cannot help."""
+
+    def __init__(self, cause: PayloadError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def fault_of(error: BaseException) -> Fault:
+    """The error as it is stored: bounded, without rota's own frames."""
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message cannot be read)"
+    trace = None
+    if error.__traceback__ is not None and not isinstance(error, PayloadError):
+        frames = traceback.TracebackException(kind, error, error.__traceback__, limit=-30)
+        frames.stack = traceback.StackSummary.from_list(
+            [f for f in frames.stack if "/rota/worker/" not in f.filename.replace("\\", "/")]
+        )
+        text = "".join(frames.format())
+        trace = clean(text[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)
+    return Fault(type=clean(name, 200), message=clean(message, LONGEST_MESSAGE), traceback=trace)

@@ -1,0 +1,85 @@
+"""Decided changes on their way to the store: gathered in batches, kept until the store took them."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ..core.lifecycle import fault_json
+from ..model import Change, Fault, JobFilter, JobId, PageAsk, State
+from ..store.protocol import Store
+
+log = logging.getLogger("rota.worker")
+
+MOST_CHANGES = 1000
+MOST_BYTES = 16 * 1024 * 1024
+
+
+class Settler:
+    """A queue of changes. What ``take`` hands out is either ``done`` or put ``back``."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Change] = deque()
+        self._doubtful: set[JobId] = set()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, change: Change) -> None:
+        self._waiting.append(change)
+
+    def take(self) -> list[Change]:
+        """The next batch, bounded in number and in bytes."""
+        batch: list[Change] = []
+        size = 0
+        while self._waiting and len(batch) < MOST_CHANGES:
+            change = self._waiting[0]
+            size += len(change.output_json or "") + len(change.error_json or "")
+            if batch and size > MOST_BYTES:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
+
+    def back(self, batch: Sequence[Change]) -> None:
+        """The store did not answer: the batch may or may not have been stored. Keep it, in order."""
+        self._waiting.extendleft(reversed(batch))
+        self._doubtful.update(change.id for change in batch)
+
+    async def refused(self, batch: Sequence[Change], ids: frozenset[JobId], store: Store) -> frozenset[JobId]:
+        """Of the refused ids, those truly gone: not merely stored by a call whose answer was lost."""
+        gone = set(ids)
+        doubtful = tuple(gone & self._doubtful)
+        if doubtful:
+            tokens = {change.id: (change.token, change.state) for change in batch}
+            found = await store.jobs(JobFilter(ids=doubtful), PageAsk(limit=len(doubtful)))
+            for job in found.items:
+                token, state = tokens[job.id]
+                if job.token == token and (job.state == state or job.state is State.QUEUED):
+                    gone.discard(job.id)
+        self._doubtful.difference_update(change.id for change in batch)
+        return frozenset(gone)
+
+
+def unstorable(change: Change, error: Exception, now: datetime) -> Change:
+    """What becomes of a job whose own change the store cannot take: failed, with the reason."""
+    fault = Fault(
+        type="StoreError",
+        message=f"its outcome could not be stored: {error}"[:2000],
+        at=now,
+        attempt=change.attempt,
+    )
+    return msgspec.structs.replace(
+        change,
+        state=State.FAILED,
+        run_at=None,
+        output_json=None,
+        error_json=fault_json(fault),
+        progress_json=None,
+        remove=False,
+        record=None,
+        then=(),
+    )

@@ -1,0 +1,492 @@
+"""The worker: turns with the store, and the orderly ways to begin and to stop.
+
+One loop makes turns: what is finished goes in, what is claimed comes out, in one round trip. Nothing
+is held while user code runs but the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from .. import upkeep
+from ..clock import Clock, monotonic
+from ..config import Settings
+from ..errors import StoreError, StoreUnavailable
+from ..events import Event, Hooks
+from ..failpoints import hit
+from ..model import Change, Job, State, Turn, Value, Want
+from ..service import Patience, any_of, pause, repeat
+from ..store.protocol import Store, Waker
+from ..task import Registry
+from .context import LogCapture
+from .hands import Hands
+from .keeper import Keeper
+from .run import Run
+from .settler import Settler, unstorable
+
+log = logging.getLogger("rota.worker")
+
+AHEAD_S = 0.05  # beyond the free slots, claim what is likely to begin within this time
+MOST_AHEAD = 500
+AWAY_AT_STOP_S = 3.0  # how long a stopping worker waits for a store that is away
+LAST_WORDS_S = 1.0  # for runs that are handed back, to end by themselves
+UNSERVED_S = 60.0
+
+
+class WorkerOptions(Value, frozen=True, kw_only=True):
+    queues: tuple[str, ...] | None = None
+    exclude_queues: tuple[str, ...] = ()
+    concurrency: int = 32
+    burst: bool = False  # stop when nothing is due
+    max_jobs: int | None = None  # stop after so many
+    shutdown_timeout_s: float = 30.0
+    lease_s: float = 30.0
+    poll_s: float = 1.0
+    sweep_s: float = upkeep.SWEEP_S
+    name: str | None = None
+    keeper: bool = True  # off only where time is faked
+    upkeep: bool = True
+
+
+class Worker:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        clock: Clock,
+        hooks: Hooks,
+        settings: Settings,
+        options: WorkerOptions,
+        identity: str,
+    ) -> None:
+        self.id = identity
+        self.options = options
+        self.finished = 0  # attempts settled
+        self.refused = 0  # outcomes dropped because the lease was gone
+        self.was_forced = False
+        self.is_idle = False
+        self._store = store
+        self._registry = registry
+        self._clock = clock
+        self._hooks = hooks
+        self._settings = settings
+        self._settler = Settler()
+        self._decided: dict[str, Run] = {}  # not yet settled
+        self._claimed = 0
+        self._patience = Patience("worker")
+        self._changed = asyncio.Event()  # something ended here, or we should stop
+        self._stop = asyncio.Event()
+        self._forced = asyncio.Event()
+        self._pace = Pace()
+        self._unserved: frozenset[str] = frozenset()
+        self._started_at = clock.now()
+        self.hands = Hands(
+            identity,
+            registry,
+            clock,
+            options.concurrency,
+            settings.max_payload_bytes,
+            self._on_began,
+            self._on_decided,
+        )
+
+    # --- life ------------------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Claim nothing more; finish what runs, within the shutdown timeout."""
+        self._stop.set()
+        self._changed.set()
+
+    def force(self) -> None:
+        """Hand back at once what runs."""
+        self.was_forced = True
+        self._forced.set()
+        self.drain()
+
+    async def run(self) -> None:
+        """Work until drained. Never ends because the store went away."""
+        capture = LogCapture()
+        logging.getLogger().addHandler(capture)
+        keeper = self._keeper() if self.options.keeper else None
+        services = self._services() if self.options.upkeep else []
+        try:
+            if keeper is not None:
+                keeper.start()
+            self._emit("worker.started")
+            log.info("worker %s started: %s", self.id, self._describe())
+            await self._work()
+            await self._drain()
+        finally:
+            logging.getLogger().removeHandler(capture)
+            for service in services:
+                service.cancel()
+            if services:
+                await asyncio.wait(services, timeout=1.0)
+            if keeper is not None:
+                await keeper.stop()
+            await self.hands.close()
+            await self._sign_off()
+            self._emit("worker.stopped")
+            log.info("worker %s stopped after %d jobs", self.id, self.finished)
+
+    def _keeper(self) -> Keeper:
+        return Keeper(
+            self._store,
+            self._clock,
+            self.id,
+            self.options.lease_s,
+            self.hands.held,
+            self._document,
+            self.hands.lost,
+            self.hands.cancel,
+        )
+
+    def _services(self) -> list[asyncio.Task[None]]:
+        steps = {
+            "rescue": self._rescue_step,
+            "prune": self._prune_step,
+            "unserved": self._unserved_step,
+        }
+        return [
+            asyncio.create_task(repeat(step, self._stop, Patience(name)), name=f"rota-{name}")
+            for name, step in steps.items()
+        ]
+
+    async def _sign_off(self) -> None:
+        if self._patience.down_since is not None:
+            return
+        try:
+            async with asyncio.timeout(2):
+                await self._store.drop("worker", self.id)
+        except (StoreError, TimeoutError) as error:
+            log.debug("could not sign off: %s", error)
+
+    # --- turns -----------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        waker = self._store.waker()
+        try:
+            while not self._stop.is_set():
+                self._changed.clear()
+                try:
+                    delay = await self._unless_stopped(self._step())
+                    self._patience.worked()
+                except StoreError as error:
+                    if not isinstance(error, StoreUnavailable):
+                        log.error("worker %s: %s", self.id, error)
+                    self._emit("worker.error", error=error)
+                    await pause(self._patience.failed(error), self._stop)
+                    continue
+                if delay > 0 and not self._changed.is_set():
+                    await self._rest(waker, delay)
+        finally:
+            await waker.close()
+
+    async def _unless_stopped(self, step: Coroutine[Any, Any, float]) -> float:
+        """Await the step; once we should stop, a store that does not answer is not waited for long."""
+        task = asyncio.ensure_future(step)
+        stopped = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await asyncio.wait({task}, timeout=AWAY_AT_STOP_S)
+            if not task.done():
+                self._patience.failed(StoreUnavailable("it does not answer"))
+                task.cancel()
+                await asyncio.wait({task}, timeout=1.0)
+                return 0.0
+            return task.result()
+        finally:
+            stopped.cancel()
+
+    async def _rest(self, waker: Waker, delay: float) -> None:
+        """Until the delay is over, the store hints at work, or something ends here."""
+        if len(self.hands) >= self.options.concurrency:
+            await pause(delay, self._changed)  # no room: a hint would be of no use
+        else:
+            await any_of(waker.wait(self.options.queues, delay), self._changed.wait(), timeout=delay)
+
+    async def _step(self) -> float:
+        """One turn with the store; the seconds that may pass before the next."""
+        self._claimed -= self.hands.release_stale()
+        changes, want = self._settler.take(), self._want()
+        if not changes and want is None:
+            return self.options.poll_s
+        asked_at = monotonic()
+        turn = await self._turn(changes, want)
+        if turn.jobs:
+            self.is_idle = False
+            self._claimed += len(turn.jobs)
+            self.hands.take(turn.jobs, asked_at)
+        if want is None:
+            return self.options.poll_s
+        return self._after(turn, want)
+
+    def _after(self, turn: Turn, want: Want) -> float:
+        if len(turn.jobs) >= want.limit:
+            return 0.0  # more may be waiting
+        if not turn.jobs and not len(self.hands) and not len(self._settler):
+            self._found_nothing()
+        if turn.next_due_at is None:
+            return self.options.poll_s
+        until_due = (turn.next_due_at - self._clock.now()).total_seconds()
+        return min(max(until_due, 0.001), self.options.poll_s)
+
+    def _found_nothing(self) -> None:
+        if self.options.burst:
+            self.drain()
+        if not self.is_idle:
+            self.is_idle = True
+            self._emit("worker.idle")
+
+    async def _turn(self, changes: list[Change], want: Want | None) -> Turn:
+        hit("settle.before" if changes else "claim.before")
+        try:
+            turn = await self._store.turn(changes, want, self._clock.now())
+        except (StoreUnavailable, asyncio.CancelledError):
+            self._settler.back(changes)
+            raise
+        except StoreError as error:
+            await self._settle_alone(changes, error)
+            return Turn()
+        hit("claim.after" if turn.jobs else "settle.after")
+        await self._settled(changes, turn.refused)
+        return turn
+
+    async def _settle_alone(self, changes: list[Change], error: StoreError) -> None:
+        """The store refused a whole batch: find the change it cannot take, let the others through."""
+        if not changes:
+            raise error
+        for position, change in enumerate(changes):
+            accepted = change
+            try:
+                refused = await self._store.settle([change], self._clock.now())
+            except StoreUnavailable:
+                self._settler.back(changes[position:])
+                raise
+            except StoreError as cause:
+                log.error("job %s: its outcome cannot be stored: %s", change.id, cause)
+                accepted = unstorable(change, cause, self._clock.now())
+                refused = await self._store.settle([accepted], self._clock.now())
+            await self._settled([accepted], refused)
+
+    async def _settled(self, changes: list[Change], refused: frozenset[str]) -> None:
+        gone = await self._settler.refused(changes, refused, self._store) if refused else refused
+        for change in changes:
+            run = self._decided.pop(change.id, None)
+            if run is None:
+                continue
+            if change.id in gone:
+                self._on_refused(run, change)
+                continue
+            self.finished += 1
+            name = event_name(change)
+            if self._hooks.wants(name):
+                job = after(run, change)
+                self._emit(name, job, error=job.error)
+
+    # --- room ------------------------------------------------------------------------------------
+
+    def _want(self) -> Want | None:
+        """What to ask for: the free slots, and what the recent pace will use up at once."""
+        ahead = min(int(self._pace.per_second(self.hands.ended) * AHEAD_S), MOST_AHEAD)
+        room = self.options.concurrency + ahead - len(self.hands)
+        if self.options.max_jobs is not None:
+            left = self.options.max_jobs - self._claimed
+            if left <= 0 and not len(self.hands) and not len(self._settler):
+                self.drain()
+            room = min(room, left)
+        if room <= 0 or self._stop.is_set() or not self._registry.names:
+            return None
+        return Want(
+            worker=self.id,
+            limit=room,
+            lease_s=self.options.lease_s,
+            queues=self.options.queues,
+            exclude_queues=self.options.exclude_queues,
+            tasks=self._registry.names,
+        )
+
+    # --- what the hands tell ---------------------------------------------------------------------
+
+    def _on_began(self, run: Run) -> None:
+        if self._hooks.wants("job.started"):
+            self._emit("job.started", run.job)
+
+    def _on_decided(self, run: Run, change: Change | None) -> None:
+        if change is None:
+            self._on_refused(run, None)
+        else:
+            self._decided[change.id] = run
+            self._settler.add(change)
+        self._changed.set()
+
+    def _on_refused(self, run: Run, change: Change | None) -> None:
+        self.refused += 1
+        log.warning(
+            "refused: job %s (%s) attempt %d, token %d: the lease is gone, another worker may own the job; "
+            "the outcome of this attempt is dropped (%s)",
+            run.job.id,
+            run.job.task,
+            run.job.attempt,
+            run.job.token,
+            "it was stopped" if change is None else change.state,
+        )
+        self._emit("job.refused", run.job)
+
+    # --- drain -----------------------------------------------------------------------------------
+
+    async def _drain(self) -> None:
+        """Stop claiming → give back what has not begun → let the rest end in time → give back the rest."""
+        self.hands.close_door()
+        self.hands.release_waiting()
+        deadline = monotonic() + self.options.shutdown_timeout_s
+        while not self._forced.is_set() and monotonic() < deadline:
+            self._changed.clear()
+            if not await self._flush() or not len(self.hands):
+                break
+            left = min(deadline - monotonic(), self.options.poll_s)
+            await any_of(self._changed.wait(), self._forced.wait(), timeout=left)
+        await self._hand_back()
+
+    async def _hand_back(self) -> None:
+        self.hands.release_running()
+        deadline = monotonic() + LAST_WORDS_S
+        while len(self.hands) and monotonic() < deadline:
+            self._changed.clear()
+            await pause(deadline - monotonic(), self._changed)
+        self.hands.give_up()
+        await self._flush()
+
+    async def _flush(self) -> bool:
+        """Settle what is decided; False if the store stays away."""
+        while len(self._settler):
+            try:
+                async with asyncio.timeout(AWAY_AT_STOP_S):
+                    await self._turn(self._settler.take(), None)
+                self._patience.worked()
+                continue
+            except TimeoutError:
+                delay = self._patience.failed(StoreUnavailable("it does not answer"))
+            except StoreError as error:
+                delay = self._patience.failed(error)
+            if self._patience.down_for > AWAY_AT_STOP_S or self._forced.is_set():
+                log.error(
+                    "the store is away: %d outcomes are lost with this worker; their jobs will be rescued",
+                    len(self._settler),
+                )
+                return False
+            await pause(delay, self._forced)
+        if self._patience.down_since is None:
+            return True
+        return await self._is_back()
+
+    async def _is_back(self) -> bool:
+        """With nothing to settle, ask whether the store is there at all: without it, waiting is in vain."""
+        try:
+            async with asyncio.timeout(AWAY_AT_STOP_S):
+                await self._store.clock()
+        except (StoreError, TimeoutError) as error:
+            await pause(self._patience.failed(error), self._forced)
+            return self._patience.down_for <= AWAY_AT_STOP_S
+        self._patience.worked()
+        return True
+
+    # --- services --------------------------------------------------------------------------------
+
+    async def _rescue_step(self) -> float:
+        def rescued(job: Job, state: State) -> None:
+            self._emit("job.rescued", job)
+            if state is State.FAILED:
+                self._emit("job.failed", job)
+            self._changed.set()
+
+        await upkeep.rescue(self._store, self._clock, self.id, self.options.lease_s, rescued)
+        return self.options.sweep_s * (0.75 + self._clock.jitter() / 2)
+
+    async def _prune_step(self) -> float:
+        await upkeep.prune(self._store, self._clock, self._settings)
+        return upkeep.PRUNE_S * (0.75 + self._clock.jitter() / 2)
+
+    async def _unserved_step(self) -> float:
+        missing = await upkeep.unserved(self._store, self._clock, self.options.lease_s)
+        for task in sorted(missing.keys() - self._unserved - set(self._registry.names)):
+            log.warning(
+                "no live worker knows task %r: %d or more due jobs wait for one that does",
+                task,
+                missing[task],
+            )
+        self._unserved = frozenset(missing)
+        return UNSERVED_S
+
+    # --- telling ---------------------------------------------------------------------------------
+
+    def _emit(self, name: str, job: Job | None = None, error: Any = None) -> None:
+        if self._hooks.wants(name):
+            self._hooks.emit(Event(name=name, at=self._clock.now(), worker=self.id, job=job, error=error))
+
+    def _describe(self) -> str:
+        queues = ", ".join(self.options.queues) if self.options.queues else "all queues"
+        tasks = len(self._registry.names)
+        return f"{tasks} tasks, {queues}, {self.options.concurrency} at once, on {self._store.url}"
+
+    def _document(self) -> str:
+        body = {
+            "id": self.id,
+            "name": self.options.name,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "queues": self.options.queues,
+            "tasks": self._registry.names,
+            "concurrency": self.options.concurrency,
+            "running": len(self.hands.running),
+            "finished": self.finished,
+            "state": "draining" if self._stop.is_set() else "running",
+            "started_at": self._started_at,
+        }
+        return msgspec.json.encode(body).decode()
+
+
+class Pace:
+    """Runs ended per second, over the last moments."""
+
+    def __init__(self) -> None:
+        self._at = monotonic()
+        self._ended = 0
+        self._pace = 0.0
+
+    def per_second(self, ended: int) -> float:
+        now = monotonic()
+        if now - self._at >= 0.02:
+            self._pace = (ended - self._ended) / (now - self._at)
+            self._at, self._ended = now, ended
+        return self._pace
+
+
+def event_name(change: Change) -> str:
+    if change.state is not State.QUEUED:
+        return f"job.{change.state}"
+    outcome = change.record.outcome if change.record is not None else "released"
+    return {"failed": "job.retried", "snoozed": "job.snoozed"}.get(outcome, "job.released")
+
+
+def after(run: Run, change: Change) -> Job:
+    """The job as the change left it."""
+    return msgspec.structs.replace(
+        run.job,
+        state=change.state,
+        output_json=change.output_json,
+        error_json=change.error_json,
+        run_at=change.run_at or run.job.run_at,
+        started_at=run.started_at,
+        attempt=change.attempt,
+        progress_json=change.progress_json or run.job.progress_json,
+        cost_cents=run.job.cost_cents + change.cost_cents,
+    )

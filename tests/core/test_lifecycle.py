@@ -1,0 +1,198 @@
+"""The one decision about the end of an attempt: every outcome, at every count of attempts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rota.core import lifecycle
+from rota.core.backoff import LONGEST
+from rota.core.ids import uuid7
+from rota.core.lifecycle import (
+    Cancelled,
+    Failed,
+    LeaseExpired,
+    Outcome,
+    Released,
+    Report,
+    Snoozed,
+    Succeeded,
+    decide,
+    legal,
+)
+from rota.errors import OptionError
+from rota.model import FINAL, Backoff, Change, Fault, Job, LogLine, NewJob, State
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+FAULT = Fault(type="ValueError", message="no luck")
+OUTCOMES: list[Outcome] = [
+    Succeeded(output_json="1"),
+    Failed(fault=FAULT),
+    Failed(fault=FAULT, final=True),
+    Snoozed(seconds=60),
+    Cancelled(reason="enough"),
+    LeaseExpired(worker="w1"),
+    Released(),
+]
+
+
+def a_job(**fields: Any) -> Job:
+    told: dict[str, Any] = {
+        "id": uuid7(1, 1), "task": "work", "state": State.RUNNING, "attempt": 1, "max_attempts": 3,
+        "token": 4, "run_at": NOW, "created_at": NOW, "started_at": NOW, "worker": "w1",
+    }  # fmt: skip
+    return Job(**(told | fields))
+
+
+def end(outcome: Outcome, **fields: Any) -> Change:
+    return decide(a_job(**fields), outcome, NOW, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "attempt", "wait"),
+    [
+        (Succeeded(), State.SUCCEEDED, 1, None),
+        (Failed(fault=FAULT), State.QUEUED, 1, 5),
+        (Failed(fault=FAULT, final=True), State.FAILED, 1, None),
+        (Snoozed(seconds=60), State.QUEUED, 0, 60),
+        (Snoozed(seconds=-5), State.QUEUED, 0, 0),
+        (Snoozed(seconds=1e300), State.QUEUED, 0, LONGEST),
+        (Cancelled(reason="enough"), State.CANCELLED, 1, None),
+        (LeaseExpired(worker="w1"), State.QUEUED, 1, None),
+        (Released(), State.QUEUED, 0, None),
+    ],
+)
+def test_where_a_first_attempt_goes(outcome: Outcome, state: State, attempt: int, wait: float | None) -> None:
+    change = end(outcome)
+    run_at = None if wait is None else NOW + timedelta(seconds=wait)
+    assert (change.state, change.attempt, change.run_at) == (state, attempt, run_at)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "attempt"),
+    [
+        (Succeeded(), State.SUCCEEDED, 3),
+        (Failed(fault=FAULT), State.FAILED, 3),
+        (Snoozed(seconds=60), State.QUEUED, 2),
+        (Cancelled(reason="enough"), State.CANCELLED, 3),
+        (LeaseExpired(worker="w1"), State.FAILED, 3),
+        (Released(), State.QUEUED, 2),
+    ],
+)
+def test_where_a_last_attempt_goes(outcome: Outcome, state: State, attempt: int) -> None:
+    change = end(outcome, attempt=3)
+    assert (change.state, change.attempt) == (state, attempt)
+
+
+@pytest.mark.parametrize(("attempt", "wait"), [(1, 5), (2, 10), (3, 20), (9, 300)])
+def test_each_failure_waits_longer(attempt: int, wait: float) -> None:
+    change = end(Failed(fault=FAULT), attempt=attempt, max_attempts=10)
+    assert change.run_at == NOW + timedelta(seconds=wait)
+
+
+def test_the_backoff_of_the_job_comes_before_that_of_the_task() -> None:
+    own, tasks = Backoff(base=7, jitter=0), Backoff(base=9, jitter=0)
+    failed = Failed(fault=FAULT)
+    assert decide(a_job(backoff=own), failed, NOW, 0.0, tasks).run_at == NOW + timedelta(seconds=7)
+    assert decide(a_job(), failed, NOW, 0.0, tasks).run_at == NOW + timedelta(seconds=9)
+
+
+def test_jitter_is_taken_from_the_caller() -> None:
+    assert decide(a_job(), Failed(fault=FAULT), NOW, 0.5).run_at == NOW + timedelta(seconds=5.5)
+
+
+def test_a_lost_job_that_was_asked_to_stop_ends_cancelled() -> None:
+    assert end(LeaseExpired(worker="w1"), cancel_requested=True).state is State.CANCELLED
+
+
+def test_a_rescue_names_the_worker_that_went_silent() -> None:
+    change = end(LeaseExpired(worker="w1"))
+    assert change.record is not None
+    assert change.record.outcome == "rescued"
+    assert "w1" in change.record.error["message"]
+
+
+def test_a_silent_first_success_writes_no_record() -> None:
+    assert end(Succeeded()).record is None
+    assert end(Succeeded(), attempt=2).record is not None
+    logs = [LogLine(at=NOW, level="info", message="hello")]
+    kept = decide(a_job(), Succeeded(), NOW, 0.0, report=Report(logs=logs)).record
+    assert kept is not None
+    assert kept.logs == logs
+
+
+def test_a_released_job_has_a_record_only_if_its_code_began() -> None:
+    assert end(Released()).record is None
+    began = decide(a_job(), Released(), NOW, 0.0, report=Report(started_at=NOW)).record
+    assert began is not None
+    assert began.outcome == "released"
+
+
+def test_only_a_success_removes_the_job() -> None:
+    removed = [outcome for outcome in OUTCOMES if end(outcome, auto_remove=True).remove]
+    assert removed == [OUTCOMES[0]]
+    assert end(Succeeded()).remove is False
+
+
+def test_follow_up_jobs_are_stored_only_when_the_job_ends() -> None:
+    report = Report(then=(NewJob(id=uuid7(1, 2), task="next"),))
+    for outcome in OUTCOMES:
+        change = decide(a_job(), outcome, NOW, 0.0, report=report)
+        assert bool(change.then) is (change.state in FINAL)
+
+
+def test_an_earlier_error_stays_with_a_job_that_only_waits() -> None:
+    for outcome in (Snoozed(seconds=1), Released()):
+        assert end(outcome, error_json='{"type":"E"}').error_json == '{"type":"E"}'
+    assert end(Succeeded(), error_json='{"type":"E"}').error_json is None
+
+
+def test_what_the_runner_saw_is_kept() -> None:
+    report = Report(started_at=NOW, cost_cents=2.5, progress_json="{}")
+    change = decide(a_job(), Failed(fault=FAULT), NOW, 0.0, report=report)
+    assert (change.started_at, change.cost_cents, change.progress_json) == (NOW, 2.5, "{}")
+
+
+outcomes = st.sampled_from(OUTCOMES)
+
+
+@given(outcomes, st.integers(0, 200), st.integers(1, 100), st.booleans(), st.floats(0, 1, exclude_max=True))
+def test_every_decision_is_a_legal_move_that_keeps_the_token(
+    outcome: Outcome, attempt: int, most: int, asked: bool, jitter: float
+) -> None:
+    job = a_job(attempt=attempt, max_attempts=most, cancel_requested=asked)
+    change = decide(job, outcome, NOW, jitter)
+    assert legal(State.RUNNING, change.state)
+    assert (change.id, change.token) == (job.id, job.token)
+    assert 0 <= change.attempt <= job.attempt
+    assert change.run_at is None or change.state is State.QUEUED
+    assert change.run_at is None or change.run_at >= NOW
+    if isinstance(outcome, (Failed, LeaseExpired)) and change.state is State.QUEUED:
+        assert attempt < most
+
+
+@pytest.mark.parametrize(
+    ("edit", "states"),
+    [
+        (lifecycle.cancel("no", NOW), {State.WAITING, State.QUEUED, State.RUNNING}),
+        (lifecycle.retry(NOW), {State.SUCCEEDED, State.FAILED, State.CANCELLED}),
+        (lifecycle.move(priority=1), {State.QUEUED}),
+        (lifecycle.delete(), set(State) - {State.RUNNING}),
+    ],
+)
+def test_an_edit_names_the_states_it_may_touch(edit: Any, states: set[State]) -> None:
+    assert edit.touches == states
+
+
+def test_a_move_that_changes_nothing_is_refused() -> None:
+    with pytest.raises(OptionError, match="run_at, priority or queue"):
+        lifecycle.move()
+
+
+def test_nothing_moves_out_of_a_final_state_but_by_retry() -> None:
+    for before in FINAL:
+        assert [after for after in State if legal(before, after)] == [State.QUEUED]

