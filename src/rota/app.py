@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import os
 import secrets
 import socket
@@ -22,7 +23,7 @@ from .portal import Portal
 from .producer import Producer
 from .service import Signals
 from .stores import Stores
-from .task import NO_OPTIONS, Registry, Task, choose_executor, task_options
+from .task import NO_OPTIONS, Registry, Task, choose_executor, choose_name, task_options
 from .worker.worker import Worker, WorkerOptions
 
 P = ParamSpec("P")
@@ -71,7 +72,7 @@ class Rota:
         executor: ExecutorName | None = given.pop("executor", None)
 
         def declare(function: Callable[..., Any]) -> Task[..., Any]:
-            chosen_name = name or function.__name__
+            chosen_name = choose_name(function, name)
             if chosen_name in self.registry.tasks:
                 raise AlreadyRegistered(
                     f"a task named {chosen_name!r} is already registered; choose another: @app.task(name=…)"
@@ -103,13 +104,17 @@ class Rota:
         self, task: str, payload: Mapping[str, Any] | None = None, **given: Unpack[JobOptions]
     ) -> JobHandle:
         """Store a job for a task by name; this program need not have the task's code."""
-        return await self.producer.enqueue(task, payload or {}, self._options(task, given))
+        return await self.producer.enqueue(
+            task, {} if payload is None else payload, self._options(task, given)
+        )
 
     def enqueue_sync(
         self, task: str, payload: Mapping[str, Any] | None = None, **given: Unpack[JobOptions]
     ) -> JobHandle:
         """``enqueue`` for code that is not async."""
-        return self.producer.enqueue_sync(task, payload or {}, self._options(task, given))
+        return self.producer.enqueue_sync(
+            task, {} if payload is None else payload, self._options(task, given)
+        )
 
     async def enqueue_many(
         self, task: str, payloads: Iterable[Mapping[str, Any]], **given: Unpack[JobOptions]
@@ -147,7 +152,7 @@ class Rota:
     ) -> Page[JobHandle]:
         """A page of jobs, newest first."""
         where = JobFilter(
-            states=(State(state),) if state else None,
+            states=(operate.check_state(state),) if state is not None else None,
             task=task,
             queue=queue,
             tenant=tenant,
@@ -236,10 +241,10 @@ class Rota:
                 worker.drain()
                 await task
 
-    def run(self, **given: Any) -> None:
+    def run(self, **given: Any) -> Worker:
         """Work until TERM or INT, then drain: blocking. See ``running`` for the options."""
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(self.serve(**given))
+            return runner.run(self.serve(**given))
 
     async def serve(self, **given: Any) -> Worker:
         """Work until drained by a signal, ``burst`` or ``max_jobs``; the worker, for its figures."""
@@ -269,6 +274,17 @@ class Rota:
             await self.hooks.stop(5.0)
 
 
+WORKER_RANGES: dict[str, tuple[float, float]] = {
+    "concurrency": config.RANGES["worker_concurrency"],
+    "max_jobs": (1, 2**53),
+    "lease_s": (0.1, 3600),
+    "poll_s": (0.001, 60),
+    "sweep_s": (0.001, 3600),
+    "shutdown_timeout": config.RANGES["shutdown_timeout_s"],
+    "shutdown_timeout_s": config.RANGES["shutdown_timeout_s"],
+}
+
+
 def worker_options(settings: config.Settings, given: Mapping[str, Any]) -> WorkerOptions:
     """The options of a worker: what was given, else the settings."""
     values: dict[str, Any] = {
@@ -277,23 +293,30 @@ def worker_options(settings: config.Settings, given: Mapping[str, Any]) -> Worke
         "lease_s": settings.lease_duration_s,
         "poll_s": settings.poll_interval_ms / 1000,
     }
-    renamed = {"shutdown_timeout": "shutdown_timeout_s"}
     for name, value in given.items():
-        if value is None:
-            continue
-        if isinstance(value, timedelta):
-            value = value.total_seconds()
-        field = renamed.get(name, name)
+        field = "shutdown_timeout_s" if name == "shutdown_timeout" else name
         if field not in WorkerOptions.__struct_fields__:
-            raise TypeError(f"there is no worker option {name!r}")
-        values[field] = tuple(value) if isinstance(value, (list, set)) else value
-    chosen = WorkerOptions(**values)
-    low, high = config.RANGES["worker_concurrency"]
-    if not low <= chosen.concurrency <= high:
-        raise ConfigError(f"concurrency={chosen.concurrency}: must be {low:g} to {high:g}")
-    if isinstance(chosen.queues, str):
-        raise ConfigError(f"queues={chosen.queues!r}: must be a list of names")
-    return chosen
+            near = difflib.get_close_matches(name, WorkerOptions.__struct_fields__, 1)
+            raise ConfigError(
+                f"there is no worker option {name!r}"
+                + (f"; did you mean {near[0]}?" if near else "; see Rota.running for those there are")
+            )
+        if value is not None:
+            values[field] = _worker_value(name, value)
+    return WorkerOptions(**values)
+
+
+def _worker_value(name: str, value: Any) -> Any:
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if name in ("queues", "exclude_queues"):
+        if isinstance(value, str) or (name == "queues" and not value):
+            raise ConfigError(f"{name}={value!r}: must be a list of names; leave it out for all queues")
+        return tuple(value)
+    low, high = WORKER_RANGES.get(name, (0, 0))
+    if high and (isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high):
+        raise ConfigError(f"{name}={value!r}: must be a number from {low:g} to {high:g}")
+    return value
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

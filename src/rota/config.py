@@ -95,7 +95,7 @@ def _checked(name: str, value: Any, source: str, lax: bool = False) -> Any:
         hint = f"; did you mean {near[0]}?" if near else f"; known settings: {', '.join(_TYPES)}"
         raise ConfigError(f"{source}: there is no setting {name!r}{hint}")
     try:
-        result = msgspec.convert(value, _TYPES[name], strict=not lax)
+        result: Any = msgspec.convert(value, _TYPES[name], strict=not lax)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{source}: {name}={value!r} cannot be used: {error}") from error
     if name in RANGES:

@@ -32,6 +32,12 @@ def check_id(job_id: str) -> str:
     return lowered
 
 
+def check_state(state: str) -> State:
+    if state not in list(State):
+        raise OptionError(f"state={state!r}: must be one of {', '.join(State)}")
+    return State(state)
+
+
 async def jobs(store: Store, where: JobFilter, page: PageAsk) -> Page[Job]:
     return await store.jobs(where, page)
 

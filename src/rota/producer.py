@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,22 +29,22 @@ class Producer:
 
     async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:
-            answer = self._within(name, arguments, chosen)
-            return await answer if inspect.isawaitable(answer) else answer
+            now = self._app.clock.now()
+            new = self._prepare(name, arguments, chosen, now)
+            answer = self._insert_with(chosen.connection, [new])
+            inserted = await answer if inspect.isawaitable(answer) else answer
+            return self._handle_within(new, inserted[0], now)
         await self._app.stores.get()
         now = self._app.clock.now()
         new = self._prepare(name, arguments, chosen, now)
-        inserted = (await self._insert([new], now))[0]
-        return await self._handle(new, inserted, now)
+        return await self._handle(new, (await self._insert([new], now))[0], now)
 
     def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:
-            answer = self._within(name, arguments, chosen)
-            if inspect.isawaitable(answer):
-                if inspect.iscoroutine(answer):
-                    answer.close()
-                raise ConfigError("enqueue_sync was given an async connection: await enqueue(…) instead")
-            return answer
+            now = self._app.clock.now()
+            new = self._prepare(name, arguments, chosen, now)
+            inserted = self._insert_with_sync(chosen.connection, [new], "enqueue")
+            return self._handle_within(new, inserted[0], now)
         parent = CURRENT.get()  # the portal's loop runs in a context of its own
         if parent is not None and chosen.parent is None:
             chosen = merge(chosen, Options(parent=parent.job.id))
@@ -62,7 +62,7 @@ class Producer:
         now = self._app.clock.now()
         jobs = [self._prepare(name, each, chosen, now) for each in arguments]
         if chosen.connection is not None:
-            answer = self._app.stores.root().insert_with(chosen.connection, jobs, self._known_now())
+            answer = self._insert_with(chosen.connection, jobs)
             inserted = await answer if inspect.isawaitable(answer) else answer
         else:
             inserted = await self._insert(jobs, now)
@@ -71,19 +71,17 @@ class Producer:
     def enqueue_many_sync(
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
     ) -> Sequence[JobHandle]:
-        if chosen.connection is None:
-            return self._app.portal.call(self.enqueue_many, name, arguments, chosen)
         if chosen.key is not None:
             raise OptionError("key names one job; a bulk call makes many: enqueue keyed jobs one by one")
+        if chosen.connection is None:
+            self._app.portal.call(self._app.stores.get)
         now = self._app.clock.now()
+        # The caller's iterable may be bound to its thread, as a database cursor is: go through it here.
         jobs = [self._prepare(name, each, chosen, now) for each in arguments]
-        inserted = self._app.stores.root().insert_with(chosen.connection, jobs, self._known_now())
-        if inspect.isawaitable(inserted):
-            if inspect.iscoroutine(inserted):
-                inserted.close()
-            raise ConfigError(
-                "enqueue_many_sync was given an async connection: await enqueue_many(…) instead"
-            )
+        if chosen.connection is not None:
+            inserted = self._insert_with_sync(chosen.connection, jobs, "enqueue_many")
+        else:
+            inserted = self._app.portal.call(self._insert, jobs, now)
         return Handles(jobs, inserted, now, self._app)
 
     # --- steps -----------------------------------------------------------------------------------
@@ -151,23 +149,23 @@ class Producer:
         """The store's time if we know it; else the server fills it in."""
         return None if self._app.clock.is_stale else self._app.clock.now()
 
-    def _within(self, name: str, arguments: Any, chosen: Options) -> Any:
-        """Insert on the caller's own connection: a handle, or an awaitable of one."""
-        now = self._app.clock.now()
-        new = self._prepare(name, arguments, chosen, now)
-        answer = self._app.stores.root().insert_with(chosen.connection, [new], self._known_now())
+    def _insert_with(
+        self, connection: Any, jobs: Sequence[NewJob]
+    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
+        return self._app.stores.root().insert_with(connection, jobs, self._known_now())
 
-        def finish(inserted: Sequence[Inserted]) -> JobHandle:
-            self._raise_if_refused(new, inserted[0])
-            return from_new(new, inserted[0], now, self._app)
-
+    def _insert_with_sync(self, connection: Any, jobs: Sequence[NewJob], verb: str) -> Sequence[Inserted]:
+        answer = self._insert_with(connection, jobs)
         if not inspect.isawaitable(answer):
-            return finish(answer)
+            return answer
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise ConfigError(f"{verb}_sync was given an async connection: await {verb}(…) instead")
 
-        async def later() -> JobHandle:
-            return finish(await answer)
-
-        return later()
+    def _handle_within(self, new: NewJob, inserted: Inserted, now: datetime) -> JobHandle:
+        """A handle without a look at the store: it cannot see into the caller's transaction."""
+        self._raise_if_refused(new, inserted)
+        return from_new(new, inserted, now, self._app)
 
 
 def _object(arguments: Any, name: str) -> Mapping[str, Any]:

@@ -35,11 +35,11 @@ class Patience:
         self._delay = FIRST_DELAY
         self._said_at = -LOG_EVERY
 
-    def failed(self, error: BaseException) -> float:
-        """Note a failure; the seconds to wait before trying again."""
+    def failed(self, error: BaseException, since: float | None = None) -> float:
+        """Note a failure of what was asked at ``since``; the seconds to wait before trying again."""
         now = monotonic()
         if self.down_since is None:
-            self.down_since = now
+            self.down_since = now if since is None else since
         if now - self._said_at >= LOG_EVERY:
             self._said_at = now
             log.warning("%s: the store is away, trying again until it is back: %s", self.name, error)

@@ -68,11 +68,11 @@ class Stores:
             return store
 
     async def close(self) -> None:
-        """Close the running loop's store."""
+        """Close the running loop's store; the root is kept for the loops that still have one."""
         store = self._open.pop(asyncio.get_running_loop(), None)
         if store is None:
             return
-        with self._lock:
-            if store is self._root:
-                self._root = None
         await store.close()
+        with self._lock:
+            if not self._open:
+                self._root = None

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, Unpack
 
-from .core.options import JobOptions, Options, merge, options
+from .core.options import JobOptions, Options, merge, name_text, options
 from .core.payload import Signature
 from .errors import ConfigError, PayloadError
 
@@ -107,8 +107,24 @@ class BoundTask:
         return named | kwargs
 
 
+def choose_name(fn: Callable[..., Any], asked: str | None) -> str:
+    """The name under which a function becomes a task: the one asked for, else its own."""
+    if not callable(fn):
+        raise ConfigError(
+            f"@app.task got {fn!r} instead of a function; give options by name: @app.task(name=…)"
+        )
+    name = getattr(fn, "__name__", None) if asked is None else asked
+    if name is None:
+        raise ConfigError(f"{fn!r} has no name of its own; give it one: app.task(name=…)(…)")
+    return name_text("task", name)
+
+
 def choose_executor(fn: Callable[..., Any], asked: str | None, name: str) -> Executor:
     """``async def`` runs on the loop, ``def`` in a thread, unless the task asks for a process."""
+    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+        raise ConfigError(
+            f"task {name!r}: a generator cannot be a task; return the values, or enqueue a job each"
+        )
     is_async = inspect.iscoroutinefunction(fn)
     match asked:
         case None:
@@ -149,4 +165,4 @@ def task_options(name: str, given: Mapping[str, Any]) -> Options:
 
 
 NO_OPTIONS = Options()
-__all__ = ["NO_OPTIONS", "BoundTask", "Registry", "Task", "choose_executor", "task_options"]
+__all__ = ["NO_OPTIONS", "BoundTask", "Registry", "Task", "choose_executor", "choose_name", "task_options"]

@@ -15,7 +15,7 @@ from .clock import Clock
 from .config import Settings
 from .core.lifecycle import LeaseExpired, decide
 from .failpoints import hit
-from .model import Document, Job, JobFilter, PageAsk, State
+from .model import Change, Document, Job, JobFilter, PageAsk, State
 from .store.protocol import Store
 
 log = logging.getLogger("rota.upkeep")
@@ -46,10 +46,17 @@ async def rescue(store: Store, clock: Clock, holder: str, lease_s: float, rescue
                     "rescued job %s (%s) from worker %s: attempt %d of %d, now %s",
                     job.id, job.task, job.worker, job.attempt, job.max_attempts, change.state,
                 )  # fmt: skip
-                rescued(job, change.state)
+                rescued(_after(job, change), change.state)
         total += len(jobs)
         if len(jobs) < RESCUE_BATCH:
             return total
+
+
+def _after(job: Job, change: Change) -> Job:
+    """The job as the rescue left it; it still names the worker that fell silent."""
+    return msgspec.structs.replace(
+        job, state=change.state, attempt=change.attempt, error_json=change.error_json
+    )
 
 
 async def prune(store: Store, clock: Clock, settings: Settings) -> int:

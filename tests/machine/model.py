@@ -57,7 +57,7 @@ class Model:
         if new.on_conflict == "raise" or holder.state is State.RUNNING:
             return holder.id, "refused", holder.state
         holder.queue, holder.priority, holder.run_at = new.queue, new.priority, new.run_at or now
-        holder.attempt = 0
+        holder.attempt, holder.cancel_requested = 0, False
         return holder.id, "replaced", State.QUEUED
 
     def due(self, want: Want, now: datetime) -> list[Entry]:
@@ -69,7 +69,7 @@ class Model:
     def claim(self, id: JobId, worker: str, now: datetime) -> Entry:
         job = self.jobs[id]
         assert job.state is State.QUEUED
-        job.state, job.worker, job.cancel_requested = State.RUNNING, worker, False
+        job.state, job.worker = State.RUNNING, worker
         job.token, job.attempt = job.token + 1, job.attempt + 1
         job.lease_until = now + timedelta(seconds=LEASE_S)
         return job
@@ -116,7 +116,7 @@ class Model:
         elif edit.verb == "retry":
             assert self.holder(job.tenant, job.key) is None
             job.leave(State.QUEUED, now)
-            job.attempt, job.run_at = 0, edit.run_at or now
+            job.attempt, job.run_at, job.cancel_requested = 0, edit.run_at or now, False
         elif edit.verb == "move":
             job.run_at = edit.run_at or job.run_at
             job.queue = edit.queue or job.queue

@@ -12,6 +12,7 @@ import msgspec
 from ..errors import OptionError
 from ..model import Backoff
 from .backoff import LONGEST, check
+from .ids import is_id
 
 LONGEST_NAME = 200
 MOST_TAGS = 20
@@ -158,6 +159,13 @@ def _conflict(name: str, value: Any) -> str:
     return str(value)
 
 
+def _job_id(name: str, value: Any) -> str:
+    lowered = value.strip().lower() if isinstance(value, str) else ""
+    if not is_id(lowered):
+        raise OptionError(f"{name}={value!r}: must be a job id, such as job.id")
+    return lowered
+
+
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise OptionError(f"{name}={value!r}: must be True or False")
@@ -177,6 +185,6 @@ _CHECKS: dict[str, Any] = {
     "timeout": lambda n, v: _seconds(n, v, 0.001, LONGEST),
     "auto_remove": _flag,
     "tags": _tags,
-    "parent": name_text,
+    "parent": _job_id,
     "connection": lambda n, v: v,
 }

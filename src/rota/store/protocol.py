@@ -16,7 +16,8 @@ Rules, each one a test in ``rota.testing.store_conformance``:
 3.  ``beat`` and ``settle`` touch a job only if it is running and the token is the caller's.
 4.  ``settle`` writes state, attempt record and follow-up jobs together, or not at all.
 5.  A job that is not due, or whose task is not in ``want.tasks``, is never claimed.
-6.  ``edit`` touches only the states its Edit names, and returns the ids it did touch.
+6.  ``edit`` touches only the states its Edit names, and returns the ids it did touch. A cancel that
+    was asked of a running job survives its return to the queue.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ class Store(Protocol):
 
     # --- the hot path ----------------------------------------------------------------------------
 
-    async def insert(self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False) -> Sequence[Inserted]:
+    async def insert(
+        self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
+    ) -> Sequence[Inserted]:
         """Store the jobs in one transaction, durably, and wake workers. Answers in the same order."""
 
     def insert_with(
@@ -116,7 +119,10 @@ class Store(Protocol):
         """``turn`` without a claim: the ids that were refused because the lease is gone."""
 
     async def beat(self, pulse: Pulse, now: datetime) -> Reply:
-        """One statement per process: renew leases until now + lease_s, write notes, record the worker."""
+        """One statement per process: renew leases until now + lease_s, write notes, record the worker.
+
+        ``Reply.cancel`` names every running job of this worker that should stop, in the pulse or not.
+        """
 
     async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
         """Take over running jobs whose lease has expired: token + 1, worker = holder, a fresh lease.

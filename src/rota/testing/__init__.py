@@ -1,11 +1,32 @@
-"""Public aids for testing: a clock that you move, and the suite for authors of stores.
+"""Public aids for testing: a clock that you move, jobs run here and now, the suite for authors of stores.
 
 Importing this opens nothing, starts nothing and does not import pytest.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import store_conformance
 from .clock import FakeClock
 
-__all__ = ["FakeClock", "store_conformance"]
+if TYPE_CHECKING:
+    from .jobs import assert_enqueued, assert_not_enqueued, drain, inline
+
+__all__ = [
+    "FakeClock",
+    "assert_enqueued",
+    "assert_not_enqueued",
+    "drain",
+    "inline",
+    "store_conformance",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """What runs jobs brings the whole app along: only when it is used."""
+    if name in __all__:
+        from . import jobs
+
+        return getattr(jobs, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

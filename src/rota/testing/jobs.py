@@ -1,8 +1,20 @@
-"""Run and look at the jobs of an app inside a test: ``drain``, ``inline``, ``assert_enqueued``."""
+"""Run and look at the jobs of an app inside a test: ``drain``, ``inline``, ``assert_enqueued``.
+
+Nothing is mocked: jobs go through the app's own store and a real worker, so a test sees retries, keys,
+timeouts and payload checks as production does. SQLite in memory makes it quick, and a FakeClock makes
+time stand still::
+
+    async def test_a_receipt_is_sent():
+        app = make_app("sqlite://:memory:", clock=FakeClock())
+        await place_order(app, 42)
+        assert_enqueued(send_receipt, order_id=42)
+        await drain(app)
+        assert outbox == ["receipt 42"]
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,6 +22,7 @@ import msgspec
 
 from ..app import Rota
 from ..core.options import Options
+from ..errors import NotFound
 from ..handle import JobHandle
 from ..model import Job, JobFilter, PageAsk, State
 from ..producer import Producer
@@ -20,10 +33,12 @@ LOOK_AT = 1000
 
 
 async def drain(app: Rota, *, advance: bool = False, concurrency: int = 10) -> int:
-    """Run every due job to its end, here and now; how many attempts were made.
+    """Run every due job of the app's tasks, and what those jobs enqueue; how many attempts were made.
 
-    ``advance=True`` (with a FakeClock) also moves time to each later due job, retries included,
-    until none is left.
+    Returns when nothing is due any more: a job that failed and waits for its next attempt, or that was
+    enqueued with a delay, stays queued. ``advance=True`` (with a FakeClock) also moves time to each later
+    due job, retries included, until none is left; a task that snoozes for ever would never let it return.
+    An error in a task does not come out here: look at the job, or await its ``result()``.
     """
     attempts = 0
     while True:
@@ -52,7 +67,16 @@ async def _move_to_next(app: Rota) -> bool:
 
 @asynccontextmanager
 async def inline(app: Rota) -> AsyncIterator[None]:
-    """Inside the block every ``enqueue`` also runs what is due, so that its handle is already final."""
+    """Inside the block whatever is enqueued runs at once, so that the handles are already final.
+
+    For code under test that enqueues and then needs the outcome. A job that fails has made its first
+    attempt and waits for the next; one with a delay waits; one enqueued with ``connection=`` waits for the
+    caller's commit. A job that a job enqueues runs after it, not inside it::
+
+        async with inline(app):
+            job = await send_receipt.enqueue(order_id=42)
+            assert job.state == "succeeded"
+    """
     usual, app.producer = app.producer, _Inline(app)
     try:
         yield
@@ -63,15 +87,38 @@ async def inline(app: Rota) -> AsyncIterator[None]:
 class _Inline(Producer):
     async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         handle = await super().enqueue(name, arguments, chosen)
+        return (await self._run([handle], chosen))[0]
+
+    async def enqueue_many(
+        self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
+    ) -> Sequence[JobHandle]:
+        return await self._run(await super().enqueue_many(name, arguments, chosen), chosen)
+
+    def enqueue_many_sync(
+        self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
+    ) -> Sequence[JobHandle]:
+        handles = super().enqueue_many_sync(name, arguments, chosen)
+        return self._app.portal.call(self._run, handles, chosen)
+
+    async def _run(self, handles: Sequence[JobHandle], chosen: Options) -> Sequence[JobHandle]:
         if chosen.connection is not None or self._app.is_running:
-            return handle
+            return handles
         await drain(self._app)
-        found = await (await self._app.stores.get()).jobs(JobFilter(ids=(handle.id,)), PageAsk(limit=1))
-        return await handle.refresh() if found.items else handle
+        return [await self._refreshed(handle) for handle in handles]
+
+    async def _refreshed(self, handle: JobHandle) -> JobHandle:
+        try:
+            return await handle.refresh()
+        except NotFound:  # it removed itself
+            return handle
 
 
 def assert_enqueued(task: Task[..., Any], /, **payload: Any) -> Job:
-    """A job of the task whose payload has at least these values is stored, in any state: that job."""
+    """A job of the task whose payload has at least these values is stored, in any state: the newest such.
+
+    Values are compared as they are stored, so a dataclass or a date may be given as the task takes it.
+    Of a task with very many jobs only the newest thousand are looked at.
+    """
     jobs = task.app.portal.call(_of_task, task)
     for job in jobs:
         given = job.payload
@@ -84,7 +131,7 @@ def assert_enqueued(task: Task[..., Any], /, **payload: Any) -> Job:
 
 
 def assert_not_enqueued(task: Task[..., Any], /, **payload: Any) -> None:
-    """No job of the task has these values in its payload."""
+    """No job of the task has these values in its payload, in any state; without values: no job at all."""
     try:
         job = assert_enqueued(task, **payload)
     except AssertionError:

@@ -1,7 +1,9 @@
 """The far side of the process executor: ``python -m rota.worker.child``.
 
 Reads one request a line, runs it, answers in lines. What the task prints goes to standard error,
-since standard output carries the answers.
+since standard output carries the answers; what it reads is empty, since standard input carries the
+requests. When the worker is gone, so is this process, in the middle of a run if need be: its outcome
+could not be told to anybody, and another worker will run the job again.
 """
 
 from __future__ import annotations
@@ -12,7 +14,11 @@ import importlib.util
 import inspect
 import logging
 import os
+import signal
 import sys
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 import msgspec
@@ -30,11 +36,24 @@ _modules: dict[str, Any] = {}
 
 
 def main() -> None:
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     logging.getLogger().addHandler(LogCapture())
-    for line in sys.stdin.buffer:
-        serve(msgspec.json.decode(line, type=Request), answers)
+    lines: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=listen, args=(requests, lines), name="rota-requests", daemon=True).start()
+    while True:
+        serve(msgspec.json.decode(lines.get(), type=Request), answers)
+
+
+def listen(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
+    """Pass requests on; the end of the pipe is the end of the worker, however it died."""
+    for line in requests:
+        lines.put(line)
+    with suppress(OSError, AttributeError):  # with whatever the task has started
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def serve(request: Request, answers: BinaryIO) -> None:

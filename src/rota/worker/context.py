@@ -103,11 +103,17 @@ CURRENT: ContextVar[Context | None] = ContextVar("rota_current", default=None)
 
 
 class LogCapture(logging.Handler):
-    """Copies records that a task's own code emits into its attempt's log."""
+    """Copies records that the code of this worker's tasks emits into their attempts' logs."""
+
+    def __init__(self, worker: str | None = None) -> None:
+        super().__init__()
+        self._worker = worker  # None: the only one in this process
 
     def emit(self, record: logging.LogRecord) -> None:
         context = CURRENT.get()
         if context is None or record.name.startswith("rota."):
+            return
+        if self._worker not in (None, context.worker):
             return
         try:
             level = record.levelname.lower()

@@ -20,7 +20,7 @@ from ..task import Registry
 from .context import Context
 from .lanes import Lanes
 from .processes import Processes
-from .run import Run, StopReason, raised
+from .run import FENCE, Run, StopReason, raised
 from .threads import Threads
 
 log = logging.getLogger("rota.worker")
@@ -36,6 +36,7 @@ class Hands:
         registry: Registry,
         clock: Clock,
         concurrency: int,
+        lease_s: float,
         output_limit: int,
         began: Callable[[Run], None],
         decided: Callable[[Run, Change | None], None],
@@ -48,6 +49,7 @@ class Hands:
         self._registry = registry
         self._clock = clock
         self._concurrency = concurrency
+        self._fresh_s = lease_s * FENCE
         self._tell_began = began
         self._decided = decided
         self._closed = False
@@ -73,6 +75,10 @@ class Hands:
         """The next coroutine run; runs for the other executors are started on the way to it."""
         while self.waiting and len(self.running) < self._concurrency and not self._closed:
             run = self.waiting.popleft()
+            if monotonic() - run.renewed_at > self._fresh_s:  # the claim was answered late, or we stood still
+                run.context.stop_reason = "lost"
+                self._conclude(run, Released())
+                continue
             self.running[run] = None
             if run.task.executor == "process":
                 self._processes.start(run)  # begins when a child is free
@@ -149,18 +155,18 @@ class Hands:
         )
         self._conclude(run, raised(run, RuntimeError("it did not stop")))
 
-    def lost(self, ids: frozenset[str]) -> None:
+    def lost(self, runs: Sequence[Run]) -> None:
         """Another worker may own these: stop them, and drop what they say."""
-        self._stop_held(ids, "lost")
+        self._stop_held(runs, "lost")
 
-    def cancel(self, ids: frozenset[str]) -> None:
-        self._stop_held(ids, "cancelled")
+    def cancel(self, runs: Sequence[Run]) -> None:
+        self._stop_held(runs, "cancelled")
 
-    def _stop_held(self, ids: frozenset[str], reason: StopReason) -> None:
-        for run in [run for run in self.held() if run.job.id in ids]:
+    def _stop_held(self, runs: Sequence[Run], reason: StopReason) -> None:
+        for run in runs:
             if run in self.running:
                 self.stop(run, reason)
-            else:
+            elif run in self.waiting:
                 self.waiting.remove(run)
                 run.context.stop_reason = reason
                 self._conclude(run, raised(run, RuntimeError("stopped before it began")))

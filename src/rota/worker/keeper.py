@@ -20,6 +20,7 @@ from ..failpoints import hit
 from ..model import Lease, Note, Pulse, Reply
 from ..service import Patience, repeat
 from ..store.protocol import Store
+from .run import FENCE
 
 if TYPE_CHECKING:
     from .run import Run
@@ -29,7 +30,7 @@ log = logging.getLogger("rota.worker")
 TICK = 1.0
 TOGETHER = 2000  # leases in one statement
 
-Tell = Callable[[frozenset[str]], None]
+Tell = Callable[[list["Run"]], None]
 
 
 class Keeper:
@@ -54,7 +55,6 @@ class Keeper:
         self._cancel = cancel
         self._beat_at = float("-inf")
         self._tick = min(TICK, lease_s / 4)
-        # The fence must be watched while the store is away too, so the waits stay short.
         self._patience = Patience("heartbeat", longest=self._tick)
         self._opened = False
         self._thread: threading.Thread | None = None
@@ -84,15 +84,16 @@ class Keeper:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         store = self._store.beside()
+        # The fence is watched beside the beats: it must hold while a beat hangs.
+        fence = asyncio.create_task(repeat(self._fence, self._stop, Patience("fence")))
         beats = asyncio.create_task(repeat(lambda: self._step(store), self._stop, self._patience))
         await self._stop.wait()
         beats.cancel()
-        await asyncio.wait({beats}, timeout=1.0)
+        await asyncio.wait({beats, fence}, timeout=1.0)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(store.close(), 1.0)
 
     async def _step(self, store: Store) -> float:
-        self._fence()
         try:
             async with asyncio.timeout(self._lease_s / 3):
                 if not self._opened:
@@ -105,7 +106,7 @@ class Keeper:
 
     async def _beat(self, store: Store) -> None:
         sent_at = monotonic()
-        runs = [run for run in self._runs() if not run.ended]
+        runs = [run for run in self._runs() if not run.ended and run.stop_reason != "lost"]
         due = [run for run in runs if sent_at - run.renewed_at >= self._lease_s / 3]
         notes = [run for run in runs if run.context.progress_json not in (None, run.noted)]
         if not (runs or sent_at - self._beat_at >= self._lease_s / 3):
@@ -114,7 +115,7 @@ class Keeper:
         for first in range(0, max(len(due), 1), TOGETHER):
             part = due[first : first + TOGETHER]
             reply = await store.beat(self._pulse(part, notes if first == 0 else []), self._clock.now())
-            self._heard(reply, part, sent_at)
+            self._heard(reply, part, runs, sent_at)
         hit("beat.after")
         for run in notes:
             run.noted = run.context.progress_json
@@ -134,26 +135,27 @@ class Keeper:
             ],
         )
 
-    def _heard(self, reply: Reply, due: list[Run], sent_at: float) -> None:
+    def _heard(self, reply: Reply, due: list[Run], runs: list[Run], sent_at: float) -> None:
         for run in due:
             if run.job.id not in reply.lost:
                 run.renewed_at = sent_at
-        if reply.lost:
-            self._at_home(self._lost, reply.lost)
-        if reply.cancel:
-            self._at_home(self._cancel, reply.cancel)
+        # Runs, not ids: this worker may have begun the same job again under a newer lease.
+        self._at_home(self._lost, [run for run in due if run.job.id in reply.lost])
+        self._at_home(self._cancel, [run for run in runs if run.job.id in reply.cancel])
 
-    def _fence(self) -> None:
+    async def _fence(self) -> float:
         """Stop what may already have been given to somebody else."""
-        deadline = monotonic() - self._lease_s * 0.9
+        deadline = monotonic() - self._lease_s * FENCE
         gone = [run for run in self._runs() if run.renewed_at < deadline and run.stop_reason is None]
-        if gone:
-            for run in gone:
-                run.context.stop_reason = "lost"  # even if the loop is blocked, the task can see it
-            self._at_home(self._lost, frozenset(run.job.id for run in gone))
+        for run in gone:
+            run.context.stop_reason = "lost"  # even if the loop is blocked, the task can see it
+        self._at_home(self._lost, gone)
+        return min(TICK, self._lease_s * (1 - FENCE) / 4)
 
-    def _at_home(self, tell: Tell, ids: frozenset[str]) -> None:
+    def _at_home(self, tell: Tell, runs: list[Run]) -> None:
+        if not runs:
+            return
         try:
-            self._home.call_soon_threadsafe(tell, ids)
+            self._home.call_soon_threadsafe(tell, runs)
         except RuntimeError:
             log.debug("the worker's loop has ended before its keeper")

@@ -104,6 +104,8 @@ class Lanes:
                 breathed_at = monotonic()
 
     async def _attempt(self, run: Run) -> Outcome:
+        if run.stop_reason is not None:
+            return raised(run, RuntimeError("stopped before it began"))
         try:
             try:
                 arguments = run.arguments()

@@ -63,6 +63,7 @@ class Child:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.runs = 0
+        self._killed = False
 
     @classmethod
     async def spawn(cls) -> Child:
@@ -98,7 +99,12 @@ class Child:
             self.kill()
         return None
 
+    @property
+    def is_sound(self) -> bool:
+        return self.process.returncode is None and not self._killed and self.runs < RECYCLE_AFTER
+
     def kill(self) -> None:
+        self._killed = True  # before the operating system has told us of its end
         # The whole group: a task may have started processes of its own.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -152,7 +158,7 @@ class Processes:
 
     async def _attempt(self, run: Run) -> Outcome:
         request = request_for(run, self._worker, self._limit)
-        child = self._idle.pop() if self._idle else await Child.spawn()
+        child = await self._take()
         try:
             if run.stop_reason is not None:
                 return raised(run, RuntimeError("stopped before it began"))
@@ -174,8 +180,16 @@ class Processes:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
         return raised(run, ProcessDied(f"its process {how}"))
 
+    async def _take(self) -> Child:
+        while self._idle:
+            child = self._idle.pop()
+            if child.is_sound:
+                return child
+            await child.end()  # it died while nobody needed it
+        return await Child.spawn()
+
     async def _put_back(self, child: Child) -> None:
-        if child.process.returncode is None and child.runs < RECYCLE_AFTER:
+        if child.is_sound:
             self._idle.append(child)
         else:
             await child.end()

@@ -17,6 +17,7 @@ from .context import CURRENT, Context, clean
 
 StopReason = Literal["cancelled", "timeout", "lost", "released"]
 
+FENCE = 0.9  # of a lease may go by unrenewed: then its run is stopped, or never begun
 LONGEST_MESSAGE = 4000
 LONGEST_TRACEBACK = 16_000
 
@@ -130,7 +131,8 @@ class Undecodable(Exception):
 def fault_of(error: BaseException) -> Fault:
     """The error as it is stored: bounded, without rota's own frames."""
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    ours = kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "rota"
+    name = kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
     try:
         message = str(error)
     except Exception:

@@ -67,8 +67,11 @@ class Threads:
                     return
 
     def _attempt(self, run: Run) -> Outcome:
-        run.handle = threading.get_ident()
+        with self._lock:  # whoever stops the run now reaches us; whoever did before, left a reason
+            run.handle = threading.get_ident()
         try:
+            if run.stop_reason is not None:
+                raise Stopped
             try:
                 arguments = run.arguments()
             except PayloadError as error:

@@ -10,8 +10,8 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Awaitable, Coroutine
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -31,11 +31,14 @@ from .keeper import Keeper
 from .run import Run
 from .settler import Settler, unstorable
 
+T = TypeVar("T")
+
 log = logging.getLogger("rota.worker")
 
 AHEAD_S = 0.05  # beyond the free slots, claim what is likely to begin within this time
 MOST_AHEAD = 500
-AWAY_AT_STOP_S = 3.0  # how long a stopping worker waits for a store that is away
+AWAY_AT_STOP_S = 2.0  # how long a stopping worker waits for a store that is away
+LAST_TRY_S = 0.3
 LAST_WORDS_S = 1.0  # for runs that are handed back, to end by themselves
 UNSERVED_S = 60.0
 
@@ -70,6 +73,7 @@ class Worker:
         self.options = options
         self.finished = 0  # attempts settled
         self.refused = 0  # outcomes dropped because the lease was gone
+        self.handed_back = 0  # runs that were begun and given back unfinished
         self.was_forced = False
         self.is_idle = False
         self._store = store
@@ -84,6 +88,9 @@ class Worker:
         self._changed = asyncio.Event()  # something ended here, or we should stop
         self._stop = asyncio.Event()
         self._forced = asyncio.Event()
+        self._turning: asyncio.Timeout | None = None  # set while a turn waits for its answer
+        self._asked_at = monotonic()  # when the last turn was sent
+        self._heard_at = monotonic()  # when the store last answered, while we stop
         self._pace = Pace()
         self._unserved: frozenset[str] = frozenset()
         self._started_at = clock.now()
@@ -92,6 +99,7 @@ class Worker:
             registry,
             clock,
             options.concurrency,
+            options.lease_s,
             settings.max_payload_bytes,
             self._on_began,
             self._on_decided,
@@ -101,8 +109,12 @@ class Worker:
 
     def drain(self) -> None:
         """Claim nothing more; finish what runs, within the shutdown timeout."""
+        if not self._stop.is_set():
+            self._heard_at = monotonic()
         self._stop.set()
         self._changed.set()
+        if self._turning is not None and not self._turning.expired():
+            self._turning.reschedule(asyncio.get_running_loop().time() + AWAY_AT_STOP_S)
 
     def force(self) -> None:
         """Hand back at once what runs."""
@@ -112,7 +124,7 @@ class Worker:
 
     async def run(self) -> None:
         """Work until drained. Never ends because the store went away."""
-        capture = LogCapture()
+        capture = LogCapture(self.id)
         logging.getLogger().addHandler(capture)
         keeper = self._keeper() if self.options.keeper else None
         services = self._services() if self.options.upkeep else []
@@ -125,16 +137,20 @@ class Worker:
             await self._drain()
         finally:
             logging.getLogger().removeHandler(capture)
-            for service in services:
-                service.cancel()
-            if services:
-                await asyncio.wait(services, timeout=1.0)
-            if keeper is not None:
-                await keeper.stop()
-            await self.hands.close()
+            await self._end(services, keeper)
             await self._sign_off()
             self._emit("worker.stopped")
             log.info("worker %s stopped after %d jobs", self.id, self.finished)
+
+    async def _end(self, services: list[asyncio.Task[None]], keeper: Keeper | None) -> None:
+        ends: list[Coroutine[Any, Any, Any]] = [self.hands.close()]
+        for service in services:
+            service.cancel()
+        if services:
+            ends.append(asyncio.wait(services, timeout=1.0))
+        if keeper is not None:
+            ends.append(keeper.stop())
+        await asyncio.gather(*ends)
 
     def _keeper(self) -> Keeper:
         return Keeper(
@@ -176,35 +192,18 @@ class Worker:
             while not self._stop.is_set():
                 self._changed.clear()
                 try:
-                    delay = await self._unless_stopped(self._step())
+                    delay = await self._step()
                     self._patience.worked()
-                except StoreError as error:
+                except Exception as error:
                     if not isinstance(error, StoreUnavailable):
-                        log.error("worker %s: %s", self.id, error)
+                        log.error("worker %s: %s", self.id, error, exc_info=not isinstance(error, StoreError))
                     self._emit("worker.error", error=error)
-                    await pause(self._patience.failed(error), self._stop)
+                    await pause(self._patience.failed(error, self._asked_at), self._stop)
                     continue
                 if delay > 0 and not self._changed.is_set():
                     await self._rest(waker, delay)
         finally:
             await waker.close()
-
-    async def _unless_stopped(self, step: Coroutine[Any, Any, float]) -> float:
-        """Await the step; once we should stop, a store that does not answer is not waited for long."""
-        task = asyncio.ensure_future(step)
-        stopped = asyncio.ensure_future(self._stop.wait())
-        try:
-            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                await asyncio.wait({task}, timeout=AWAY_AT_STOP_S)
-            if not task.done():
-                self._patience.failed(StoreUnavailable("it does not answer"))
-                task.cancel()
-                await asyncio.wait({task}, timeout=1.0)
-                return 0.0
-            return task.result()
-        finally:
-            stopped.cancel()
 
     async def _rest(self, waker: Waker, delay: float) -> None:
         """Until the delay is over, the store hints at work, or something ends here."""
@@ -218,13 +217,14 @@ class Worker:
         self._claimed -= self.hands.release_stale()
         changes, want = self._settler.take(), self._want()
         if not changes and want is None:
+            if not self._registry.names:
+                self._found_nothing()
             return self.options.poll_s
-        asked_at = monotonic()
         turn = await self._turn(changes, want)
         if turn.jobs:
             self.is_idle = False
             self._claimed += len(turn.jobs)
-            self.hands.take(turn.jobs, asked_at)
+            self.hands.take(turn.jobs, self._asked_at)
         if want is None:
             return self.options.poll_s
         return self._after(turn, want)
@@ -248,17 +248,32 @@ class Worker:
 
     async def _turn(self, changes: list[Change], want: Want | None) -> Turn:
         hit("settle.before" if changes else "claim.before")
+        self._asked_at = monotonic()
         try:
-            turn = await self._store.turn(changes, want, self._clock.now())
-        except (StoreUnavailable, asyncio.CancelledError):
+            turn = await self._answered(self._store.turn(changes, want, self._clock.now()))
+        except StoreUnavailable:
             self._settler.back(changes)
             raise
         except StoreError as error:
             await self._settle_alone(changes, error)
             return Turn()
+        except BaseException:
+            self._settler.back(changes)
+            raise
         hit("claim.after" if turn.jobs else "settle.after")
         await self._settled(changes, turn.refused)
         return turn
+
+    async def _answered(self, answer: Awaitable[T]) -> T:
+        """The answer, unless it takes so long that a lease it brings would be over; less when we stop."""
+        patience = max(self._left(), LAST_TRY_S) if self._stop.is_set() else self.options.lease_s
+        try:
+            async with asyncio.timeout(patience) as self._turning:
+                return await answer
+        except TimeoutError:
+            raise StoreUnavailable("it does not answer") from None
+        finally:
+            self._turning = None
 
     async def _settle_alone(self, changes: list[Change], error: StoreError) -> None:
         """The store refused a whole batch: find the change it cannot take, let the others through."""
@@ -267,7 +282,7 @@ class Worker:
         for position, change in enumerate(changes):
             accepted = change
             try:
-                refused = await self._store.settle([change], self._clock.now())
+                refused = await self._answered(self._store.settle([change], self._clock.now()))
             except StoreUnavailable:
                 self._settler.back(changes[position:])
                 raise
@@ -288,6 +303,7 @@ class Worker:
                 continue
             self.finished += 1
             name = event_name(change)
+            self.handed_back += name == "job.released" and run.started_at is not None
             if self._hooks.wants(name):
                 job = after(run, change)
                 self._emit(name, job, error=job.error)
@@ -366,46 +382,43 @@ class Worker:
         await self._flush()
 
     async def _flush(self) -> bool:
-        """Settle what is decided; False if the store stays away."""
-        while len(self._settler):
+        """Settle what is decided; False if the store stays away: then waiting for runs is in vain too."""
+        while True:
             try:
-                async with asyncio.timeout(AWAY_AT_STOP_S):
-                    await self._turn(self._settler.take(), None)
+                await self._settle_or_ask()
                 self._patience.worked()
+                self._heard_at = monotonic()
+                if not len(self._settler):
+                    return True
                 continue
-            except TimeoutError:
-                delay = self._patience.failed(StoreUnavailable("it does not answer"))
             except StoreError as error:
-                delay = self._patience.failed(error)
-            if self._patience.down_for > AWAY_AT_STOP_S or self._forced.is_set():
+                delay = self._patience.failed(error, self._asked_at)
+            if self._left() <= 0 or self._forced.is_set():
                 log.error(
                     "the store is away: %d outcomes are lost with this worker; their jobs will be rescued",
                     len(self._settler),
                 )
                 return False
-            await pause(delay, self._forced)
-        if self._patience.down_since is None:
-            return True
-        return await self._is_back()
+            await pause(min(delay, self._left()), self._forced)
 
-    async def _is_back(self) -> bool:
-        """With nothing to settle, ask whether the store is there at all: without it, waiting is in vain."""
-        try:
-            async with asyncio.timeout(AWAY_AT_STOP_S):
-                await self._store.clock()
-        except (StoreError, TimeoutError) as error:
-            await pause(self._patience.failed(error), self._forced)
-            return self._patience.down_for <= AWAY_AT_STOP_S
-        self._patience.worked()
-        return True
+    async def _settle_or_ask(self) -> None:
+        if len(self._settler):
+            await self._turn(self._settler.take(), None)
+        else:
+            self._asked_at = monotonic()
+            await self._answered(self._store.clock())
+
+    def _left(self) -> float:
+        """How long the store may still stay away while we stop."""
+        return AWAY_AT_STOP_S - (monotonic() - self._heard_at)
 
     # --- services --------------------------------------------------------------------------------
 
     async def _rescue_step(self) -> float:
         def rescued(job: Job, state: State) -> None:
             self._emit("job.rescued", job)
-            if state is State.FAILED:
-                self._emit("job.failed", job)
+            if state is not State.QUEUED:
+                self._emit(f"job.{state}", job, error=job.error)
             self._changed.set()
 
         await upkeep.rescue(self._store, self._clock, self.id, self.options.lease_s, rescued)
@@ -444,6 +457,7 @@ class Worker:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "queues": self.options.queues,
+            "exclude_queues": self.options.exclude_queues,
             "tasks": self._registry.names,
             "concurrency": self.options.concurrency,
             "running": len(self.hands.running),

@@ -34,6 +34,7 @@ CREATE TABLE rota.queued (
     backoff json,
     error json,
     progress json,
+    cancel_requested boolean NOT NULL DEFAULT false,
     due boolean NOT NULL
 ) WITH (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
@@ -169,7 +170,7 @@ SELECT id, tenant, queue, task, 'queued'::text COLLATE "C" AS state, -rank AS pr
        NULL::json AS output, error, attempt, max_attempts, run_at, scheduled_for, origin, schedule, key, tags,
        parent, cost_cents, progress, NULL::text COLLATE "C" AS worker, NULL::timestamptz AS lease_until,
        created_at, started_at, NULL::timestamptz AS finished_at, token, timeout, backoff, auto_remove,
-       false AS cancel_requested
+       cancel_requested
   FROM rota.queued
 UNION ALL
 SELECT id, tenant, queue, task, 'running'::text COLLATE "C", -rank, payload,

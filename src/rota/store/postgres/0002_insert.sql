@@ -18,8 +18,101 @@ LANGUAGE sql VOLATILE AS $$
       FROM (SELECT replace(gen_random_uuid()::text, '-', '')) AS random(r)
 $$;
 
--- A job with a key, one at a time: whoever takes the row in rota.keys wins.
-CREATE FUNCTION rota.insert_keyed(job json, now timestamptz, again boolean, OUT id uuid, OUT outcome text, OUT state text)
+-- Where the given jobs are; those that ended only if asked for. One statement, hence one snapshot:
+-- a job that is moving between tables is seen in exactly one of them.
+CREATE FUNCTION rota.states(ids uuid[], ended boolean) RETURNS TABLE (id uuid, state text)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    since timestamptz := 'infinity';
+BEGIN
+    IF ended THEN
+        -- no job ends before it was made: older partitions need no look (a day for crooked clocks)
+        SELECT min(rota.born_at(i)) - interval '1 day' INTO since FROM unnest(ids) AS i;
+    END IF;
+    RETURN QUERY
+        SELECT q.id, 'queued' FROM rota.queued AS q WHERE q.id = ANY (ids)
+        UNION ALL SELECT r.id, 'running' FROM rota.running AS r WHERE r.id = ANY (ids)
+        UNION ALL SELECT d.id, d.state::text FROM rota.done AS d WHERE d.id = ANY (ids) AND d.finished_at >= since;
+END
+$$;
+
+-- The jobs give up their keys; those without one are passed over.
+CREATE FUNCTION rota.free_keys(tenants text[], freed text[], holders uuid[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    -- OFFSET 0 keeps the planner from joining the other way round: a look through all keys per job
+    DELETE FROM rota.keys WHERE ctid = ANY (ARRAY(
+        SELECT held.ctid FROM unnest(tenants, freed, holders) AS g(tenant, key, job), LATERAL (
+            SELECT k.ctid FROM rota.keys AS k
+             WHERE k.tenant = g.tenant AND k.key = g.key AND k.job = g.job OFFSET 0) AS held
+         WHERE g.key IS NOT NULL));
+END
+$$;
+
+-- Store jobs without regard to their keys. Answers only for those that were not simply created.
+-- again: an id that has ended already counts as stored. wake: tell the workers at commit.
+CREATE FUNCTION rota.insert_plain(jobs json, now timestamptz, again boolean, wake boolean)
+RETURNS TABLE (ord bigint, id uuid, outcome text, state text)
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
+SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    at CONSTANT timestamptz := coalesce(now, clock_timestamp());
+    wanted integer;
+    fresh uuid[];
+    stale uuid[];
+BEGIN
+    WITH given AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(jobs) AS j(
+            id uuid, task text, payload_json text, queue text, tenant text, priority integer, run_at timestamptz,
+            max_attempts integer, timeout double precision, backoff json, key text, auto_remove boolean,
+            tags text[], parent uuid, origin text, schedule text, scheduled_for timestamptz)
+    ), stored AS (
+        INSERT INTO rota.queued AS q (
+            id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload, timeout,
+            scheduled_for, schedule, key, tags, parent, backoff, due)
+        SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0), coalesce(g.max_attempts, 3),
+               coalesce(g.auto_remove, false), coalesce(g.tenant, 'default'), coalesce(g.queue, 'default'), g.task,
+               coalesce(g.origin, 'api'), coalesce(g.payload_json, '{}')::json, g.timeout, g.scheduled_for,
+               g.schedule, g.key, nullif(g.tags, '{}'), g.parent, g.backoff, coalesce(g.run_at, at) <= at
+          FROM given AS g
+        ON CONFLICT DO NOTHING
+        RETURNING q.id
+    )
+    SELECT (SELECT count(*) FROM given), array_agg(s.id) INTO wanted, fresh FROM stored AS s;
+    -- A claim that moved one of these ids away while the insert waited for it shows only now.
+    SELECT array_agg(r.id) INTO stale FROM rota.running AS r WHERE r.id = ANY (fresh);
+    IF again THEN
+        stale := stale || ARRAY(SELECT s.id FROM rota.states(fresh, true) AS s WHERE s.state <> 'queued');
+    END IF;
+    IF stale <> '{}' THEN
+        DELETE FROM rota.queued WHERE id = ANY (stale);
+        fresh := ARRAY(SELECT f FROM unnest(fresh) AS f WHERE NOT f = ANY (stale));
+    END IF;
+    IF wanted > coalesce(cardinality(fresh), 0) THEN
+        RETURN QUERY
+            WITH given AS MATERIALIZED (
+                SELECT e.ord, e.id, row_number() OVER (PARTITION BY e.id ORDER BY e.ord) AS nth
+                  FROM (SELECT o AS ord, (j->>'id')::uuid AS id
+                          FROM json_array_elements(jobs) WITH ORDINALITY AS x(j, o)) AS e
+            ), found AS MATERIALIZED (
+                SELECT DISTINCT ON (s.id) s.id, s.state FROM rota.states(ARRAY(SELECT g.id FROM given AS g), again) AS s
+            )
+            SELECT g.ord, g.id, 'existing', coalesce(f.state, 'queued')
+              FROM given AS g LEFT JOIN found AS f ON f.id = g.id
+             WHERE g.nth > 1 OR NOT g.id = ANY (coalesce(fresh, '{}'));
+    END IF;
+    IF wake THEN
+        PERFORM pg_notify('rota_wake', q.queue)
+           FROM (SELECT DISTINCT coalesce(j->>'queue', 'default') AS queue FROM json_array_elements(jobs) AS j) AS q;
+    END IF;
+END
+$$;
+
+-- What becomes of a job whose key another job holds; NULL: nobody holds it any more.
+CREATE FUNCTION rota.meet_holder(job json, now timestamptz, again boolean, OUT id uuid, OUT outcome text, OUT state text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -30,141 +123,99 @@ BEGIN
         id uuid, task text, payload_json text, queue text, tenant text, priority integer, run_at timestamptz,
         max_attempts integer, timeout double precision, backoff json, key text, on_conflict text,
         auto_remove boolean, tags text[], parent uuid, origin text);
-    id := j.id;
-    outcome := 'existing';
-    SELECT s.state INTO state FROM rota.states(ARRAY[j.id], again) AS s;
-    IF FOUND THEN
-        RETURN;
+    IF again THEN
+        SELECT s.id, 'existing', s.state INTO id, outcome, state FROM rota.states(ARRAY[j.id], true) AS s;
+        IF FOUND THEN
+            RETURN;
+        END IF;
     END IF;
-    LOOP
-        INSERT INTO rota.keys (tenant, key, job) VALUES (coalesce(j.tenant, 'default'), j.key, j.id)
-            ON CONFLICT DO NOTHING;
+    SELECT k.job INTO holder FROM rota.keys AS k WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
+    IF j.on_conflict = 'replace' AND holder <> j.id THEN
+        UPDATE rota.queued SET
+            task = j.task, payload = j.payload_json::json, queue = coalesce(j.queue, 'default'),
+            rank = -coalesce(j.priority, 0), run_at = coalesce(j.run_at, now),
+            due = coalesce(j.run_at, now) <= now, max_attempts = coalesce(j.max_attempts, 3),
+            timeout = j.timeout, backoff = j.backoff, auto_remove = coalesce(j.auto_remove, false),
+            tags = nullif(j.tags, '{}'), parent = j.parent, origin = coalesce(j.origin, 'api'), attempt = 0,
+            error = NULL
+         WHERE id = holder
+        RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;
         IF FOUND THEN
-            PERFORM rota.insert_plain(json_build_array(job), now);
-            outcome := 'created';
-            state := 'queued';
             RETURN;
         END IF;
-        SELECT k.job INTO holder FROM rota.keys AS k
-         WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
-        CONTINUE WHEN NOT FOUND;
-        id := holder;
-        IF j.on_conflict = 'replace' THEN
-            UPDATE rota.queued SET
-                task = j.task, payload = j.payload_json::json, queue = coalesce(j.queue, 'default'),
-                rank = -coalesce(j.priority, 0), run_at = coalesce(j.run_at, now),
-                due = coalesce(j.run_at, now) <= now, max_attempts = coalesce(j.max_attempts, 3),
-                timeout = j.timeout, backoff = j.backoff, auto_remove = coalesce(j.auto_remove, false),
-                tags = j.tags, parent = j.parent, origin = coalesce(j.origin, 'api'), attempt = 0, error = NULL
-             WHERE id = holder;
-            IF FOUND THEN
-                outcome := 'replaced';
-                state := 'queued';
-                RETURN;
-            END IF;
-        END IF;
-        -- one statement, one snapshot: a job moving between tables is seen in exactly one of them
-        SELECT s.state INTO state FROM rota.states(ARRAY[holder], false) AS s;
-        IF FOUND THEN
-            CONTINUE WHEN j.on_conflict = 'replace' AND state = 'queued';
-            outcome := CASE WHEN j.on_conflict = 'return' THEN 'existing' ELSE 'refused' END;
-            RETURN;
-        END IF;
-        -- nobody alive holds it: its row was left behind by hand
+    END IF;
+    SELECT s.id, s.state INTO id, state FROM rota.states(ARRAY[holder], false) AS s;
+    IF FOUND THEN
+        outcome := CASE
+            WHEN holder = j.id OR j.on_conflict = 'return' OR j.on_conflict IS NULL THEN 'existing'
+            -- it came back to the queue this moment: look again
+            WHEN j.on_conflict = 'replace' AND state = 'queued' THEN NULL
+            ELSE 'refused' END;
+    ELSE
+        -- the holder has ended, and freed the key; unless its row was left behind by hand
         DELETE FROM rota.keys AS k
          WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key AND k.job = holder;
-    END LOOP;
-END
-$$;
-
--- Where the given jobs are; those that ended only if asked for.
-CREATE FUNCTION rota.states(ids uuid[], ended boolean) RETURNS TABLE (id uuid, state text)
-LANGUAGE plpgsql STABLE AS $$
-#variable_conflict use_column
-DECLARE
-    since timestamptz;
-BEGIN
-    IF NOT ended THEN
-        RETURN QUERY SELECT q.id, 'queued' FROM rota.queued AS q WHERE q.id = ANY (ids)
-            UNION ALL SELECT r.id, 'running' FROM rota.running AS r WHERE r.id = ANY (ids);
-    ELSE
-        -- no job ends before it was made: older partitions need no look (a day for crooked clocks)
-        SELECT min(rota.born_at(i)) - interval '1 day' INTO since FROM unnest(ids) AS i;
-        RETURN QUERY SELECT q.id, 'queued' FROM rota.queued AS q WHERE q.id = ANY (ids)
-            UNION ALL SELECT r.id, 'running' FROM rota.running AS r WHERE r.id = ANY (ids)
-            UNION ALL SELECT d.id, d.state::text FROM rota.done AS d WHERE d.id = ANY (ids) AND d.finished_at >= since;
     END IF;
 END
 $$;
 
--- Jobs whose ids are new go into the queue; returns those that did.
-CREATE FUNCTION rota.insert_plain(jobs json, now timestamptz) RETURNS uuid[]
-LANGUAGE sql AS $$
-    WITH stored AS (
-        INSERT INTO rota.queued AS q (
-            id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload, timeout,
-            scheduled_for, schedule, key, tags, parent, backoff, due)
-        SELECT j.id, now, coalesce(j.run_at, now), -coalesce(j.priority, 0), coalesce(j.max_attempts, 3),
-               coalesce(j.auto_remove, false), coalesce(j.tenant, 'default'), coalesce(j.queue, 'default'), j.task,
-               coalesce(j.origin, 'api'), coalesce(j.payload_json, '{}')::json, j.timeout, j.scheduled_for,
-               j.schedule, j.key, j.tags, j.parent, j.backoff, coalesce(j.run_at, now) <= now
-          FROM json_to_recordset(jobs) AS j(
-               id uuid, task text, payload_json text, queue text, tenant text, priority integer, run_at timestamptz,
-               max_attempts integer, timeout double precision, backoff json, key text, auto_remove boolean,
-               tags text[], parent uuid, origin text, schedule text, scheduled_for timestamptz)
-        ON CONFLICT DO NOTHING
-        RETURNING q.id)
-    SELECT array_agg(id) FROM stored
-$$;
-
--- Store jobs; answers in their order. again: an id that has ended already counts as stored.
--- wake: tell the workers when this transaction commits. now = NULL: the server's time.
+-- Store jobs, with or without keys: whoever takes the row in rota.keys wins.
+-- Answers only for those that were not simply created. now = NULL: the server's time.
 CREATE FUNCTION rota.insert_jobs(jobs json, now timestamptz, again boolean, wake boolean)
 RETURNS TABLE (ord bigint, id uuid, outcome text, state text)
 LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
 SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     at CONSTANT timestamptz := coalesce(now, clock_timestamp());
-    plain json;
-    keyed boolean;
-    fresh uuid[];
-    there uuid[];
-    states text[];
+    winners json;
+    places bigint[];
+    losers json[];
+    lost bigint[];
+    ended uuid[];
     one record;
-    told record;
 BEGIN
-    SELECT json_agg(j) FILTER (WHERE k IS NULL), bool_or(k IS NOT NULL) INTO plain, keyed
-      FROM (SELECT j, j->>'key' AS k FROM json_array_elements(jobs) AS j) AS e;
-    IF plain IS NOT NULL THEN
-        fresh := rota.insert_plain(plain, at);
-        -- A claim that moved one of these ids away while the insert waited for it shows only now.
-        SELECT array_agg(s.id), array_agg(s.state) INTO there, states
-          FROM rota.states(ARRAY(SELECT (j->>'id')::uuid FROM json_array_elements(plain) AS j), again) AS s
-         WHERE s.state <> 'queued' OR NOT s.id = ANY (coalesce(fresh, '{}'));
-        IF there && fresh THEN
-            DELETE FROM rota.queued WHERE id = ANY (there) AND id = ANY (fresh);
-        END IF;
-        RETURN QUERY
-            SELECT e.ord, e.id,
-                   CASE WHEN array_position(there, e.id) IS NULL AND e.nth = 1 THEN 'created' ELSE 'existing' END,
-                   coalesce(states[array_position(there, e.id)], 'queued')
-              FROM (SELECT o AS ord, (j->>'id')::uuid AS id, j->>'key' AS k,
-                           row_number() OVER (PARTITION BY j->>'id' ORDER BY o) AS nth
-                      FROM json_array_elements(jobs) WITH ORDINALITY AS x(j, o)
-                     WHERE j->>'key' IS NULL) AS e;
-    END IF;
-    IF keyed THEN
-        -- in the order of their keys, so that two callers never wait for each other
-        FOR one IN SELECT o, j FROM json_array_elements(jobs) WITH ORDINALITY AS x(j, o)
-                    WHERE j->>'key' IS NOT NULL ORDER BY j->>'tenant', j->>'key', o LOOP
-            SELECT * INTO told FROM rota.insert_keyed(one.j, at, again);
-            RETURN QUERY SELECT one.o, told.id, told.outcome, told.state;
+    -- in the order of their keys, so that two callers never wait for each other
+    WITH given AS MATERIALIZED (
+        SELECT o, j, (j->>'id')::uuid AS id, coalesce(j->>'tenant', 'default') AS tenant, j->>'key' AS key
+          FROM json_array_elements(jobs) WITH ORDINALITY AS x(j, o)
+    ), taken AS (
+        INSERT INTO rota.keys AS k (tenant, key, job)
+        SELECT tenant, key, id FROM given WHERE key IS NOT NULL ORDER BY tenant COLLATE "C", key COLLATE "C", o
+        ON CONFLICT DO NOTHING
+        RETURNING k.job, k.tenant, k.key
+    ), ranked AS (
+        SELECT g.o, g.j, g.tenant, g.key,
+               g.key IS NULL OR (t.job IS NOT NULL AND row_number() OVER (PARTITION BY g.id, g.key ORDER BY g.o) = 1) AS won
+          FROM given AS g LEFT JOIN taken AS t ON t.job = g.id AND t.tenant = g.tenant AND t.key = g.key
+    )
+    SELECT json_agg(j ORDER BY o) FILTER (WHERE won), array_agg(o ORDER BY o) FILTER (WHERE won),
+           array_agg(j ORDER BY tenant COLLATE "C", key COLLATE "C", o) FILTER (WHERE NOT won),
+           array_agg(o ORDER BY tenant COLLATE "C", key COLLATE "C", o) FILTER (WHERE NOT won)
+      INTO winners, places, losers, lost FROM ranked;
+    IF winners IS NOT NULL THEN
+        FOR one IN SELECT * FROM rota.insert_plain(winners, at, again, false) LOOP
+            ended := ended || CASE WHEN one.state NOT IN ('queued', 'running') THEN one.id END;
+            RETURN QUERY SELECT places[one.ord], one.id, one.outcome, one.state;
         END LOOP;
     END IF;
+    IF ended IS NOT NULL THEN
+        PERFORM rota.free_keys(array_agg(coalesce(j->>'tenant', 'default')), array_agg(j->>'key'),
+                               array_agg((j->>'id')::uuid))
+           FROM json_array_elements(winners) AS j WHERE (j->>'id')::uuid = ANY (ended);
+    END IF;
+    FOR i IN 1..coalesce(cardinality(lost), 0) LOOP
+        SELECT * INTO one FROM rota.meet_holder(losers[i], at, again);
+        IF one.outcome IS NULL THEN
+            SELECT * INTO one FROM rota.insert_jobs(json_build_array(losers[i]), at, again, false);
+        END IF;
+        IF one.outcome IS NOT NULL THEN
+            RETURN QUERY SELECT lost[i], one.id, one.outcome, one.state;
+        END IF;
+    END LOOP;
     IF wake THEN
-        PERFORM pg_notify('rota_wake', queue)
+        PERFORM pg_notify('rota_wake', q.queue)
            FROM (SELECT DISTINCT coalesce(j->>'queue', 'default') AS queue FROM json_array_elements(jobs) AS j) AS q;
     END IF;
 END
@@ -179,6 +230,7 @@ CREATE FUNCTION rota.enqueue(
 RETURNS uuid
 LANGUAGE plpgsql AS $$
 DECLARE
+    made CONSTANT uuid := rota.id_at(clock_timestamp());
     told record;
 BEGIN
     IF on_conflict NOT IN ('return', 'raise', 'replace') THEN
@@ -188,14 +240,14 @@ BEGIN
         RAISE EXCEPTION 'the payload of a job is a JSON object, not %', json_typeof(payload);
     END IF;
     SELECT * INTO told FROM rota.insert_jobs(json_build_array(json_build_object(
-        'id', rota.id_at(clock_timestamp()), 'task', task, 'payload_json', payload::text, 'queue', queue,
+        'id', made, 'task', task, 'payload_json', payload::text, 'queue', queue,
         'tenant', tenant, 'priority', priority, 'run_at', run_at, 'max_attempts', max_attempts,
         'timeout', timeout, 'key', key, 'on_conflict', on_conflict, 'auto_remove', auto_remove,
         'tags', tags, 'origin', 'sql')), NULL, false, true);
     IF told.outcome = 'refused' THEN
         RAISE unique_violation USING MESSAGE = format('job %s already holds the key %L of tenant %L', told.id, key, tenant);
     END IF;
-    RETURN told.id;
+    RETURN coalesce(told.id, made);
 END
 $$;
 

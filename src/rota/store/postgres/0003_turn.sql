@@ -3,12 +3,15 @@
 -- Adds to the tally, in one order everywhere so that two transactions never wait for each other.
 CREATE FUNCTION rota.count_ended(queues text[], tasks text[], states text[], minutes timestamptz[], step integer)
 RETURNS void
-LANGUAGE sql AS $$
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
     INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
     SELECT date_trunc('minute', m), q, k, s, pg_backend_pid() % 8, step * count(*)
       FROM unnest(queues, tasks, states, minutes) AS e(q, k, s, m)
      GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
-    ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
+    ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n;
+END
 $$;
 
 -- Tells those who wait for one of these jobs.
@@ -34,6 +37,9 @@ DECLARE
     queues text[];
     tasks text[];
     states text[];
+    tenants text[];
+    keys text[];
+    removed uuid[];
     follow json;
 BEGIN
     WITH change AS MATERIALIZED (
@@ -41,13 +47,19 @@ BEGIN
             id uuid, token bigint, state text, attempt integer, run_at timestamptz, output_json text, error_json text,
             started_at timestamptz, cost_cents double precision, progress_json text, remove boolean, record json,
             "then" json)
-    ), held AS (
-        DELETE FROM rota.running AS r USING change AS c WHERE r.id = c.id AND r.token = c.token
-        RETURNING r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
-                  c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
-                  nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
-                  coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
-                  c.record, c."then"
+    ), taken AS (
+        -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
+        -- and a row that a beat renews meanwhile is met again under its new version.
+        DELETE FROM rota.running WHERE id = ANY (ARRAY(SELECT c.id FROM change AS c))
+           AND ((id, token) IN (SELECT c.id, c.token FROM change AS c)) IS TRUE
+        RETURNING *
+    ), held AS MATERIALIZED (
+        SELECT r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
+               c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
+               nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
+               coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
+               c.record, c."then"
+          FROM taken AS r JOIN change AS c ON c.id = r.id AND c.token = r.token
     ), finished AS (
         INSERT INTO rota.done (
             id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
@@ -60,39 +72,44 @@ BEGIN
     ), returned AS (
         INSERT INTO rota.queued (
             id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
-            payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, progress, due)
+            payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, progress,
+            cancel_requested, due)
         SELECT id, created_at, next_at, token, rank, counted, max_attempts, auto_remove, tenant, queue, task, origin,
                payload, cost, timeout, scheduled_for, schedule, key, tags, parent, backoff, fault, reached,
-               next_at <= now
+               cancel_requested, next_at <= now
           FROM held WHERE state = 'queued'
     ), recorded AS (
         INSERT INTO rota.attempts (
             job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents)
         SELECT h.id, a.token, a.attempt, a.outcome, a.worker, a.started_at, a.finished_at, a.error_json::json,
                a.logs_json::json, a.cost_cents
-          FROM held AS h, json_to_record(h.record) AS a(
+          FROM held AS h, LATERAL json_to_record(h.record) AS a(
                token bigint, attempt integer, outcome text, worker text, started_at timestamptz,
                finished_at timestamptz, error_json text, logs_json text, cost_cents double precision)
          WHERE h.record IS NOT NULL AND NOT h.remove
         ON CONFLICT DO NOTHING
-    ), freed AS (
-        DELETE FROM rota.keys AS k USING held AS h
-         WHERE h.key IS NOT NULL AND h.state <> 'queued' AND k.tenant = h.tenant AND k.key = h.key AND k.job = h.id
-    ), forgotten AS (
-        DELETE FROM rota.attempts AS a USING held AS h WHERE h.remove AND a.job = h.id
     )
     SELECT (SELECT count(*) FROM change), array_agg(id),
            array_agg(id) FILTER (WHERE state <> 'queued'),
            array_agg(queue) FILTER (WHERE state <> 'queued'),
            array_agg(task) FILTER (WHERE state <> 'queued'),
            array_agg(CASE WHEN remove THEN 'removed' ELSE state END) FILTER (WHERE state <> 'queued'),
+           array_agg(tenant) FILTER (WHERE state <> 'queued'),
+           array_agg(key) FILTER (WHERE state <> 'queued'),
+           array_agg(id) FILTER (WHERE remove),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
-           (SELECT json_agg(f) FROM held AS h, json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL)
-      INTO wanted, held, ended, queues, tasks, states, woken, follow
+           (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL)
+      INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, woken, follow
       FROM held;
     IF ended IS NOT NULL THEN
         PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
         PERFORM rota.tell_ended(ended);
+        IF array_remove(keys, NULL) <> '{}' THEN
+            PERFORM rota.free_keys(tenants, keys, ended);
+        END IF;
+    END IF;
+    IF removed IS NOT NULL THEN
+        DELETE FROM rota.attempts WHERE job = ANY (removed);
     END IF;
     IF follow IS NOT NULL THEN
         PERFORM FROM rota.insert_jobs(follow, now, false, false);
@@ -140,49 +157,73 @@ END
 $$;
 
 -- Settle, then claim at most lim jobs. The first row answers for the turn, each other one is a job.
+-- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
+-- starts there does not wade through the entries of jobs long gone at the front of the index. More
+-- urgent jobs are still seen; and if it does not find enough, the claim looks from the front as well.
 CREATE FUNCTION rota.turn(
     changes json, worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
-    now timestamptz)
+    since json, now timestamptz)
 RETURNS TABLE (
     refused uuid[], woken text[], next_due_at timestamptz, rank integer, run_at timestamptz, id uuid,
     created_at timestamptz, token bigint, attempt integer, max_attempts integer, auto_remove boolean, tenant text,
     queue text, task text, origin text, payload json, cost_cents double precision, timeout double precision,
     scheduled_for timestamptz, schedule text, key text, tags text[], parent uuid, backoff json, error json,
-    progress json)
+    progress json, cancel_requested boolean)
 LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
 SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
-    lane text[];      -- queues that may still hold a job to claim, the most urgent first
-    head bigint[];    -- the best rank of each
-    below bigint[];   -- ranks up to here have been looked through
+    first CONSTANT integer := -2147483648;
+    last_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    lane text[];  -- queues that may still hold a job to claim, the most urgent first
+    head integer[];  -- the best rank of each
+    -- the place in each up to which it has been looked through: (rank, run_at, id)
+    seen_rank integer[];
+    seen_at timestamptz[];
+    seen_id uuid[];
     sharing integer;  -- how many lanes share the best rank
-    top bigint;       -- claim ranks before this one
+    top bigint;  -- claim ranks before this one
     quota integer;
     got integer;
     wanted integer := lim;
+    from_front boolean := false;
 BEGIN
     IF changes IS NOT NULL THEN
         SELECT s.refused, s.woken INTO refused, woken FROM rota.settle(changes, now) AS s;
     END IF;
     IF wanted > 0 THEN
         next_due_at := rota.promote(now);
-        lane := rota.lanes(queues, exclude);
-        below := array_fill((-2147483649)::bigint, ARRAY[cardinality(lane)]);
     END IF;
     RETURN NEXT;
+    IF wanted > 0 AND since IS NOT NULL THEN
+        SELECT array_agg(c.queue), array_agg(CASE WHEN u.urgent THEN first ELSE c.rank END),
+               array_agg(c.run_at), array_agg(c.id)
+          INTO lane, seen_rank, seen_at, seen_id
+          FROM json_to_recordset(since) AS c(queue text, rank integer, run_at timestamptz, id uuid), LATERAL (
+               SELECT EXISTS (SELECT FROM rota.queued AS q
+                               WHERE q.due AND q.queue = c.queue AND q.rank < c.rank) AS urgent) AS u;
+    END IF;
     WHILE wanted > 0 LOOP
+        IF lane IS NULL THEN
+            EXIT WHEN from_front;
+            from_front := true;
+            lane := rota.lanes(queues, exclude);
+            seen_rank := array_fill(first, ARRAY[cardinality(lane)]);
+            seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(lane)]);
+            seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
+        END IF;
         SELECT array_agg(l.queue ORDER BY h.rank, h.run_at), array_agg(h.rank ORDER BY h.rank, h.run_at),
-               array_agg(h.rank::bigint - 1 ORDER BY h.rank, h.run_at)
-          INTO lane, head, below
-          FROM unnest(lane, below) AS l(queue, below), LATERAL (
+               array_agg(l.rank ORDER BY h.rank, h.run_at), array_agg(l.run_at ORDER BY h.rank, h.run_at),
+               array_agg(l.id ORDER BY h.rank, h.run_at)
+          INTO lane, head, seen_rank, seen_at, seen_id
+          FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
                SELECT q.rank, q.run_at FROM rota.queued AS q
-                WHERE q.due AND q.queue = l.queue AND q.rank > l.below
+                WHERE q.due AND q.queue = l.queue AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
                 ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
-        EXIT WHEN lane IS NULL;
+        CONTINUE WHEN lane IS NULL;
         SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
-        top := CASE WHEN sharing > 1 THEN head[1] + 1 ELSE coalesce(head[2], 2147483648) END;
+        top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
         quota := ceil(wanted / sharing::double precision);
         FOR i IN 1..sharing LOOP
             quota := least(quota, wanted);
@@ -191,7 +232,8 @@ BEGIN
             WITH picked AS (
                 DELETE FROM rota.queued WHERE ctid = ANY (ARRAY(
                     SELECT q.ctid FROM rota.queued AS q
-                     WHERE q.due AND q.queue = lane[i] AND q.rank > below[i] AND q.rank < top
+                     WHERE q.due AND q.queue = lane[i] AND q.rank < top
+                       AND (q.rank, q.run_at, q.id) > (seen_rank[i], seen_at[i], seen_id[i])
                        AND (tasks IS NULL OR q.task = ANY (tasks))
                      ORDER BY q.rank, q.run_at, q.id LIMIT quota FOR UPDATE SKIP LOCKED))
                 RETURNING *
@@ -199,20 +241,23 @@ BEGIN
             INSERT INTO rota.running AS r (
                 id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
                 payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent, backoff, error,
-                progress, worker, lease_until)
+                progress, worker, lease_until, cancel_requested)
             SELECT p.id, p.created_at, p.run_at, p.token + 1, p.rank, p.attempt + 1, p.max_attempts, p.auto_remove,
                    p.tenant, p.queue, p.task, p.origin, p.payload, p.cost_cents, p.timeout, now, p.scheduled_for,
-                   p.schedule, p.key, p.tags, p.parent, p.backoff, p.error, p.progress, turn.worker, turn.lease_until
+                   p.schedule, p.key, p.tags, p.parent, p.backoff, p.error, p.progress, turn.worker, turn.lease_until,
+                   p.cancel_requested
               FROM picked AS p
             RETURNING NULL::uuid[], NULL::text[], NULL::timestamptz, r.rank, r.run_at, r.id, r.created_at, r.token,
                       r.attempt, r.max_attempts, r.auto_remove, r.tenant::text, r.queue::text, r.task::text,
                       r.origin::text, r.payload, r.cost_cents, r.timeout, r.scheduled_for, r.schedule::text,
-                      r.key::text, r.tags::text[], r.parent, r.backoff, r.error, r.progress;
+                      r.key::text, r.tags::text[], r.parent, r.backoff, r.error, r.progress, r.cancel_requested;
             GET DIAGNOSTICS got = ROW_COUNT;
             wanted := wanted - got;
             -- a lane that gave less than asked has nothing more to give up to here
             IF got < quota THEN
-                below[i] := top - 1;
+                seen_rank[i] := top - 1;
+                seen_at[i] := 'infinity';
+                seen_id[i] := last_id;
             END IF;
         END LOOP;
     END LOOP;
@@ -229,22 +274,24 @@ SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     kept uuid[];
+    note record;
 BEGIN
     IF leases IS NOT NULL THEN
-        WITH renewed AS (
-            UPDATE rota.running AS r SET lease_until = beat.lease_until
-              FROM json_to_recordset(leases) AS l(id uuid, token bigint)
-             WHERE r.id = l.id AND r.token = l.token
-            RETURNING r.id)
+        WITH lease AS MATERIALIZED (
+            SELECT * FROM json_to_recordset(leases) AS l(id uuid, token bigint)
+        ), renewed AS (
+            UPDATE rota.running SET lease_until = beat.lease_until
+             WHERE id = ANY (ARRAY(SELECT l.id FROM lease AS l))
+               AND ((id, token) IN (SELECT l.id, l.token FROM lease AS l)) IS TRUE
+            RETURNING id
+        )
         SELECT array_agg(id) INTO kept FROM renewed;
         lost := ARRAY(SELECT l.id FROM json_to_recordset(leases) AS l(id uuid)
                        WHERE NOT l.id = ANY (coalesce(kept, '{}')));
     END IF;
-    IF notes IS NOT NULL THEN
-        UPDATE rota.running AS r SET progress = n.progress_json::json
-          FROM json_to_recordset(notes) AS n(id uuid, token bigint, progress_json text)
-         WHERE r.id = n.id AND r.token = n.token;
-    END IF;
+    FOR note IN SELECT * FROM json_to_recordset(notes) AS n(id uuid, token bigint, progress_json text) ORDER BY id LOOP
+        UPDATE rota.running SET progress = note.progress_json::json WHERE id = note.id AND token = note.token;
+    END LOOP;
     INSERT INTO rota.documents AS d (kind, key, version, updated_at, body)
     VALUES ('worker', beat.worker, 1, now, document)
     ON CONFLICT (kind, key) DO UPDATE

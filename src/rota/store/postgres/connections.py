@@ -14,14 +14,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, pq
+from psycopg import AsyncConnection, pq, waiting
+from psycopg.abc import RV, PQGen
 
 from ...errors import StoreError, StoreUnavailable
 from .faults import TRANSIENT, is_away, translated
 from .rows import ADAPTERS
 
 Row = tuple[Any, ...]
-Connection = AsyncConnection[Row]
 
 OLDEST_SERVER = 130000
 TRIES = 5
@@ -36,12 +36,28 @@ OPTIONS: dict[str, Any] = {
 }
 
 
+class Connection(AsyncConnection[Row]):
+    """A connection that is closed when its caller gives up in the middle of a statement.
+
+    The driver would ask the server to cancel, for up to ten seconds: too long for a caller whose
+    patience ended because the server does not answer.
+    """
+
+    async def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        try:
+            return await waiting.wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            if self.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
+                self.pgconn.finish()
+            raise
+
+
 async def connect(conninfo: str, shown: str) -> Connection:
     """A fresh connection in autocommit mode; what the URL says comes before our defaults."""
     given = psycopg.conninfo.conninfo_to_dict(conninfo)
     options = {name: value for name, value in OPTIONS.items() if name not in given}
     try:
-        connection = await AsyncConnection.connect(
+        connection = await Connection.connect(
             conninfo, autocommit=True, prepare_threshold=None, context=ADAPTERS, **options
         )
     except psycopg.Error as error:

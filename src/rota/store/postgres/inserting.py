@@ -23,13 +23,13 @@ from .rows import inserted, jobs_text, text
 
 STREAM_FROM = 50  # jobs; fewer are quicker as one statement
 TOGETHER = 1000  # jobs of waiting callers that share one statement
+PLAIN = "insert_plain"
 
-_INSERT = (
-    "SELECT id, outcome, state FROM rota.insert_jobs(CAST(%s AS json), %s, %s, false) ORDER BY ord"
-)
+# The server answers only for jobs that were not simply created.
+_INSERT = "SELECT ord, id, outcome, state FROM rota.{}(CAST(%s AS json), %s, %s, false)"
 _INSERT_WITH = (
-    "SELECT CAST(id AS text), outcome, state FROM rota.insert_jobs("
-    "CAST(CAST(? AS text) AS json), CAST(CAST(? AS text) AS timestamptz), false, true) ORDER BY ord"
+    "SELECT ord, CAST(id AS text), outcome, state FROM rota.{}("
+    "CAST(CAST(? AS text) AS json), CAST(CAST(? AS text) AS timestamptz), false, true)"
 )
 _COPY = (
     "COPY rota.queued (id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, "
@@ -37,14 +37,14 @@ _COPY = (
 )
 # Walks the few running jobs rather than the many new ones.
 _ALSO_RUNNING = """
-SELECT FROM rota.running AS r WHERE EXISTS (SELECT FROM rota.queued AS q WHERE q.id = r.id) LIMIT 1
+SELECT 1 FROM rota.running AS r WHERE EXISTS (SELECT FROM rota.queued AS q WHERE q.id = r.id) LIMIT 1
 """
 
 
 def script(jobs: Sequence[NewJob], now: datetime | None) -> Script[Sequence[Inserted]]:
     """The insert on a caller's own connection: one statement that every driver can send."""
-    rows = yield _INSERT_WITH, (jobs_text(jobs), None if now is None else now.isoformat())
-    return [inserted(tuple(row)) for row in rows]
+    rows = yield _INSERT_WITH.format(_road(jobs)), (jobs_text(jobs), None if now is None else now.isoformat())
+    return inserted(jobs, rows)
 
 
 class _Waiting(msgspec.Struct, eq=False):
@@ -125,15 +125,15 @@ class Inserter:
             at += len(one.jobs)
 
     async def _statement(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[Inserted]:
-        params = (jobs_text(jobs), now, again)
-        return [inserted(row) for row in await self._connections.rows(_INSERT, params, repeatable=again)]
+        statement = _INSERT.format(_road(jobs))
+        rows = await self._connections.rows(statement, (jobs_text(jobs), now, again), repeatable=again)
+        return inserted(jobs, rows)
 
     # --- batches -----------------------------------------------------------------------------
 
     async def _batch(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[Inserted]:
-        plain = all(job.key is None for job in jobs)
-        if plain and await self._stream(jobs, now):
-            return [Inserted(id=job.id, outcome="created") for job in jobs]
+        if _road(jobs) == PLAIN and await self._stream(jobs, now):
+            return inserted(jobs, ())
         return await self._statement(jobs, now, False)
 
     async def _stream(self, jobs: Sequence[NewJob], now: datetime) -> bool:
@@ -153,6 +153,11 @@ class Inserter:
             return False
         except psycopg.Error as error:
             raise translated(error, self._shown) from error
+
+
+def _road(jobs: Sequence[NewJob]) -> str:
+    """The function that stores them: keys cost only those who use them."""
+    return PLAIN if all(job.key is None for job in jobs) else "insert_jobs"
 
 
 def _answer(one: _Waiting, told: Sequence[Inserted]) -> None:

@@ -63,16 +63,19 @@ async def matching(
     return [row[0] for row in rows], states
 
 
-async def page(connections: Connections, where: JobFilter, ask: PageAsk) -> Page[Job]:
+def page_statement(where: JobFilter, ask: PageAsk) -> tuple[str, list[Any]]:
+    """One row more than asked for, to know whether there is a next page."""
     condition, params = conditions(where, where.states)
     order, beyond = ("DESC", "<") if ask.newest_first else ("ASC", ">")
-    if ask.cursor is not None:
-        condition += f" AND id {beyond} ALL (%s::uuid[])"
-        params.append(ids((ask.cursor,)))
-    rows = await connections.rows(
-        f"SELECT {JOB_COLUMNS} FROM rota.jobs WHERE {condition} ORDER BY id {order} LIMIT %s",
-        [*params, ask.limit + 1],
-    )
+    if ask.cursor is not None and ids((ask.cursor,)):
+        condition += f" AND id {beyond} %s::uuid"
+        params.append(ask.cursor)
+    statement = f"SELECT {JOB_COLUMNS} FROM rota.jobs WHERE {condition} ORDER BY id {order} LIMIT %s"
+    return statement, [*params, ask.limit + 1]
+
+
+async def page(connections: Connections, where: JobFilter, ask: PageAsk) -> Page[Job]:
+    rows = await connections.rows(*page_statement(where, ask))
     more = len(rows) > ask.limit
     rows = rows[: ask.limit]
     return Page(items=_readable(rows), next=rows[-1][3] if more and rows else None)

@@ -64,8 +64,7 @@ def jobs_text(jobs: Sequence[NewJob]) -> str:
 
 
 def changes_text(changes: Iterable[Change]) -> str:
-    """In the order of their ids, so that a settle and a beat never wait for each other."""
-    return _encode([_wire(change) for change in sorted(changes, key=_by_id)]).decode()
+    return _encode([_wire(change) for change in changes]).decode()
 
 
 def text(value: Any) -> str:
@@ -101,10 +100,6 @@ _OPTIONAL = (
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
-def _by_id(change: Change) -> str:
-    return change.id
-
-
 def ids(given: Iterable[str]) -> list[str]:
     """Only what can be an id: the server would refuse the whole statement for one that cannot."""
     return [one for one in given if _ID.fullmatch(one)]
@@ -124,7 +119,7 @@ JOB_COLUMNS = (
 
 def claimed(row: Row, worker: str, lease_until: datetime, now: datetime) -> Job:
     """A job from a row of ``rota.turn``, which leaves out what the claimer knows."""
-    return job((State.RUNNING, -row[3], *row[4:], now, lease_until, worker, False, None, None))
+    return job((State.RUNNING, -row[3], *row[4:-1], now, lease_until, worker, row[-1], None, None))
 
 
 def claim_order(row: Row) -> Row:
@@ -171,9 +166,12 @@ def job(row: Row) -> Job:
     )
 
 
-def inserted(row: Row) -> Inserted:
-    """From (id, outcome, state)."""
-    return Inserted(id=str(row[0]), outcome=row[1], state=State(row[2]))
+def inserted(jobs: Sequence[NewJob], rows: Iterable[Sequence[Any]]) -> list[Inserted]:
+    """All created, but for the rows (ord, id, outcome, state) that say otherwise."""
+    told = [Inserted(id=job.id, outcome="created") for job in jobs]
+    for ord, id, outcome, state in rows:
+        told[ord - 1] = Inserted(id=id, outcome=outcome, state=State(state))
+    return told
 
 
 def attempt(row: Row) -> Attempt:

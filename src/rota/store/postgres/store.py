@@ -6,6 +6,7 @@ not take over: see ``store/protocol.py`` for what each verb means.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -36,6 +37,7 @@ from ..protocol import Waker
 from ..sql import callers, migrations
 from . import history, reading, schema
 from .address import parse
+from .claiming import Places, asked
 from .connections import Connections
 from .inserting import Inserter, script
 from .listener import Listener
@@ -44,7 +46,7 @@ from .waker import Herald, PostgresWaker, Switchboard
 
 _TURN = (
     "SELECT * FROM rota.turn(CAST(%s AS json), %s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), "
-    "CAST(%s AS text[]), %s)"
+    "CAST(%s AS text[]), CAST(%s AS json), %s)"
 )
 _BEAT = "SELECT lost, cancel FROM rota.beat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)"
 _RECLAIM = (
@@ -86,6 +88,7 @@ class PostgresStore:
         shown = self._address.shown
         self._connections = Connections(self._address.conninfo, shown)
         self._inserter = Inserter(self._connections, shown)
+        self._places = Places()
         self._board = Switchboard()
         self._herald = Herald(self._connections, self._board)
         self._listener: Listener | None = None
@@ -149,23 +152,22 @@ class PostgresStore:
     async def turn(self, changes: Sequence[Change], want: Want | None, now: datetime) -> Turn:
         if not changes and want is None:
             return Turn()
-        worker, limit, queues, exclude, tasks = "", 0, None, [], None
-        lease_until = now
-        if want is not None:
-            worker, limit = want.worker, want.limit
-            lease_until = now + timedelta(seconds=want.lease_s)
-            queues = None if want.queues is None else list(want.queues)
-            exclude = list(want.exclude_queues)
-            tasks = None if want.tasks is None else list(want.tasks)
         said = changes_text(changes) if changes else None
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        since = None if want is None else self._places.since(want, began)
         # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
         told, *rows = await self._connections.rows(
-            _TURN, (said, worker, limit, lease_until, queues, exclude, tasks, now), repeatable=False
+            _TURN, (said, *asked(want, now, since), now), repeatable=False
         )
         refused, woken, next_due_at = told[:3]
         self._tell(changes, woken)
-        rows.sort(key=claim_order)
-        jobs = [claimed(row, worker, lease_until, now) for row in rows]
+        jobs: list[Job] = []
+        if want is not None:
+            rows.sort(key=claim_order)
+            self._places.note(want, rows, began, loop.time(), front=since is None)
+            lease_until = now + timedelta(seconds=want.lease_s)
+            jobs = [claimed(row, want.worker, lease_until, now) for row in rows]
         return Turn(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at)
 
     def _tell(self, changes: Sequence[Change], woken: Sequence[str] | None) -> None:
@@ -184,11 +186,10 @@ class PostgresStore:
         return (await self.turn(changes, None, now)).refused
 
     async def beat(self, pulse: Pulse, now: datetime) -> Reply:
-        leases = sorted(pulse.leases, key=lambda lease: lease.id)
         params = (
             pulse.worker,
             pulse.document,
-            text(leases) if leases else None,
+            text(pulse.leases) if pulse.leases else None,
             text(pulse.notes) if pulse.notes else None,
             now + timedelta(seconds=pulse.lease_s),
             now,

@@ -17,6 +17,7 @@ from .connections import Connections
 from .rows import ids
 
 PAUSE_S = 0.005  # between two notifications
+LAST_WORD_S = 0.5
 FIRST_LOOK_S = 0.05
 LONGEST_LOOK_S = 5.0
 
@@ -26,7 +27,7 @@ INSERT INTO rota.waiters AS w (id, until)
 VALUES (%s, clock_timestamp() + make_interval(secs => %s))
 ON CONFLICT (id) DO UPDATE SET until = greatest(w.until, excluded.until)
 """
-_IS_LIVE = "SELECT FROM rota.states(CAST(%s AS uuid[]), false)"
+_IS_LIVE = "SELECT 1 FROM rota.states(CAST(%s AS uuid[]), false)"
 
 
 class Ears(Protocol):
@@ -76,8 +77,10 @@ class Herald:
             self._task = asyncio.ensure_future(self._send())
 
     async def close(self) -> None:
+        """Send what is to be told, unless the server does not listen."""
         if self._task is not None:
-            await self._task
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._task, LAST_WORD_S)
 
     async def _send(self) -> None:
         try:

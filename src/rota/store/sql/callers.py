@@ -58,7 +58,12 @@ def _run_sync(script: Script[R], on: Caller) -> R:
     try:
         step = next(script)
         while True:
-            step = script.send(on.execute(*step))
+            try:
+                rows = on.execute(*step)
+            except Exception as error:  # the script may have better words for it
+                step = script.throw(error)
+            else:
+                step = script.send(rows)
     except StopIteration as end:
         result: R = end.value
         return result
@@ -68,7 +73,12 @@ async def _run_async(script: Script[R], on: Caller) -> R:
     try:
         step = next(script)
         while True:
-            step = script.send(await on.execute(*step))
+            try:
+                rows = await on.execute(*step)
+            except Exception as error:
+                step = script.throw(error)
+            else:
+                step = script.send(rows)
     except StopIteration as end:
         result: R = end.value
         return result

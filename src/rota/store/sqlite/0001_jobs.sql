@@ -47,6 +47,8 @@ CREATE INDEX rota_jobs_ready ON rota_jobs (queue, task, rank, run_at, id) WHERE 
 CREATE INDEX rota_jobs_later ON rota_jobs (run_at, queue) WHERE state = 'queued' AND due = 0;
 CREATE INDEX rota_jobs_running ON rota_jobs (lease_until, queue) WHERE state = 'running';
 
+CREATE INDEX rota_jobs_asked_to_stop ON rota_jobs (worker) WHERE state = 'running' AND cancel_requested = 1;
+
 CREATE UNIQUE INDEX rota_jobs_slot ON rota_jobs (tenant, slot) WHERE slot IS NOT NULL;
 CREATE INDEX rota_jobs_finished ON rota_jobs (state, finished_at) WHERE finished_at IS NOT NULL;
 

@@ -190,7 +190,7 @@ def translated(error: Exception, address: Address) -> Exception:
         return SchemaMismatch(f"{where} has lost its rota schema ({error}): run `rota migrate`")
     if code in REMEDIES:
         return StoreUnavailable(f"{where}: {error}: {REMEDIES[code]}")
-    if isinstance(error, sqlite3.OperationalError):
+    if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
         return StoreUnavailable(f"{where}: {error}; the call may be tried again")
     return StoreError(f"{where}: {error}")
 

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from ...errors import StoreUnavailable
 from .address import Address
-from .connection import connect, decode_anything, is_broken, is_undecodable, migrate, translated
+from .connection import connect, decode_anything, is_broken, is_undecodable, migrate, patiently, translated
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -185,12 +185,16 @@ class Reader(Desk[sqlite3.Connection]):
     def _serve(self, line: Line, orders: Sequence[Order[sqlite3.Connection]]) -> None:
         for order in orders:
             try:
-                order.result = line.attempt(partial(_snapshot, order.work))
+                order.result = line.attempt(partial(self._read, order.work))
             except Exception as error:
                 order.error = error
 
+    def _read(self, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+        # readers meet a lock only while the log is recovered or tidied away
+        return patiently(lambda: _snapshot(connection, work), self.address.patience_s)
 
-def _snapshot(work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+
+def _snapshot(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
     connection.execute("BEGIN")
     try:
         return work(connection)

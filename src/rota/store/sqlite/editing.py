@@ -47,7 +47,7 @@ def _retry(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: i
     done = []
     for job in jobs:
         # ignored if another live job holds its key now
-        if transaction.execute(statement("retry"), (run_at <= now, run_at, job.id)).rowcount:
+        if transaction.execute(statement("retry"), (int(run_at <= now), run_at, job.id)).rowcount:
             _uncount(transaction, job)
             transaction.ready.add(job.queue)
             done.append(job.id)
@@ -56,7 +56,7 @@ def _retry(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: i
 
 def _move(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
     run_at = some_micros(edit.run_at)
-    due = None if run_at is None else run_at <= now
+    due = None if run_at is None else int(run_at <= now)
     rank = None if edit.priority is None else -edit.priority
     transaction.executemany(statement("move"), [(due, run_at, rank, edit.queue, job.id) for job in jobs])
     transaction.ready.update(edit.queue or job.queue for job in jobs)

@@ -92,7 +92,9 @@ class Engine:
 
     def waker(self) -> SqliteWaker:
         self._follow_fork()
-        return SqliteWaker(self._hub, self._writer.nudge, lambda job: self.read(partial(has_ended, job=job)))
+        return SqliteWaker(
+            self._hub, lambda: self._writer.nudge(), lambda job: self.read(partial(has_ended, job=job))
+        )
 
     # --- schema ----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ...errors import StoreError
+from ...errors import SchemaMismatch, StoreError
 from ...model import Inserted, NewJob, State
 from ..sql.callers import Script
 from .rows import new_job, replacement
@@ -43,6 +43,19 @@ def _drive(transaction: Transaction, steps: Script[Sequence[Inserted]]) -> Seque
             step = steps.send(transaction.execute(*step).fetchall())
     except StopIteration as end:
         return cast(Sequence[Inserted], end.value)
+
+
+def script_for_caller(jobs: Sequence[NewJob], now: int | None, where: str) -> Script[Sequence[Inserted]]:
+    """``script`` on a connection of someone else, which may lead to another database."""
+    try:
+        return (yield from script(jobs, now))
+    except Exception as error:
+        if "no such table: rota_" not in str(error):
+            raise
+        raise SchemaMismatch(
+            f"connection= leads to a database without rota's tables: connect it to {where}, "
+            "and run `rota migrate` if that is new"
+        ) from error
 
 
 def script(jobs: Sequence[NewJob], now: int | None) -> Script[Sequence[Inserted]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -32,12 +33,13 @@ def some_micros(at: datetime | None) -> int | None:
     return None if at is None else micros(at)
 
 
+@lru_cache(maxsize=1024)  # jobs of one batch share most of their instants
 def instant(value: int) -> datetime:
-    return EPOCH + timedelta(microseconds=value)
+    return EPOCH + timedelta(0, *divmod(value, 1_000_000))
 
 
 def some_instant(value: int | None) -> datetime | None:
-    return None if value is None else EPOCH + timedelta(microseconds=value)
+    return None if value is None else instant(value)
 
 
 def span(seconds: float) -> int:
@@ -57,7 +59,7 @@ def new_job(job: NewJob, now: int) -> Row:
     return (
         job.id,
         job.task,
-        run_at <= now,
+        1 if run_at <= now else 0,  # a bool would take the slow way through adapters
         job.queue,
         job.tenant,
         -job.priority,
@@ -69,7 +71,7 @@ def new_job(job: NewJob, now: int) -> Row:
         None if job.backoff is None else as_json(job.backoff),
         job.key,
         job.key,
-        job.auto_remove,
+        1 if job.auto_remove else 0,
         as_json(job.tags) if job.tags else None,
         job.parent,
         job.origin,
@@ -83,7 +85,7 @@ def replacement(job: NewJob, now: int, holder: str) -> Row:
     run_at = now if job.run_at is None else micros(job.run_at)
     return (
         job.task,
-        run_at <= now,
+        1 if run_at <= now else 0,
         job.queue,
         -job.priority,
         job.payload_json,
@@ -91,7 +93,7 @@ def replacement(job: NewJob, now: int, holder: str) -> Row:
         run_at,
         job.timeout,
         None if job.backoff is None else as_json(job.backoff),
-        job.auto_remove,
+        1 if job.auto_remove else 0,
         as_json(job.tags) if job.tags else None,
         job.parent,
         job.origin,
@@ -128,11 +130,11 @@ def _job(row: Row) -> Job:
         attempt=attempt,
         max_attempts=max_attempts,
         token=token,
-        run_at=EPOCH + timedelta(microseconds=run_at),
-        created_at=EPOCH + timedelta(microseconds=created_at),
-        started_at=None if started_at is None else EPOCH + timedelta(microseconds=started_at),
-        finished_at=None if finished_at is None else EPOCH + timedelta(microseconds=finished_at),
-        lease_until=None if lease_until is None else EPOCH + timedelta(microseconds=lease_until),
+        run_at=instant(run_at),
+        created_at=instant(created_at),
+        started_at=None if started_at is None else instant(started_at),
+        finished_at=None if finished_at is None else instant(finished_at),
+        lease_until=None if lease_until is None else instant(lease_until),
         worker=worker,
         timeout=timeout,
         backoff=None if backoff is None else _BACKOFF.decode(backoff),
@@ -142,7 +144,7 @@ def _job(row: Row) -> Job:
         parent=parent,
         origin=origin,
         schedule=schedule,
-        scheduled_for=None if scheduled_for is None else EPOCH + timedelta(microseconds=scheduled_for),
+        scheduled_for=None if scheduled_for is None else instant(scheduled_for),
         cost_cents=cost_cents,
         progress_json=progress,
         cancel_requested=bool(cancel_requested),

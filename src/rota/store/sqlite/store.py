@@ -99,7 +99,8 @@ class SqliteStore:
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
     ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
-        return run(inserting.script(jobs, some_micros(now)), caller(connection))
+        script = inserting.script_for_caller(jobs, some_micros(now), self._url)
+        return run(script, caller(connection))
 
     async def turn(self, changes: Sequence[Change], want: Want | None, now: datetime) -> Turn:
         at = micros(now)
@@ -131,9 +132,7 @@ class SqliteStore:
 
     async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:
         at = micros(now)
-        return await self._engine.write(
-            lambda transaction: editing.edit(transaction, where, edit, limit, at)
-        )
+        return await self._engine.write(lambda transaction: editing.edit(transaction, where, edit, limit, at))
 
     async def jobs(self, where: JobFilter, page: PageAsk) -> Page[Job]:
         return await self._engine.read(lambda connection: listing.jobs(connection, where, page))

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Sequence, Set
 from contextlib import suppress
 from threading import Lock
+from weakref import WeakSet
 
 from ...model import FINAL
 from .rows import as_json
@@ -47,7 +48,7 @@ class Hub:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._wakers: set[SqliteWaker] = set()
+        self._wakers: WeakSet[SqliteWaker] = WeakSet()  # many are never closed
         self._sleepers: set[Wait] = set()
         self._seen: int | None = None  # data_version when last looked at
         self._next_due: int | None = None

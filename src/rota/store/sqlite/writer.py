@@ -21,7 +21,7 @@ from .waker import Hub
 
 LARGEST_BATCH = 1000
 # While someone waits for other processes: look often at first, then a little less often.
-EAGER_S, PATIENT_S, EAGER_LOOKS = 0.002, 0.005, 2500
+EAGER_S, PATIENT_S, EAGER_LOOKS = 0.002, 0.005, 1000
 
 
 class Transaction:
@@ -50,7 +50,7 @@ class Writer(Desk[Transaction]):
         super().__init__("rota-sqlite-writer", address, threads=1)
         self.line = Line(address)
         self._hub = hub
-        self._looks = 0  # since anything happened
+        self._looks = 0  # since anything became ready
 
     def nudge(self) -> None:
         """Someone began to wait: look now, and keep looking."""
@@ -68,7 +68,6 @@ class Writer(Desk[Transaction]):
         order = self._first(line)
         if order is None:
             return None
-        self._looks = 0
         orders = [order]
         while len(orders) < LARGEST_BATCH and not self._orders.empty():
             following = self._orders.get()
@@ -127,6 +126,8 @@ class Writer(Desk[Transaction]):
             for order, result in zip(orders, results, strict=True):
                 order.result = result
             self._hub.tell(transaction.ready, transaction.finished)
+            if transaction.ready:
+                self._looks = 0  # business: others will answer soon
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.address.patience_s)

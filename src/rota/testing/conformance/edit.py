@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...core import lifecycle
 from ...model import Edit, JobFilter, JobId, State
 from ...store.protocol import Store
@@ -67,6 +69,12 @@ class EditRules:
         await store.edit(one(job.id), lifecycle.cancel("stop", at(5)), 1, at(5))
         assert await store.settle([change(job, State.SUCCEEDED)], at(6)) == frozenset()
         assert (await found(store, job.id)).state is State.SUCCEEDED
+
+    async def test_an_asked_cancel_is_not_lost_when_the_attempt_goes_back(self, store: Store) -> None:
+        job = await running(store)
+        await store.edit(one(job.id), lifecycle.cancel("stop", at(5)), 1, at(5))
+        await store.settle([change(job, State.QUEUED, error_json=ERROR)], at(6))
+        assert (await claimed(store, job.id, at(7))).cancel_requested is True
 
     async def test_retry_gives_an_ended_job_a_new_life(self, store: Store) -> None:
         for state in FINAL_STATES:
@@ -153,7 +161,14 @@ class EditRules:
 
     async def test_an_edit_touches_only_what_its_filter_names(self, store: Store) -> None:
         parent = new().id
-        marks = {"task": "t", "queue": "q", "tenant": "x", "key": "k", "schedule": "s", "parent": parent}
+        marks: dict[str, Any] = {
+            "task": "t",
+            "queue": "q",
+            "tenant": "x",
+            "key": "k",
+            "schedule": "s",
+            "parent": parent,
+        }
         await add(store, *[new() for _ in range(3)])
         for field, value in marks.items():
             marked = new(**{field: value})

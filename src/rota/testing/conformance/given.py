@@ -43,15 +43,18 @@ def new_id() -> JobId:
 
 
 def new(**fields: Any) -> NewJob:
-    return NewJob(**({"id": new_id(), "task": "work"} | fields))
+    told: dict[str, Any] = {"id": new_id(), "task": "work"}
+    return NewJob(**(told | fields))
 
 
 def want(limit: int = 10, **fields: Any) -> Want:
-    return Want(**({"worker": "w1", "limit": limit, "lease_s": LEASE_S} | fields))
+    told: dict[str, Any] = {"worker": "w1", "limit": limit, "lease_s": LEASE_S}
+    return Want(**(told | fields))
 
 
 def pulse(leases: Sequence[Lease] = (), **fields: Any) -> Pulse:
-    return Pulse(**({"worker": "w1", "document": "{}", "lease_s": LEASE_S, "leases": leases} | fields))
+    told: dict[str, Any] = {"worker": "w1", "document": "{}", "lease_s": LEASE_S, "leases": leases}
+    return Pulse(**(told | fields))
 
 
 def lease(job: Job) -> Lease:
@@ -59,14 +62,14 @@ def lease(job: Job) -> Lease:
 
 
 def change(job: Job, state: State, **fields: Any) -> Change:
-    return Change(**({"id": job.id, "token": job.token, "state": state, "attempt": job.attempt} | fields))
+    told: dict[str, Any] = {"id": job.id, "token": job.token, "state": state, "attempt": job.attempt}
+    return Change(**(told | fields))
 
 
 def record(job: Job, outcome: AttemptOutcome, now: datetime, **fields: Any) -> Attempt:
-    told = {"worker": job.worker, "started_at": job.started_at, "finished_at": now}
-    return Attempt(
-        **({"job": job.id, "attempt": job.attempt, "token": job.token, "outcome": outcome} | told | fields)
-    )
+    told: dict[str, Any] = {"job": job.id, "attempt": job.attempt, "token": job.token, "outcome": outcome}
+    seen: dict[str, Any] = {"worker": job.worker, "started_at": job.started_at, "finished_at": now}
+    return Attempt(**(told | seen | fields))
 
 
 async def add(store: Store, *jobs: NewJob, now: datetime = T0) -> Sequence[Inserted]:

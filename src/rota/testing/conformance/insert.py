@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...model import Backoff, State
+from ...model import Backoff, PageAsk, State
 from ...store.protocol import Store
-from .given import EVERYTHING, T0, PageAsk, add, at, change, found, in_state, new, new_id, running, want
+from .given import EVERYTHING, T0, add, at, change, found, in_state, new, new_id, running, want
 
 
 class InsertRules:

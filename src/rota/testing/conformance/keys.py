@@ -24,7 +24,7 @@ class KeyRules:
         assert (await store.overview(T0)).counts["queued"] == 1
 
     async def test_replace_changes_the_waiting_job(self, store: Store) -> None:
-        await add(store, new(key="k", run_at=at(100)))
+        await add(store, holder := new(key="k", run_at=at(100)))
         wish = new(
             key="k",
             on_conflict="replace",
@@ -35,8 +35,8 @@ class KeyRules:
             run_at=at(50),
         )
         (answer,) = await add(store, wish, now=at(1))
-        assert (answer.outcome, answer.state) == ("replaced", State.QUEUED)
-        job = await found(store, answer.id)
+        assert (answer.id, answer.outcome, answer.state) == (holder.id, "replaced", State.QUEUED)
+        job = await found(store, holder.id)
         assert (job.task, job.queue, job.priority) == ("other", "q2", 3)
         assert (job.payload_json, job.run_at, job.key) == ("[2]", at(50), "k")
         assert len((await store.jobs(JobFilter(key="k"), PageAsk())).items) == 1

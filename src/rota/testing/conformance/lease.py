@@ -60,8 +60,13 @@ class LeaseRules:
         asked, other = await running(store), await running(store)
         await store.edit(JobFilter(ids=(asked.id,)), lifecycle.cancel("stop", at(1)), 1, at(1))
         reply = await store.beat(pulse([lease(asked), lease(other)]), at(2))
-        assert (reply.lost, reply.cancel) == (frozenset(), {asked.id})
+        assert (reply.lost, reply.cancel) == (frozenset(), frozenset({asked.id}))
         assert (await store.beat(pulse([lease(asked)]), at(3))).cancel == {asked.id}
+
+    async def test_a_beat_without_leases_hears_of_a_cancel_too(self, store: Store) -> None:
+        job = await running(store)
+        await store.edit(JobFilter(ids=(job.id,)), lifecycle.cancel("stop", at(1)), 1, at(1))
+        assert (await store.beat(pulse([]), at(2))).cancel == {job.id}
 
     async def test_a_cancel_does_not_end_the_lease(self, store: Store) -> None:
         job = await running(store)

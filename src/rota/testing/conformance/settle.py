@@ -124,11 +124,12 @@ class SettleRules:
 
     async def test_costs_add_up_over_attempts(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.QUEUED, cost_cents=1.5)], at(1))
-        job = await claimed(store, job.id, at(2))
-        assert job.cost_cents == 1.5
+        for round_ in range(1, 3):
+            await store.settle([change(job, State.QUEUED, cost_cents=1.5)], at(round_))
+            job = await claimed(store, job.id, at(round_))
+            assert job.cost_cents == 1.5 * round_
         await store.settle([change(job, State.SUCCEEDED, cost_cents=2.25)], at(3))
-        assert (await found(store, job.id)).cost_cents == 3.75
+        assert (await found(store, job.id)).cost_cents == 5.25
 
     async def test_progress_is_kept_unless_a_newer_one_is_given(self, store: Store) -> None:
         first, second = '{"percent":1.0,"message":""}', '{"percent":2.0,"message":""}'
@@ -140,6 +141,11 @@ class SettleRules:
         job = await claimed(store, job.id, at(4))
         await store.settle([change(job, State.FAILED, progress_json=second)], at(5))
         assert (await found(store, job.id)).progress_json == second
+        other = await running(store, now=at(6))
+        await store.settle([change(other, State.QUEUED, progress_json=first)], at(6))
+        other = await claimed(store, other.id, at(7))
+        await store.settle([change(other, State.SUCCEEDED)], at(8))
+        assert (await found(store, other.id)).progress_json == first
 
     async def test_attempt_records_are_kept_oldest_first(self, store: Store) -> None:
         job = await running(store)

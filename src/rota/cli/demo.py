@@ -1,0 +1,39 @@
+"""``rota demo``: the first thing a newcomer runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+import click
+
+from . import logs
+from .failures import FAILED
+from .target import Target, pass_target, url_option
+
+
+@click.command()
+@click.option("--seconds", type=click.FloatRange(0.1), metavar="N", help="Stop by itself after this time.")
+@click.option("--quiet", is_flag=True, help="Summaries only, no line per job.")
+@url_option
+@pass_target
+def demo(target: Target, seconds: float | None, quiet: bool) -> None:
+    """See everything at once: a store, a worker and sample tasks.
+
+    Uses a fresh SQLite file in a temporary directory unless --url names a store.
+    """
+    # The samples read it, and so do the processes that some of them run in.
+    os.environ["ROTA_URL"] = target.url or _fresh()
+    logs.set_up("warning", "text")
+    from ..demo.show import show
+    from ..demo.tasks import app
+
+    if not asyncio.run(show(app, seconds=seconds, quiet=quiet)):
+        raise SystemExit(FAILED)
+
+
+def _fresh() -> str:
+    folder = Path(tempfile.mkdtemp(prefix="rota-demo-"))
+    return f"sqlite:///{folder.as_posix()}/demo.db"

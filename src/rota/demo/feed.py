@@ -1,0 +1,49 @@
+"""Enqueues the samples, gently and in a fixed order, until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import count, cycle
+
+from ..handle import JobHandle
+from ..service import pause
+from . import tasks
+
+FIRST_ROUND_S = 0.25  # all kinds are soon to be seen
+LATER_S = 0.5
+DELAY_S = 2.0
+
+Tell = Callable[[JobHandle, bool], Awaitable[None]]  # the job, and whether it had been there already
+
+NAMES = ("Ada", "Grace", "Edsger", "Barbara", "Donald")
+CITIES = ("Lisbon", "Nairobi", "Oslo", "Lima")
+
+
+async def feed(stop: asyncio.Event, tell: Tell) -> None:
+    """A job of each kind in turn; the first round a little faster."""
+    seen: dict[str, str] = {}
+    for number, make in zip(count(), cycle(KINDS), strict=False):
+        job = await make(number // len(KINDS) + number)
+        already = job.key is not None and seen.get(job.key) == job.id
+        if job.key is not None:
+            seen[job.key] = job.id
+        await tell(job, already)
+        if await pause(FIRST_ROUND_S if number < len(KINDS) else LATER_S, stop):
+            return
+
+
+KINDS: tuple[Callable[[int], Awaitable[JobHandle]], ...] = (
+    lambda n: tasks.report.enqueue(pages=12),
+    lambda n: tasks.greet.enqueue(name=NAMES[n % len(NAMES)]),
+    lambda n: tasks.flaky.enqueue(city=CITIES[n % len(CITIES)]),
+    lambda n: tasks.refresh.options(key="page:home").enqueue(page="home"),
+    lambda n: tasks.primes.enqueue(below=2_000_000 + n),
+    lambda n: tasks.reminder.options(delay=DELAY_S).enqueue(text="tea is ready"),
+    lambda n: tasks.refresh.options(key="page:home").enqueue(page="home"),
+    lambda n: tasks.fingerprint.enqueue(text=f"document {n}"),
+    lambda n: tasks.failing.enqueue(order=1000 + n),
+    lambda n: tasks.sweep.enqueue(),
+    lambda n: tasks.newsletter.enqueue(subscribers=0),
+    lambda n: tasks.greet.enqueue(name=NAMES[n % len(NAMES)]),
+)

@@ -1,0 +1,69 @@
+"""Runs the demo: worker, feed and telling in one event loop, until the time is up or a signal comes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import click
+
+from ..app import Rota
+from ..errors import StoreError
+from ..model import Job
+from ..service import Signals, pause
+from ..worker.worker import Worker
+from .feed import feed
+from .telling import Teller, closing, header, summary
+
+SUMMARY_S = 3.0
+SHUTDOWN_S = 10.0
+
+
+async def show(app: Rota, *, seconds: float | None, quiet: bool) -> bool:
+    """True if all that ran was finished; False if it was handed back at a second signal."""
+    await app.migrate()
+    store = await app.stores.get()
+    teller = Teller(app, quiet=quiet)
+    teller.listen()
+    click.echo(header(store.url))
+    try:
+        await _run(app, teller, seconds)
+        click.echo(closing(teller.counts, store.url, keeps=store.can.shared))
+    finally:
+        await app.close()
+    return not teller.counts["released"]
+
+
+async def _run(app: Rota, teller: Teller, seconds: float | None) -> None:
+    """Work, with signals heard until the last job has ended."""
+    stop, forced = asyncio.Event(), asyncio.Event()
+    with Signals(stop.set, forced.set):
+        async with app.running(concurrency=8, shutdown_timeout=SHUTDOWN_S, name="demo") as worker:
+            forcing = asyncio.create_task(_force(worker, forced))
+            await _until(app, teller, stop, seconds)
+            click.echo("Stopping: finishing what runs …")
+    forcing.cancel()
+
+
+async def _force(worker: Worker, forced: asyncio.Event) -> None:
+    await forced.wait()
+    worker.force()
+
+
+async def _until(app: Rota, teller: Teller, stop: asyncio.Event, seconds: float | None) -> None:
+    """Feed and sum up until told to stop, or until the time is up."""
+    tasks = [asyncio.create_task(feed(stop, teller.enqueued)), asyncio.create_task(_sum_up(app, stop))]
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await stop.wait()
+    finally:
+        stop.set()
+        await asyncio.gather(*tasks)
+
+
+async def _sum_up(app: Rota, stop: asyncio.Event) -> None:
+    while not await pause(SUMMARY_S, stop):
+        with suppress(StoreError):  # the worker says so, and waits for the store to come back
+            running: list[Job] = list((await app.jobs(state="running", limit=8)).items)
+            click.echo(summary(await app.stats(), running))

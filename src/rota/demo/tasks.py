@@ -1,0 +1,89 @@
+"""Sample tasks, one of each kind. The store comes from ROTA_URL: task processes import this anew."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import Any
+
+from rota import Backoff, Cancel, Context, Rota
+
+app = Rota()
+
+
+@app.task(name="demo.greet", queue="demo")
+async def greet(name: str) -> dict[str, str]:
+    """Quick, on the event loop."""
+    await asyncio.sleep(0.05)
+    return {"greeting": f"Hello {name}"}
+
+
+@app.task(name="demo.report", queue="demo")
+async def report(ctx: Context, pages: int) -> dict[str, int]:
+    """Slow, and says how far it is."""
+    for page in range(1, pages + 1):
+        await asyncio.sleep(0.25)
+        ctx.progress(100 * page / pages, f"page {page} of {pages}")
+    ctx.log(f"rendered {pages} pages")
+    return {"pages": pages}
+
+
+@app.task(
+    name="demo.flaky", queue="demo", max_attempts=4, backoff=Backoff(base=0.4, factor=2, cap=2, jitter=0.1)
+)
+async def flaky(ctx: Context, city: str) -> dict[str, Any]:
+    """Fails twice, then works: retried with backoff."""
+    await asyncio.sleep(0.1)
+    if ctx.attempt < 3:
+        raise ConnectionError(f"the weather service for {city} hung up")
+    return {"city": city, "degrees": 21}
+
+
+@app.task(
+    name="demo.failing", queue="demo", max_attempts=2, backoff=Backoff(base=0.3, factor=1, cap=1, jitter=0)
+)
+async def failing(order: int) -> None:
+    """Fails for good: after its last attempt it stays, with its error, until somebody looks."""
+    raise ValueError(f"order {order} has no address")
+
+
+@app.task(name="demo.reminder", queue="demo")
+async def reminder(text: str) -> str:
+    """Enqueued with a delay."""
+    return text
+
+
+@app.task(name="demo.primes", queue="demo", executor="process", timeout=30)
+def primes(below: int) -> dict[str, int]:
+    """Keeps a processor busy: runs in a process of its own."""
+    sieve = bytearray([1]) * below
+    sieve[:2] = b"\0\0"
+    for n in range(2, int(below**0.5) + 1):
+        if sieve[n]:
+            sieve[n * n :: n] = bytes(len(range(n * n, below, n)))
+    return {"below": below, "primes": sum(sieve)}
+
+
+@app.task(name="demo.fingerprint", queue="demo")
+def fingerprint(text: str) -> str:
+    """A plain function: runs in a thread."""
+    return hashlib.pbkdf2_hmac("sha256", text.encode(), b"demo", 150_000).hex()[:16]
+
+
+@app.task(name="demo.refresh", queue="demo")
+async def refresh(page: str) -> str:
+    """Enqueued with a key: while one is live, asking again gives the same job."""
+    await asyncio.sleep(1.5)
+    return page
+
+
+@app.task(name="demo.sweep", queue="demo", auto_remove=True)
+async def sweep() -> None:
+    """Leaves nothing behind once it has succeeded."""
+
+
+@app.task(name="demo.newsletter", queue="demo")
+async def newsletter(subscribers: int) -> None:
+    """Finds nothing to do and says so."""
+    if not subscribers:
+        raise Cancel("nobody has subscribed")

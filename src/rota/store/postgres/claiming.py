@@ -1,0 +1,77 @@
+"""Claims: what is asked of ``rota.turn``, and where the next one starts.
+
+Owns the places at which claims ended. A worker under load starts there, because the front of the
+index is full of entries of jobs that are gone until the next vacuum; it looks from the front again
+every so often, since a late commit may have put a job behind the place. Must never do I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from ...model import Want
+from .rows import Row, text
+
+FULL_FROM = 16  # jobs; a smaller claim always looks from the front
+FRONT_EVERY_S = 0.05
+FRONT_SHARE = 25  # a look from the front takes at most one part in this many of the time
+
+_NOTHING: tuple[Any, ...] = ("", 0, None, None, [], None, None)
+
+
+class _Place(msgspec.Struct, frozen=True):
+    queue: str
+    rank: int
+    run_at: datetime
+    id: str
+
+
+class Places:
+    """Where the last claims of this store object ended, by what they asked for."""
+
+    def __init__(self) -> None:
+        self._ended: dict[tuple[Any, ...], dict[str, _Place]] = {}
+        self._front_at: dict[tuple[Any, ...], float] = {}
+
+    def since(self, want: Want, time: float) -> str | None:
+        """For ``rota.turn``; None: look from the front."""
+        ended = self._ended.get(_kind(want))
+        if not ended or time >= self._front_at[_kind(want)]:
+            return None
+        return text(list(ended.values()))
+
+    def note(self, want: Want, rows: Sequence[Row], began: float, ended: float, front: bool) -> None:
+        """Remember how a claim went; ``rows`` in the order of the claim."""
+        kind = _kind(want)
+        if len(rows) < max(want.limit, FULL_FROM):
+            self._ended.pop(kind, None)
+            return
+        if front:
+            self._ended[kind] = {}
+            self._front_at[kind] = ended + max(FRONT_EVERY_S, FRONT_SHARE * (ended - began))
+        places = self._ended.setdefault(kind, {})
+        for row in rows:
+            places[row[12]] = _Place(queue=row[12], rank=row[3], run_at=row[4], id=row[5])
+
+
+def asked(want: Want | None, now: datetime, since: str | None) -> tuple[Any, ...]:
+    """The parameters of ``rota.turn`` between the changes and the instant."""
+    if want is None:
+        return _NOTHING
+    return (
+        want.worker,
+        want.limit,
+        now + timedelta(seconds=want.lease_s),
+        None if want.queues is None else list(want.queues),
+        list(want.exclude_queues),
+        None if want.tasks is None else list(want.tasks),
+        since,
+    )
+
+
+def _kind(want: Want) -> tuple[Any, ...]:
+    return want.queues, want.exclude_queues, want.tasks

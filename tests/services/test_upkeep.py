@@ -1,0 +1,224 @@
+"""Rescue, prune, and jobs that nobody serves: by hand, with a clock that is moved."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from rota import Job, Rota, State, operate, upkeep
+from rota.model import Want
+from rota.testing import FakeClock, drain
+
+STILL = {"keeper": False, "upkeep": False}
+
+
+async def claimed_by_a_dead_worker(app: Rota) -> None:
+    store = await app.stores.get()
+    want = Want(worker="dead", limit=10, lease_s=30, tasks=app.registry.names)
+    assert await store.claim(want, app.clock.now())
+
+
+async def rescue(app: Rota) -> list[tuple[str, State]]:
+    told: list[tuple[str, State]] = []
+
+    def rescued(job: Job, state: State) -> None:
+        told.append((job.id, state))
+
+    await upkeep.rescue(await app.stores.get(), app.clock, "rescuer", 30, rescued)
+    return told
+
+
+async def outcomes(app: Rota, job: Any) -> list[tuple[str, str | None]]:
+    recorded = await operate.attempts(await app.stores.get(), await job.refresh())
+    return [(attempt.outcome, attempt.worker) for attempt in recorded]
+
+
+async def test_a_job_whose_worker_fell_silent_is_queued_again_with_the_attempt_charged(
+    app: Rota, clock: FakeClock
+) -> None:
+    @app.task
+    async def work() -> str:
+        return "second time lucky"
+
+    job = await work.enqueue()
+    await claimed_by_a_dead_worker(app)
+    clock.advance(29)
+    assert await rescue(app) == []
+    clock.advance(2)
+    assert await rescue(app) == [(job.id, State.QUEUED)]
+    job = await job.refresh()
+    assert (job.state, job.attempt, job.origin, job.worker) == ("queued", 1, "api", None)
+    assert job.error["type"] == "LeaseExpired"
+    assert "dead" in job.error["message"]
+    await drain(app)
+    job = await job.refresh()
+    assert (job.state, job.attempt, job.error) == ("succeeded", 2, None)
+    assert [outcome for outcome, _ in await outcomes(app, job)] == ["rescued", "succeeded"]
+    assert (await outcomes(app, job))[0] == ("rescued", "dead")
+
+
+async def test_a_rescue_without_attempts_left_fails_the_job(app: Rota, clock: FakeClock) -> None:
+    @app.task(max_attempts=1)
+    async def work() -> None: ...
+
+    job = await work.enqueue()
+    await claimed_by_a_dead_worker(app)
+    clock.advance(31)
+    assert await rescue(app) == [(job.id, State.FAILED)]
+    job = await job.refresh()
+    assert (job.state, job.attempt, job.error["type"]) == ("failed", 1, "LeaseExpired")
+
+
+async def test_a_job_that_should_be_cancelled_is_not_run_again_by_a_rescue(
+    app: Rota, clock: FakeClock
+) -> None:
+    @app.task
+    async def work() -> None: ...
+
+    job = await work.enqueue()
+    await claimed_by_a_dead_worker(app)
+    await job.cancel("not needed")
+    assert (await job.refresh()).state == "running"
+    clock.advance(31)
+    assert await rescue(app) == [(job.id, State.CANCELLED)]
+    assert (await job.refresh()).state == "cancelled"
+
+
+async def test_more_jobs_than_one_batch_are_rescued_in_one_pass(
+    app: Rota, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "RESCUE_BATCH", 3)
+
+    @app.task
+    async def work() -> None: ...
+
+    await work.enqueue_many({} for _ in range(10))
+    await claimed_by_a_dead_worker(app)
+    clock.advance(31)
+    assert len(await rescue(app)) == 10
+
+
+async def test_the_outcome_of_a_worker_that_lost_its_lease_is_refused(app: Rota, clock: FakeClock) -> None:
+    began, free = asyncio.Event(), asyncio.Event()
+
+    @app.task
+    async def work() -> str:
+        began.set()
+        await free.wait()
+        return "too late"
+
+    job = await work.enqueue()
+    async with app.running(concurrency=1, lease_s=30, **STILL) as worker:
+        await began.wait()
+        clock.advance(31)
+        store = await app.stores.get()
+        assert await store.reclaim("rescuer", 600, 10, clock.now())
+        free.set()
+    assert (worker.refused, worker.finished) == (1, 0)
+    job = await job.refresh()
+    assert (job.state, job.output) == ("running", None)
+
+
+# --- prune -------------------------------------------------------------------------------------------
+
+
+async def test_final_jobs_are_kept_as_long_as_their_state_says(clock: FakeClock) -> None:
+    app = Rota(
+        "sqlite://:memory:",
+        clock=clock,
+        retention_succeeded_days=1,
+        retention_failed_days=3,
+        retention_cancelled_days=2,
+    )
+
+    @app.task(max_attempts=1)
+    async def work(fine: bool) -> None:
+        if not fine:
+            raise ValueError("no")
+
+    await work.enqueue(fine=True)
+    await work.enqueue(fine=False)
+    await drain(app)
+    await (await work.enqueue(fine=True)).cancel()
+    waiting = await work.options(delay=100 * 86400).enqueue(fine=True)
+    store = await app.stores.get()
+    left = []
+    for _ in range(4):
+        pruned = await upkeep.prune(store, clock, app.settings)
+        stats = await app.stats()
+        left.append((pruned, stats["succeeded"], stats["failed"], stats["cancelled"]))
+        clock.advance(86400 + 1)
+    assert left == [(0, 1, 1, 1), (1, 0, 1, 1), (1, 0, 1, 0), (1, 0, 0, 0)]
+    assert (await waiting.refresh()).state == "queued"
+    await app.close()
+
+
+async def test_more_jobs_than_one_batch_are_pruned_in_one_pass(
+    app: Rota, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "PRUNE_BATCH", 3)
+
+    @app.task
+    async def work() -> None: ...
+
+    await work.enqueue_many({} for _ in range(10))
+    await drain(app)
+    clock.advance(8 * 86400)
+    assert await upkeep.prune(await app.stores.get(), clock, app.settings) == 10
+
+
+async def test_workers_that_are_long_gone_are_forgotten(app: Rota, clock: FakeClock) -> None:
+    store = await app.stores.get()
+    await store.put("worker", "old", '{"id": "old", "state": "running"}', None, clock.now())
+    clock.advance(25 * 3600)
+    await store.put("worker", "new", '{"id": "new", "state": "running"}', None, clock.now())
+    await upkeep.prune(store, clock, app.settings)
+    assert [document.key for document in await store.find("worker")] == ["new"]
+
+
+# --- nobody serves -----------------------------------------------------------------------------------
+
+
+async def test_a_worker_leaves_a_task_it_does_not_know_alone_and_says_so(
+    app: Rota, caplog: pytest.LogCaptureFixture, until: Any
+) -> None:
+    @app.task
+    async def known() -> None: ...
+
+    strange = await app.enqueue("strange", {"n": 1})
+    later = await app.enqueue("later", delay=60)
+    with caplog.at_level(logging.WARNING, "rota.worker"):
+        async with app.running(keeper=False):
+            await (await known.enqueue()).result(timeout=10)
+            await until(lambda: "no live worker knows task 'strange'" in caplog.text)
+    strange = await strange.refresh()
+    assert (strange.state, strange.attempt, strange.error) == ("queued", 0, None)
+    assert "later" not in caplog.text
+    store = await app.stores.get()
+    assert await upkeep.unserved(store, app.clock, 30) == {"strange": 1}
+    assert (await later.refresh()).state == "queued"
+
+
+async def test_a_live_worker_that_knows_the_task_ends_the_complaint(app: Rota, clock: FakeClock) -> None:
+    store = await app.stores.get()
+    await app.enqueue("strange")
+    await store.put("worker", "other", '{"id": "other", "tasks": ["strange"]}', None, clock.now())
+    assert await upkeep.unserved(store, clock, 30) == {}
+    clock.advance(120)
+    assert await upkeep.unserved(store, clock, 30) == {"strange": 1}
+
+
+async def test_a_task_that_becomes_known_runs_the_jobs_that_waited(app: Rota) -> None:
+    job = await app.enqueue("strange", {"n": 1})
+    app.task(name="known")(lambda: None)
+    assert await drain(app) == 0
+
+    @app.task
+    async def strange(n: int) -> int:
+        return n + 1
+
+    assert await drain(app) == 1
+    assert (await job.refresh()).output == 2

@@ -1,0 +1,51 @@
+"""What the child processes of the SQLite tests do; run as ``python sqlite_child.py VERB URL …``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import UTC, datetime
+
+from rota.clock import Ids
+from rota.model import Change, NewJob, State, Want
+from rota.store.sqlite.store import SqliteStore
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+async def insert_until_killed(url: str) -> None:
+    """Print each id only when the store has acknowledged it."""
+    store, ids = SqliteStore(url), Ids()
+    await store.open()
+
+    async def producer() -> None:
+        while True:
+            job = NewJob(id=ids.new(datetime.now(UTC)), task="send")
+            await store.insert([job], NOW)
+            sys.stdout.write(job.id + "\n")
+            sys.stdout.flush()
+
+    await asyncio.gather(*(producer() for _ in range(8)))
+
+
+async def work(url: str, count: str) -> None:
+    """Insert ``count`` jobs one by one, from four producers, and run as many from anyone; print their ids."""
+    store, ids, left = SqliteStore(url), Ids(), int(count)
+    await store.open()
+
+    async def producer() -> None:
+        for _ in range(int(count) // 4):
+            await store.insert([NewJob(id=ids.new(datetime.now(UTC)), task="send")], NOW)
+
+    producers = asyncio.gather(*(producer() for _ in range(4)))
+    while left:
+        turn = await store.turn((), Want(worker=url, limit=min(left, 10), lease_s=60), NOW)
+        left -= len(turn.jobs)
+        done = [Change(id=job.id, token=job.token, state=State.SUCCEEDED, attempt=1) for job in turn.jobs]
+        assert await store.settle(done, NOW) == frozenset()
+        print(*(job.id for job in turn.jobs), sep="\n")
+    await producers
+    await store.close()
+
+
+asyncio.run({"insert": insert_until_killed, "work": work}[sys.argv[1]](*sys.argv[2:]))

@@ -1,0 +1,223 @@
+"""PostgreSQL: the roads of an insert, and the caller's own transaction on every driver."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+import asyncpg
+import psycopg
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.orm import Session
+
+from rota.errors import StoreError
+from rota.model import Inserted, NewJob
+from rota.store.postgres.store import PostgresStore
+from rota.testing.conformance.given import T0, new, read, want
+
+
+@pytest.fixture
+async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
+    opened = PostgresStore(migrated_postgres_url)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+Insert = Callable[[Any], Awaitable[Sequence[Inserted]]]
+Drive = Callable[[str, Insert, bool], Awaitable[Sequence[Inserted]]]
+
+
+async def psycopg_sync(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+    with psycopg.connect(url) as connection:
+        told = await insert(connection)
+        connection.commit() if commit else connection.rollback()
+        return told
+
+
+async def psycopg_async(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        told = await insert(connection)
+        await (connection.commit() if commit else connection.rollback())
+        return told
+
+
+async def asyncpg_connection(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+    connection = await asyncpg.connect(url)
+    try:
+        transaction = connection.transaction()
+        await transaction.start()
+        told = await insert(connection)
+        await (transaction.commit() if commit else transaction.rollback())
+        return told
+    finally:
+        await connection.close()
+
+
+async def alchemy_connection(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    try:
+        with engine.connect() as connection:
+            told = await insert(connection)
+            connection.commit() if commit else connection.rollback()
+            return told
+    finally:
+        engine.dispose()
+
+
+async def alchemy_session(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    try:
+        with Session(engine) as session:
+            told = await insert(session)
+            session.commit() if commit else session.rollback()
+            return told
+    finally:
+        engine.dispose()
+
+
+async def alchemy_async_connection(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+    engine = create_async_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    try:
+        async with engine.connect() as connection:
+            told = await insert(connection)
+            await (connection.commit() if commit else connection.rollback())
+            return told
+    finally:
+        await engine.dispose()
+
+
+async def alchemy_async_session(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+    engine = create_async_engine(url.replace("postgresql://", "postgresql+asyncpg://"))
+    try:
+        async with AsyncSession(engine) as session:
+            told = await insert(session)
+            await (session.commit() if commit else session.rollback())
+            return told
+    finally:
+        await engine.dispose()
+
+
+DRIVERS: list[Drive] = [
+    psycopg_sync,
+    psycopg_async,
+    asyncpg_connection,
+    alchemy_connection,
+    alchemy_session,
+    alchemy_async_connection,
+    alchemy_async_session,
+]
+
+
+def inserting(store: PostgresStore, jobs: list[NewJob]) -> Insert:
+    async def insert(connection: Any) -> Sequence[Inserted]:
+        told = store.insert_with(connection, jobs, T0)
+        return await told if inspect.isawaitable(told) else told
+
+    return insert
+
+
+@pytest.mark.parametrize("drive", DRIVERS, ids=lambda drive: drive.__name__)
+async def test_a_job_joins_the_callers_transaction(
+    store: PostgresStore, migrated_postgres_url: str, drive: Drive
+) -> None:
+    jobs = [new(payload_json='{"a":"\\u0000 ?%s $1"}'), new(key="k"), new(key="k")]
+    told = await drive(migrated_postgres_url, inserting(store, jobs), True)
+    assert [one.outcome for one in told] == ["created", "created", "existing"]
+    assert [one.id for one in told] == [jobs[0].id, jobs[1].id, jobs[1].id]
+    stored = await read(store, jobs[0].id)
+    assert stored is not None and stored.payload_json == jobs[0].payload_json
+    assert stored.created_at == stored.run_at == T0
+
+
+@pytest.mark.parametrize("drive", DRIVERS, ids=lambda drive: drive.__name__)
+async def test_a_rolled_back_job_leaves_no_row_and_wakes_nobody(
+    store: PostgresStore, migrated_postgres_url: str, drive: Drive
+) -> None:
+    async with await psycopg.AsyncConnection.connect(migrated_postgres_url, autocommit=True) as ear:
+        await ear.execute("LISTEN rota_wake")
+        gone, kept = new(queue="gone", key="k"), new(queue="kept", key="k")
+        await drive(migrated_postgres_url, inserting(store, [gone]), False)
+        await drive(migrated_postgres_url, inserting(store, [kept]), True)
+        heard = [notice.payload async for notice in ear.notifies(timeout=10, stop_after=1)]
+    assert heard == ["kept"]
+    assert await read(store, gone.id) is None
+    assert await read(store, kept.id) is not None
+
+
+async def test_without_a_time_the_servers_clock_is_used(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    job, before = new(), await store.clock()
+    with psycopg.connect(migrated_postgres_url) as connection:
+        store.insert_with(connection, [job], None)
+    stored = await read(store, job.id)
+    assert stored is not None and before <= stored.created_at <= await store.clock()
+
+
+async def test_many_single_inserts_share_commits_and_keep_their_answers(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    jobs = [new(key=f"k{n % 50}") for n in range(200)]
+    told = await asyncio.gather(*(store.insert([job], T0) for job in jobs))
+    assert sum(one.outcome == "created" for (one,) in told) == 50
+    holders = {job.key: one.id for job, (one,) in zip(jobs, told, strict=True) if one.outcome == "created"}
+    assert all(one.id == holders[job.key] for job, (one,) in zip(jobs, told, strict=True))
+    with psycopg.connect(migrated_postgres_url) as connection:
+        commits = connection.execute("SELECT count(DISTINCT xmin::text) FROM rota.queued").fetchone()
+    assert commits is not None and commits[0] < 25
+
+
+async def test_a_bad_job_among_shared_commits_harms_only_itself(store: PostgresStore) -> None:
+    good = [new() for _ in range(20)]
+    bad = new(queue="a\x00b")
+    calls = [store.insert([job], T0) for job in [*good[:10], bad, *good[10:]]]
+    told = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(told[10], StoreError)
+    assert sum(isinstance(one, BaseException) for one in told) == 1
+    assert len(await store.claim(want(100), T0)) == 20
+
+
+async def test_a_caller_that_gives_up_does_not_harm_the_others(store: PostgresStore) -> None:
+    jobs = [new() for _ in range(20)]
+    tasks = [asyncio.ensure_future(store.insert([job], T0)) for job in jobs]
+    await asyncio.sleep(0)
+    tasks[5].cancel()
+    told = await asyncio.gather(*tasks, return_exceptions=True)
+    assert sum(isinstance(one, BaseException) for one in told) == 1
+    stored = {job.id for job in await store.claim(want(100), T0)}
+    assert stored >= {job.id for n, job in enumerate(jobs) if n != 5}
+
+
+async def test_a_streamed_batch_that_meets_live_ids_stores_each_job_once(store: PostgresStore) -> None:
+    first = [new(tags=("a", "b"), priority=n % 3) for n in range(200)]
+    assert {one.outcome for one in await store.insert(first, T0)} == {"created"}
+    running = await store.claim(want(5), T0)
+    second = [new() for _ in range(100)]
+    told = await store.insert([*first, *second], T0)
+    assert [one.outcome for one in told] == ["existing"] * 200 + ["created"] * 100
+    assert {one.id for one in told if one.state == "running"} == {job.id for job in running}
+    only_running = [*[new() for _ in range(60)], NewJob(id=running[0].id, task="work")]
+    told = await store.insert(only_running, T0)
+    assert [one.outcome for one in told] == ["created"] * 60 + ["existing"]
+    assert len(await store.claim(want(1000), T0)) == 355
+
+
+async def test_sql_users_enqueue_and_join_their_transaction(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    with psycopg.connect(migrated_postgres_url) as connection:
+        row = connection.execute(
+            "SELECT rota.enqueue('send', '{\"order\": 42}', queue => 'mail', key => 'r')"
+        ).fetchone()
+        same = connection.execute("SELECT rota.enqueue('send', key => 'r')").fetchone()
+        assert row is not None and row == same
+        with pytest.raises(psycopg.errors.UniqueViolation), connection.transaction():
+            connection.execute("SELECT rota.enqueue('send', key => 'r', on_conflict => 'raise')")
+    job = await read(store, str(row[0]))
+    assert job is not None
+    assert (job.queue, job.payload, job.origin) == ("mail", {"order": 42}, "sql")

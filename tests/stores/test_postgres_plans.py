@@ -1,0 +1,157 @@
+"""The plans of the hot path are pinned: index probes on empty, small and huge tables alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from rota.model import JobFilter, NewJob, PageAsk, State
+from rota.store.postgres.reading import page_statement
+from rota.store.postgres.store import PostgresStore
+from rota.testing.conformance.given import T0, change, new, want
+
+HOT = re.compile(r"(?:Seq Scan|Bitmap Heap Scan) on (?:queued|running|done\w*|keys|attempts|documents)\b")
+TURN = """
+SELECT * FROM rota.turn(
+    %s::json, 'w', 100, '2030-01-01 13:00Z', NULL, '{}', NULL, %s::json, '2030-01-01 12:00Z')
+"""
+FILL = """
+INSERT INTO rota.queued (id, created_at, run_at, task, queue, rank, payload, due)
+SELECT (lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, %(now)s,
+       CASE WHEN i %% 2 = 0 THEN %(now)s ELSE %(later)s END, 'work', 'q' || i %% 3, -(i %% 10), '{}',
+       i %% 2 = 0
+  FROM generate_series(1, %(jobs)s) AS i
+"""
+
+
+@pytest.fixture
+async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
+    opened = PostgresStore(migrated_postgres_url)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+class Explained:
+    """A session that is told the plan of every statement, also of those inside functions."""
+
+    def __init__(self, url: str) -> None:
+        self.notices: list[str] = []
+        self.connection = psycopg.connect(url, autocommit=True)
+        self.connection.execute("LOAD 'auto_explain'")
+        for name, value in {
+            "auto_explain.log_min_duration": "0",
+            "auto_explain.log_nested_statements": "on",
+            "client_min_messages": "log",
+        }.items():
+            self.connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        self.connection.add_notice_handler(lambda notice: self.notices.append(notice.message_primary or ""))
+
+    def plans(self, statement: str, *params: object) -> tuple[list[tuple[object, ...]], str]:
+        self.notices.clear()
+        rows = self.connection.execute(statement.encode(), params).fetchall()
+        return rows, "\n".join(self.notices)
+
+
+def changes(rows: list[tuple[object, ...]]) -> str:
+    parts = [f'{{"id":"{row[5]}","token":{row[7]},"state":"succeeded","attempt":1}}' for row in rows]
+    return f"[{','.join(parts)}]"
+
+
+def assert_pinned(plan: str) -> None:
+    assert "queued_due" in plan, plan
+    assert not HOT.search(plan), plan
+
+
+@pytest.mark.parametrize("jobs", [0, 300])
+async def test_a_turn_uses_indexes_on_small_tables(
+    store: PostgresStore, migrated_postgres_url: str, jobs: int
+) -> None:
+    await store.insert([new(queue=f"q{n % 3}") for n in range(jobs)], T0)
+    session = Explained(migrated_postgres_url)
+    with session.connection as connection:
+        connection.execute("ANALYZE")
+        rows, plan = session.plans(TURN, None, None)
+        assert_pinned(plan)
+        for _ in range(7):  # beyond the fifth run a statement may get another plan
+            rows, plan = session.plans(TURN, changes(rows[1:]), None)
+            assert_pinned(plan)
+
+
+async def test_a_turn_uses_indexes_among_a_million_jobs(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    session = Explained(migrated_postgres_url)
+    with session.connection as connection:
+        connection.execute("SET auto_explain.log_min_duration = -1")
+        connection.execute(FILL, {"now": T0, "later": T0 + timedelta(days=30), "jobs": 1_000_000})
+        connection.execute("SET auto_explain.log_min_duration = 0")
+        rows, plan = session.plans(TURN, None, None)
+        assert len(rows) == 101
+        assert_pinned(plan)
+        connection.execute("ANALYZE rota.queued")
+        rows, plan = session.plans(TURN, changes(rows[1:]), None)
+        assert len(rows) == 101
+        assert_pinned(plan)
+        last = max(rows[1:], key=lambda row: row[3:6])
+        since = f'[{{"queue":"{last[12]}","rank":{last[3]},"run_at":"{last[4]}","id":"{last[5]}"}}]'
+        rows, plan = session.plans(TURN, changes(rows[1:]), since)
+        assert len(rows) == 101
+        assert_pinned(plan)
+        _, plan = session.plans(
+            "SELECT id FROM rota.jobs WHERE id < %s ORDER BY id DESC LIMIT 51",
+            "ffffffff-ffff-7fff-bfff-ffffffffffff",
+        )
+        assert "queued_id" in plan and not HOT.search(plan), plan
+
+
+async def test_a_beat_and_a_reclaim_use_indexes(store: PostgresStore, migrated_postgres_url: str) -> None:
+    await store.insert([new() for _ in range(200)], T0)
+    jobs = await store.claim(want(200), T0)
+    leases = changes([(None,) * 5 + (job.id, None, job.token) for job in jobs])
+    session = Explained(migrated_postgres_url)
+    with session.connection as connection:
+        connection.execute("ANALYZE")
+        _, plan = session.plans(
+            "SELECT * FROM rota.beat('w1', '{}', %s::json, NULL, '2030-01-01 12:01Z', '2030-01-01 12:00Z')",
+            leases,
+        )
+        assert "running_id" in plan and not HOT.search(plan), plan
+        rows, plan = session.plans(
+            "SELECT * FROM rota.reclaim('w2', '2030-01-01 14:00Z', 50, '2030-01-01 13:00Z')"
+        )
+        assert len(rows) == 50
+        assert "running_lease" in plan and not HOT.search(plan), plan
+
+
+async def test_pages_use_the_index_of_each_table(store: PostgresStore, migrated_postgres_url: str) -> None:
+    await store.insert([new() for _ in range(2000)], T0)
+    jobs = await store.claim(want(1500), T0)
+    states = [State.FAILED] * 3 + [State.SUCCEEDED] * 997
+    await store.settle([change(job, state) for job, state in zip(jobs, states, strict=False)], T0)
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+
+        def plan(where: JobFilter, ask: PageAsk) -> str:
+            statement, params = page_statement(where, ask)
+            return "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
+
+        everything = plan(JobFilter(), PageAsk(limit=5, cursor=jobs[1200].id))
+        assert "queued_id" in everything and "running_id" in everything, everything
+        failures = plan(JobFilter(states=(State.FAILED,)), PageAsk(limit=5))
+        assert "queued" not in failures and "running" not in failures, failures
+        assert re.search(r"done_\w+_id_idx1", failures), failures  # the partial index of failures
+
+
+async def test_an_insert_of_one_job_uses_indexes(store: PostgresStore, migrated_postgres_url: str) -> None:
+    job = NewJob(id=new().id, task="work", key="k")
+    session = Explained(migrated_postgres_url)
+    with session.connection:
+        for road in ("insert_plain", "insert_jobs"):
+            text = f'[{{"id":"{job.id}","task":"work","key":"k"}}]'
+            _, plan = session.plans(f"SELECT * FROM rota.{road}(%s::json, NULL, true, true)", text)
+            assert not HOT.search(plan), plan

@@ -1,0 +1,97 @@
+"""SQLite: the schema comes by itself, in any number of processes, beside the user's own tables."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rota.errors import SchemaMismatch
+from rota.model import PageAsk
+from rota.store.sqlite.store import SqliteStore
+from rota.testing.conformance.given import EVERYTHING, T0, new
+
+
+async def test_first_use_migrates_without_being_asked(tmp_path: Path) -> None:
+    store = SqliteStore(f"sqlite:///{tmp_path}/rota.db")
+    assert await store.pending() == ["0001_jobs"]
+    assert not (tmp_path / "rota.db").exists()
+    await store.insert([new()], T0)
+    assert list(await store.pending()) == []
+    assert list(await store.migrate()) == []
+    await store.close()
+
+
+async def test_migrate_names_what_it_applied(tmp_path: Path) -> None:
+    store = SqliteStore(f"sqlite:///{tmp_path}/rota.db")
+    assert list(await store.migrate()) == ["0001_jobs"]
+    assert list(await store.migrate()) == []
+    await store.close()
+
+
+async def test_many_stores_may_migrate_one_file_at_once(tmp_path: Path) -> None:
+    stores = [SqliteStore(f"sqlite:///{tmp_path}/rota.db") for _ in range(12)]
+    applied = await asyncio.gather(*(store.migrate() for store in stores))
+    assert sorted(list(names) for names in applied)[-1] == ["0001_jobs"]
+    assert sum(len(names) for names in applied) == 1
+    for store in stores:
+        await store.close()
+
+
+async def test_a_newer_schema_is_refused_with_both_versions(tmp_path: Path) -> None:
+    path = tmp_path / "rota.db"
+    store = SqliteStore(f"sqlite:///{path}")
+    await store.open()
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO rota_migrations (version, name) VALUES (99, '0099_future')")
+    with pytest.raises(SchemaMismatch, match=r"version 99.*only version 1"):
+        await store.open()
+    with pytest.raises(SchemaMismatch):
+        await store.pending()
+    await store.close()
+
+
+async def test_the_migrations_can_be_run_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "rota.db"
+    store = SqliteStore(f"sqlite:///{path}")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(store.migration_sql())
+    assert list(await store.pending()) == []
+    await store.insert([new()], T0)
+    await store.close()
+
+
+async def test_the_users_own_tables_are_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE jobs (id INTEGER PRIMARY KEY, title TEXT)")
+        connection.execute("INSERT INTO jobs (title) VALUES ('baker')")
+    store = SqliteStore(f"sqlite:///{path}")
+    await store.insert([new()], T0)
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT title FROM jobs").fetchall() == [("baker",)]
+        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE name <> 'jobs'")]
+    assert all(name.startswith(("rota_", "sqlite_autoindex_rota_")) for name in names)
+
+
+async def test_rows_spoilt_by_hand_are_listed_with_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "rota.db"
+    store = SqliteStore(f"sqlite:///{path}")
+    jobs = [new() for _ in range(6)]
+    await store.insert(jobs, T0)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for job, damage in zip(
+            jobs,
+            ("backoff_json = '{'", "tags_json = 'x'", "state = 'lost'", "payload_json = CAST(x'ff' AS TEXT)",
+             "run_at = 9223372036854775807", "rank = 'high'"),
+            strict=True,
+        ):  # fmt: skip
+            connection.execute(f"UPDATE rota_jobs SET {damage} WHERE id = ?", (job.id,))
+    page = await store.jobs(EVERYTHING, PageAsk(newest_first=False))
+    assert [job.id for job in page.items] == [job.id for job in jobs]
+    await store.close()

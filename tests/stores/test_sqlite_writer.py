@@ -1,0 +1,204 @@
+"""SQLite: the writer's thread, its batches, and what callers hear when the file fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import AsyncIterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rota.errors import StoreUnavailable
+from rota.model import JobFilter, PageAsk, State, Want
+from rota.store.sqlite.counting import overview
+from rota.store.sqlite.rows import micros
+from rota.store.sqlite.store import SqliteStore
+from rota.store.sqlite.writer import Transaction
+from rota.testing.conformance.given import EVERYTHING, T0, at, change, new, running
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    opened = SqliteStore(f"sqlite:///{tmp_path}/rota.db?timeout=0.05")
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+async def count(store: SqliteStore) -> int:
+    return len((await store.jobs(EVERYTHING, PageAsk(limit=1000))).items)
+
+
+async def test_one_bad_order_harms_no_other_in_its_batch(store: SqliteStore) -> None:
+    def bad(transaction: Transaction) -> None:
+        transaction.execute("DELETE FROM rota_jobs")
+        raise ValueError("bad order")
+
+    orders = [store.insert([new()], T0) for _ in range(5)]
+    answers = await asyncio.gather(
+        *orders, store._engine.write(bad), store.insert([new()], T0), return_exceptions=True
+    )
+    assert [type(answer) for answer in answers].count(ValueError) == 1
+    assert await count(store) == 6
+
+
+async def test_a_lock_held_too_long_is_unavailable_and_then_it_works_on(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "rota.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match=r"rota\.db.*locked.*write lock"):
+            await store.insert([new()], T0)
+        assert await count(store) == 0  # reading goes on
+        other.execute("ROLLBACK")
+    await store.insert([new()], T0)
+    assert await count(store) == 1
+
+
+async def test_a_lock_that_is_let_go_in_time_is_not_noticed(tmp_path: Path) -> None:
+    store = SqliteStore(f"sqlite:///{tmp_path}/rota.db")
+    await store.open()
+    with closing(sqlite3.connect(tmp_path / "rota.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(store.insert([new()], T0))
+        assert await count(store) == 0
+        assert not waiting.done()
+        other.execute("ROLLBACK")
+        await waiting
+    assert await count(store) == 1
+    await store.close()
+
+
+async def test_a_full_disk_refuses_and_stores_nothing_until_there_is_room(store: SqliteStore) -> None:
+    async def leave_room(pages: int) -> None:
+        def limit(transaction: Transaction) -> None:
+            used = transaction.execute("PRAGMA page_count").fetchone()[0]
+            transaction.execute(f"PRAGMA max_page_count = {used + pages}")
+
+        await store._engine.write(limit)
+
+    large = new(payload_json='"' + "x" * 100_000 + '"')
+    await leave_room(2)
+    with pytest.raises(StoreUnavailable, match=r"full.*free some disk space"):
+        await store.insert([large], T0)
+    assert await count(store) == 0
+    await leave_room(1000)
+    await store.insert([large], T0)
+    assert await count(store) == 1
+
+
+async def test_a_cancelled_caller_does_not_stop_the_writer(store: SqliteStore) -> None:
+    tasks = [asyncio.create_task(store.insert([new()], T0)) for _ in range(20)]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert sum(isinstance(answer, asyncio.CancelledError) for answer in answers) == 10
+    assert await count(store) >= 10
+
+
+async def test_loops_of_several_threads_share_one_object(store: SqliteStore) -> None:
+    def elsewhere(view: SqliteStore) -> None:
+        async def insert() -> None:
+            await view.open()
+            await asyncio.gather(*(view.insert([new(queue="there")], T0) for _ in range(10)))
+            await view.close()
+
+        asyncio.run(insert())
+
+    views = [store.beside() for _ in range(3)]
+    threads = [threading.Thread(target=elsewhere, args=(view,)) for view in views]
+    for thread in threads:
+        thread.start()
+    await asyncio.gather(*(store.insert([new(queue="here")], T0) for _ in range(10)))
+    for thread in threads:
+        await asyncio.get_running_loop().run_in_executor(None, thread.join)
+    assert await count(store) == 40  # and closing a view left the original open
+
+
+async def test_views_of_one_memory_see_the_same_jobs_and_other_objects_do_not() -> None:
+    store, stranger = SqliteStore("sqlite://:memory:"), SqliteStore("sqlite://:memory:")
+    view = store.beside()
+    for one in (store, view, stranger):
+        await one.open()
+    await view.insert([new()], T0)
+    await view.close()
+    assert (await count(store), await count(stranger)) == (1, 0)
+    for one in (store, stranger):
+        await one.close()
+
+
+async def test_threads_end_with_the_last_user(store: SqliteStore) -> None:
+    view = store.beside()
+    await view.open()
+    await count(store)
+    await store.close()
+    assert await count(view) == 0
+    await view.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rota-sqlite")]
+
+
+async def test_the_log_is_tidied_away_when_the_last_user_leaves(store: SqliteStore, tmp_path: Path) -> None:
+    await store.insert([new()], T0)
+    await count(store)
+    await store.close()
+    assert os.listdir(tmp_path) == ["rota.db"]
+
+
+# --- what only this store's shape could get wrong ------------------------------------------------
+
+
+async def test_jobs_of_unknown_tasks_are_stepped_over(store: SqliteStore) -> None:
+    await store.insert([new(task="foreign", priority=9) for _ in range(50)], T0)
+    known = [new(task=f"t{n}", run_at=at(-n)) for n in range(120)]
+    await store.insert(known, T0)
+    want = Want(worker="w", limit=110, lease_s=30, tasks=tuple(job.task for job in known))
+    taken = await store.claim(want, T0)
+    assert [job.id for job in taken] == [job.id for job in reversed(known)][:110]
+
+
+async def test_counts_follow_jobs_through_every_door(store: SqliteStore) -> None:
+    async def counts() -> tuple[int, int, int]:
+        found = (await store.overview(T0)).counts
+        return found[State.SUCCEEDED], found[State.FAILED], found[State.CANCELLED]
+
+    for state in (State.SUCCEEDED, State.SUCCEEDED, State.FAILED, State.CANCELLED):
+        await store.settle([change(await running(store), state)], at(1))
+    assert await counts() == (2, 1, 1)
+    await store.upkeep(at(86400 * 30))
+    assert await counts() == (2, 1, 1)
+    assert await store.prune({State.SUCCEEDED: at(10)}, 1, at(86400 * 30)) == 1
+    assert await store.prune({State.FAILED: at(10)}, 10, at(86400 * 30)) == 1
+    await store.upkeep(at(86400 * 40))
+    assert await counts() == (1, 0, 1)
+
+
+async def test_counts_beyond_the_cap_are_called_estimates(store: SqliteStore) -> None:
+    await store.insert([new() for _ in range(7)], T0)
+    found = await store._engine.read(lambda connection: overview(connection, micros(T0), cap=5))
+    assert found.counts[State.QUEUED] == 5
+    assert found.estimated == {"queued"}
+    exact = await store._engine.read(lambda connection: overview(connection, micros(T0), cap=7))
+    assert (exact.counts[State.QUEUED], exact.estimated) == (7, frozenset())
+
+
+async def test_any_text_survives_a_settle(store: SqliteStore) -> None:
+    odd = msgspec.json.encode("\x00\x01\x1f\x7f \"\\ \u2028 é 漢 \U0001f600 ? % ' $1").decode()
+    job = await running(store)
+    await store.settle([change(job, State.SUCCEEDED, output_json=odd, progress_json=odd)], at(1))
+    (found,) = (await store.jobs(EVERYTHING, PageAsk())).items
+    assert (found.output_json, found.progress_json) == (odd, odd)
+
+
+async def test_microseconds_come_back_exactly(store: SqliteStore) -> None:
+    for year in (1971, 2026, 2300, 9998):
+        moment = datetime(year, 7, 3, 1, 2, 3, 999_999, UTC)
+        await store.insert([job := new(run_at=moment)], T0)
+        page = await store.jobs(JobFilter(ids=(job.id,)), PageAsk())
+        assert page.items[0].run_at == moment

@@ -1,0 +1,294 @@
+"""What ``import rota`` gives and costs, and what a type checker says to a user's program."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import rota
+from rota.handle import PROMISED_ORDER, plain
+
+NAMES = [
+    "AlreadyRegistered",
+    "AlreadyRunning",
+    "Backoff",
+    "Cancel",
+    "ConfigError",
+    "Context",
+    "DuplicateJob",
+    "Event",
+    "IllegalMove",
+    "InvalidSchedule",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "JobHandle",
+    "LeaseLost",
+    "MissingDriver",
+    "NotFound",
+    "OptionError",
+    "PayloadError",
+    "Rota",
+    "RotaError",
+    "SchemaMismatch",
+    "Snooze",
+    "State",
+    "StoreError",
+    "StoreUnavailable",
+    "Task",
+    "__version__",
+]
+
+PROMISED_ERRORS = [
+    "JobFailed",
+    "JobCancelled",
+    "DuplicateJob",
+    "AlreadyRegistered",
+    "InvalidSchedule",
+    "PayloadError",
+    "NotFound",
+    "IllegalMove",
+    "StoreUnavailable",
+]
+
+FIELDS = [
+    "id",
+    "tenant",
+    "queue",
+    "task",
+    "state",
+    "priority",
+    "payload",
+    "output",
+    "error",
+    "attempt",
+    "max_attempts",
+    "run_at",
+    "scheduled_for",
+    "origin",
+    "schedule",
+    "key",
+    "tags",
+    "parent",
+    "cost_cents",
+    "progress",
+    "worker",
+    "lease_until",
+    "created_at",
+    "started_at",
+    "finished_at",
+]
+
+
+def python(program: str, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=cwd,
+    )
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(rota.__all__) == sorted(NAMES)
+    imported: dict[str, Any] = {}
+    exec("from rota import *", imported)
+    assert set(imported) - {"__builtins__"} == set(NAMES)
+    assert set(NAMES) <= set(dir(rota))
+    with pytest.raises(AttributeError, match="Rotta"):
+        rota.Rotta  # noqa: B018
+
+
+def test_every_error_derives_from_one_root() -> None:
+    for name in PROMISED_ERRORS:
+        assert issubclass(getattr(rota, name), rota.RotaError)
+    for name in ("Snooze", "Cancel"):  # outcomes, not errors
+        assert issubclass(getattr(rota, name), Exception)
+        assert not issubclass(getattr(rota, name), rota.RotaError)
+
+
+def test_every_public_name_is_explained() -> None:
+    for name in NAMES:
+        value = getattr(rota, name)
+        if isinstance(value, type) and name != "State":
+            assert value.__doc__, f"{name} has no docstring"
+    public = [value for name, value in vars(rota.Rota).items() if not name.startswith("_")]
+    undocumented = [value for value in public if inspect.isroutine(value) and not inspect.getdoc(value)]
+    assert undocumented == []
+
+
+def test_a_job_has_the_promised_fields() -> None:
+    assert FIELDS == PROMISED_ORDER
+    for name in FIELDS:
+        assert hasattr(rota.Job, name)
+
+
+async def test_a_job_as_plain_data_has_the_promised_fields_and_is_json(lite: rota.Rota) -> None:
+    job = await lite.enqueue("work", {"n": 1}, tags=["a"])
+    told: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(plain(await job.refresh())))
+    assert set(told) == set(PROMISED_ORDER)
+    assert (told["state"], told["payload"], told["tags"], told["output"]) == ("queued", {"n": 1}, ["a"], None)
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert resources.files("rota").joinpath("py.typed").is_file()
+
+
+# --- what importing costs ----------------------------------------------------------------------------
+
+
+HEAVY = (
+    "psycopg",
+    "sqlite3",
+    "click",
+    "rich",
+    "uvloop",
+    "sqlalchemy",
+    "asyncpg",
+    "pytest",
+    "multiprocessing",
+)
+
+
+def test_importing_opens_nothing_and_brings_in_no_driver_and_no_command_line(tmp_path: Path) -> None:
+    program = (
+        "import sys, threading\nimport rota\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], threading.active_count())\n"
+        "rota.Rota()\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], threading.active_count())\n"
+    )
+    done = python(program, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("[] 1\n[] 1\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_producer_on_sqlite_never_imports_a_driver_of_postgresql(tmp_path: Path) -> None:
+    program = (
+        "import sys\nimport rota\napp = rota.Rota('sqlite:///jobs.db')\napp.enqueue_sync('work', {'n': 1})\n"
+        "print([name for name in ('psycopg', 'click', 'rich') if name in sys.modules])\n"
+    )
+    assert python(program, cwd=tmp_path).stdout == "[]\n"
+
+
+def test_a_missing_driver_is_named_with_the_remedy() -> None:
+    program = (
+        "import sys\nsys.modules['psycopg'] = None\nimport rota\n"
+        "app = rota.Rota('postgresql://me:secret@db/shop')\n"
+        "try:\n    app.enqueue_sync('work')\n"
+        "except rota.MissingDriver as error:\n    print(error)\n"
+    )
+    done = python(program)
+    assert 'pip install "rota[postgres]"' in done.stdout, done.stderr
+    assert "secret" not in done.stdout
+
+
+def test_the_aids_for_tests_do_not_import_pytest() -> None:
+    program = (
+        "import sys\nfrom rota.testing import FakeClock, assert_enqueued, drain, inline\n"
+        "print([name for name in ('pytest', 'psycopg', 'click') if name in sys.modules])\n"
+    )
+    assert python(program).stdout == "[]\n"
+
+
+# --- what a type checker says ---------------------------------------------------------------------------
+
+
+GOOD = """
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from rota import Backoff, Cancel, Context, Event, JobFailed, JobHandle, Rota, Snooze, Task
+from rota.testing import FakeClock, assert_enqueued, drain
+
+app = Rota("sqlite://:memory:", clock=FakeClock(), max_attempts=5)
+
+
+@app.task
+async def add(a: int, b: int = 2) -> int:
+    return a + b
+
+
+@app.task(queue="mail", max_attempts=5, backoff=Backoff(base=10, jitter=1), timeout=timedelta(seconds=30))
+def send(ctx: Context, order_id: int) -> dict[str, bool]:
+    ctx.progress(50, "rendered")
+    ctx.log("hello")
+    ctx.cost(cents=3)
+    if ctx.cancelled or ctx.attempt > 3:
+        raise Cancel("enough")
+    if ctx.job.priority > 9:
+        raise Snooze(60)
+    return {"sent": True}
+
+
+@app.on("job.failed")
+async def tell(event: Event) -> None:
+    if event.job is not None:
+        print(event.job.id, event.error)
+
+
+async def main() -> None:
+    await app.migrate()
+    job: JobHandle = await send.enqueue(order_id=42)
+    await send.options(delay=60, priority=9, tenant="acme", key="receipt:42").enqueue(order_id=42)
+    await app.enqueue("send", {"order_id": 42}, run_at=datetime(2030, 1, 1, tzinfo=UTC))
+    jobs = await add.enqueue_many({"a": n} for n in range(3))
+    print(len(jobs), [job.id for job in jobs], send.enqueue_sync(order_id=1).state)
+    task: Task[..., int] | None = None
+    direct: int = await add(1, b=2)
+    async with app.running(queues=["mail"], concurrency=50):
+        try:
+            print(await job.result(timeout=10))
+        except JobFailed as failed:
+            print(failed.error)
+    print(await app.stats(), (await app.jobs(state="failed")).items, task, direct)
+    await drain(app)
+    assert_enqueued(send, order_id=42)
+    await app.close()
+"""
+
+BAD = """
+from rota import Rota
+
+app = Rota()
+
+
+@app.task(queue=5)
+def one() -> None: ...
+
+
+@app.task
+async def two(a: int) -> int:
+    return a
+
+
+async def main() -> None:
+    await app.enqueue("two", {"a": 1}, prioritty=5)
+    await two("x")
+    two.options(delay="soon")
+"""
+
+
+def mypy(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "shop.py").write_text(program, encoding="utf-8")
+    cache = Path(__file__).parents[2] / ".mypy_cache" / "surface"
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), "shop.py"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=folder)
+
+
+@pytest.mark.timeout(300)
+def test_a_users_program_passes_and_fails_the_type_checker_as_it_should(tmp_path: Path) -> None:
+    good = mypy(GOOD, tmp_path)
+    assert good.returncode == 0, good.stdout + good.stderr
+    bad = mypy(BAD, tmp_path)
+    found = sorted({int(line.split(":")[1]) for line in bad.stdout.splitlines() if ": error:" in line})
+    assert found == [7, 17, 18, 19], bad.stdout
