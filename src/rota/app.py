@@ -9,18 +9,23 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from . import config, operate
+from .calendars import Calendars
 from .clock import Clock, Ids
 from .core.options import JobOptions, TaskOptions, merge, options
-from .errors import AlreadyRegistered, AlreadyRunning, ConfigError, JobCancelled, JobFailed
+from .declaring import Declarations
+from .errors import AlreadyRegistered, AlreadyRunning, ConfigError, JobCancelled, JobFailed, RotaError
 from .events import Hook, Hooks
 from .handle import JobHandle, from_job
-from .model import JobFilter, JobId, Page, PageAsk, State
+from .model import JobFilter, JobId, Page, PageAsk, Schedule, State
 from .portal import Portal
 from .producer import Producer
+from .recurring import Recurring
+from .scheduler import Scheduler
+from .schedules import Schedules
 from .service import Signals
 from .stores import Stores
 from .task import NO_OPTIONS, Registry, Task, choose_executor, choose_name, task_options
@@ -39,13 +44,39 @@ class DeclaredOptions(TaskOptions, total=False):
     executor: ExecutorName | None  # default: async for ``async def``, thread for ``def``
 
 
+class RecurringOptions(DeclaredOptions, total=False):
+    """What ``@app.cron`` and ``@app.every`` take beside the rule."""
+
+    timezone: str
+    payload: Mapping[str, Any] | None
+    start_at: datetime | str | None
+    until: datetime | str | None
+    missed: Literal["skip", "latest", "all"]
+    missed_cap: int
+    missed_window: float | str | None
+    overlap: Literal["allow", "skip", "queue", "cancel_previous"]
+    jitter: float | str | timedelta
+    description: str
+    calendar: str | None
+    calendar_mode: Literal["skip", "next_working_day"]
+
+
+SCHEDULE_ONLY = RecurringOptions.__annotations__.keys() - DeclaredOptions.__annotations__.keys()
 LOOK_EVERY_S = 0.5  # how often result() looks without a hint
 
 
 class Rota:
     """A job queue on one store. ``url`` may also come from ROTA_URL, DATABASE_URL or rota.toml."""
 
-    def __init__(self, url: str | None = None, *, clock: Clock | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        name: str | None = None,
+        clock: Clock | None = None,
+        **settings: Any,
+    ) -> None:
+        self.name = name  # owner of the schedules its code declares; None: the program's own module
         self.settings = config.load({"url": url, **settings})
         self.clock = clock or Clock()
         self.registry = Registry()
@@ -54,6 +85,10 @@ class Rota:
         self.stores = Stores(self.settings.url, self.clock)
         self.portal = Portal(self.stores.close)
         self.producer = Producer(self)
+        self.schedules = Schedules(self)
+        self.calendars = Calendars(self)
+        self._declarations = Declarations(self)
+        self._recurring = Recurring(self)
         self._worker: Worker | None = None
 
     def __repr__(self) -> str:
@@ -97,6 +132,55 @@ class Rota:
             return hook
 
         return declare
+
+    def cron(self, text: str, /, **given: Unpack[RecurringOptions]) -> Callable[[Callable[P, R]], Task[P, R]]:
+        """Declare a task and the schedule that runs it, by cron text: ``@app.cron("0 8 * * 1-5")``."""
+        return self._recurrent({"cron": text}, dict(given))
+
+    def every(
+        self, interval: float | str | timedelta, /, **given: Unpack[RecurringOptions]
+    ) -> Callable[[Callable[P, R]], Task[P, R]]:
+        """Declare a task and the schedule that runs it, by interval: ``@app.every("15m")``."""
+        return self._recurrent({"every": interval}, dict(given))
+
+    def _recurrent(
+        self, rule: dict[str, Any], given: dict[str, Any]
+    ) -> Callable[[Callable[P, R]], Task[P, R]]:
+        of_schedule = {name: given.pop(name) for name in SCHEDULE_ONLY & given.keys()}
+
+        def declare(function: Callable[P, R]) -> Task[P, R]:
+            task: Task[P, R] = self.task(**given)(function)
+            both = {name: getattr(task.chosen, name) for name in ("queue", "priority", "max_attempts")}
+            said = {"task": task.name, **rule, **of_schedule, **both}
+            try:
+                self._declarations.add(task.chosen.tenant or "default", task.name, said)
+            except RotaError:
+                del self.registry.tasks[task.name]
+                raise
+            return task
+
+        return declare
+
+    async def register(
+        self,
+        tenant: str,
+        id: str,
+        fn: Callable[[], Any],
+        *,
+        every: float | str | timedelta,
+        start_at: datetime | None = None,
+    ) -> Schedule:
+        """Run ``fn`` for the tenant every so often, while this process runs; see ``recurring.py``."""
+        return await self._recurring.register(tenant, id, fn, every=every, start_at=start_at)
+
+    async def unregister(self, tenant: str, id: str) -> None:
+        """End what ``register`` began, here and in the store."""
+        await self._recurring.unregister(tenant, id)
+
+    def wake_scheduler(self) -> None:
+        """A schedule was made or changed here: it may be due before the next tick."""
+        if self._worker is not None and self._worker.scheduler is not None:
+            self._worker.scheduler.wake.set()
 
     # --- enqueueing by name ----------------------------------------------------------------------
 
@@ -264,13 +348,27 @@ class Rota:
         chosen = worker_options(self.settings, given)
         store = await self.stores.get()
         identity = f"{chosen.name or socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        worker = Worker(store, self.registry, self.clock, self.hooks, self.settings, chosen, identity)
+        scheduler = None
+        if chosen.scheduler:
+            scheduler = Scheduler(
+                store,
+                self.registry,
+                self.clock,
+                self.settings,
+                self.hooks,
+                self._declarations.sync,
+                chosen.tick_s,
+            )
+        worker = Worker(
+            store, self.registry, self.clock, self.hooks, self.settings, chosen, identity, scheduler
+        )
         self._worker = worker
         await self.hooks.start()
         try:
             yield worker
         finally:
             self._worker = None
+            self._recurring.clear()
             await self.hooks.stop(5.0)
 
 
@@ -280,6 +378,7 @@ WORKER_RANGES: dict[str, tuple[float, float]] = {
     "lease_s": (0.1, 3600),
     "poll_s": (0.001, 60),
     "sweep_s": (0.001, 3600),
+    "tick_s": (0.001, 3600),
     "shutdown_timeout": config.RANGES["shutdown_timeout_s"],
     "shutdown_timeout_s": config.RANGES["shutdown_timeout_s"],
 }
@@ -292,6 +391,8 @@ def worker_options(settings: config.Settings, given: Mapping[str, Any]) -> Worke
         "shutdown_timeout_s": settings.shutdown_timeout_s,
         "lease_s": settings.lease_duration_s,
         "poll_s": settings.poll_interval_ms / 1000,
+        "scheduler": settings.scheduler_enabled,
+        "tick_s": settings.scheduler_tick_s,
     }
     for name, value in given.items():
         field = "shutdown_timeout_s" if name == "shutdown_timeout" else name

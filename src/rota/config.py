@@ -27,6 +27,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     lease_duration_s: float = 30.0
     max_attempts: int = 3
     scheduler_enabled: bool = True
+    scheduler_tick_s: float = 1.0
     shutdown_timeout_s: float = 30.0
     max_payload_bytes: int = 1024 * 1024
     retention_succeeded_days: float = 7.0
@@ -39,6 +40,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "poll_interval_ms": (10, 60_000),
     "lease_duration_s": (5, 3600),
     "max_attempts": (1, 100),
+    "scheduler_tick_s": (1, 3600),
     "shutdown_timeout_s": (0, 86_400),
     "max_payload_bytes": (1, 64 * 1024 * 1024),
     "retention_succeeded_days": (0, 36_500),

@@ -44,6 +44,7 @@ class Event(Value, frozen=True, kw_only=True):
     at: datetime
     worker: str | None = None
     job: Job | None = None
+    schedule: str | None = None  # the name of the schedule that fired
     error: Any = None
 
 

@@ -23,6 +23,8 @@ PLACES = (
     "rescue.before",
     "rescue.after",
     "prune.before",
+    "fire.before",
+    "fire.after",
 )
 
 

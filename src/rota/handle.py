@@ -65,6 +65,12 @@ def from_job(job: Job, app: Rota) -> JobHandle:
     return JobHandle(**{name: getattr(job, name) for name in Job.__struct_fields__}, _app=app)
 
 
+def job_of(new: NewJob, now: datetime) -> Job:
+    """The job that a request makes when it is stored at ``now``."""
+    same = {name: getattr(new, name) for name in _SAME}
+    return Job(id=new.id, state=State.QUEUED, run_at=new.run_at or now, created_at=now, **same)
+
+
 def from_new(new: NewJob, inserted: Inserted, now: datetime, app: Rota) -> JobHandle:
     same = {name: getattr(new, name) for name in _SAME}
     return JobHandle(

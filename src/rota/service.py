@@ -40,7 +40,7 @@ class Patience:
         now = monotonic()
         if self.down_since is None:
             self.down_since = now if since is None else since
-        if now - self._said_at >= LOG_EVERY:
+        if isinstance(error, StoreUnavailable) and now - self._said_at >= LOG_EVERY:
             self._said_at = now
             log.warning("%s: the store is away, trying again until it is back: %s", self.name, error)
         delay = self._delay * (0.5 + chance() / 2)
@@ -71,9 +71,16 @@ async def pause(seconds: float, until: asyncio.Event) -> bool:
     return until.is_set()
 
 
-async def repeat(step: Step, stop: asyncio.Event, patience: Patience) -> None:
-    """Step until told to stop. A store that is away is waited for; any other error is logged and survived."""
+async def repeat(
+    step: Step, stop: asyncio.Event, patience: Patience, wake: asyncio.Event | None = None
+) -> None:
+    """Step until told to stop, sooner when woken.
+
+    A store that is away is waited for; any other error is logged and survived.
+    """
     while not stop.is_set():
+        if wake is not None:
+            wake.clear()
         try:
             delay = await step()
             patience.worked()
@@ -82,10 +89,13 @@ async def repeat(step: Step, stop: asyncio.Event, patience: Patience) -> None:
         except StoreError as error:
             log.error("%s: %s", patience.name, error)
             delay = patience.failed(error)
-        except Exception:
+        except Exception as error:
             log.exception("%s: a step failed; going on", patience.name)
-            delay = patience.failed(RuntimeError("a step failed"))
-        await pause(delay, stop)
+            delay = patience.failed(error)
+        if wake is None or delay <= 0:
+            await pause(delay, stop)
+        else:
+            await any_of(stop.wait(), wake.wait(), timeout=delay)
 
 
 class Signals:

@@ -98,9 +98,9 @@ def test_a_move_does_not_go_past_the_end() -> None:
 def test_a_calendar_that_excludes_everything_gives_up(mode: Mode, text: str) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     never = Calendar(name="never", dates=frozenset(start.date() + i * DAY for i in range(-3000, 3000)))
-    began = time.perf_counter()
+    began = time.process_time()
     assert next_allowed(parse(cron=text, timezone="Europe/Berlin"), never, mode, start) is None
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_without_a_calendar_every_fire_is_allowed() -> None:

@@ -138,12 +138,12 @@ def test_the_largest_calendar_is_read_in_bounded_time() -> None:
     lines = [
         event(f"DTSTART:{1990 + i % 30}0101", "DURATION:P366D", "RRULE:FREQ=YEARLY") for i in range(9_000)
     ]
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(InvalidSchedule, match="more than 300000 dates"):
         parse_ics(ics(*lines), "x", since=date(2026, 1, 1))
     plain = [event(f"DTSTART:{1990 + i % 30}0101", "RRULE:FREQ=YEARLY") for i in range(9_000)]
     assert len(parse_ics(ics(*plain), "x", since=date(2026, 1, 1)).dates) > 20
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 LINES = """

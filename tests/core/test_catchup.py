@@ -126,9 +126,9 @@ def test_a_weekly_job_in_a_system_deployed_daily_runs_weekly() -> None:
 def test_two_weeks_of_downtime_do_not_flood(text: str, policy: Missed, most: int) -> None:
     rule = parse(cron=text, timezone="America/New_York")
     now = hour(15 * 24 + 20) + timedelta(seconds=0.5)
-    began = time.perf_counter()
+    began = time.process_time()
     found = fires(rule, next_after(rule, hour(10)), now, policy)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     assert len(found.fire_at) == most
     newest = list(times(rule, now - timedelta(hours=0.5 if text == "* * * * * *" else 96), now))
     assert [at for at, _ in found.fire_at] == newest[len(newest) - most :]
@@ -137,9 +137,9 @@ def test_two_weeks_of_downtime_do_not_flood(text: str, policy: Missed, most: int
 
 def test_ten_years_of_seconds_are_decided_at_once() -> None:
     rule = parse(every=1, start_at=T0)
-    began = time.perf_counter()
+    began = time.process_time()
     found = fires(rule, T0, T0 + timedelta(days=3650), "all", cap=100)
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
     assert (len(found.fire_at), found.dropped, found.counted) == (100, 3650 * 86400 + 1 - 100, True)
 
 

@@ -73,10 +73,10 @@ periods = st.integers(1_000_000, 10**13).map(lambda us: us / 1e6)
     ],
 )
 def test_a_wrong_rule_is_refused_at_once_with_its_reason(given: dict[str, Any], message: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(InvalidSchedule, match=message):
         parse(**given)
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize(

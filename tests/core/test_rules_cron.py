@@ -95,10 +95,10 @@ def test_a_text_that_is_no_cron_is_refused(text: str, cause: str) -> None:
     "text", ["0 0 31 2 *", "0 0 */20 * MON#5", "*/0 * * * *", "x" * 10_240, "1," * 127 + "1 * * * *"]
 )
 def test_hostile_texts_are_refused_in_bounded_time(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(InvalidSchedule):
         parse(cron=text)
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize(("name", "text"), NICKNAMES.items())
@@ -154,9 +154,9 @@ def test_the_next_century_has_no_leap_day() -> None:
 
 def test_the_rarest_date_is_found_quickly() -> None:
     rule = parse(cron="0 0 * 2 MON#5")
-    began = time.perf_counter()
+    began = time.process_time()
     assert next_after(rule, datetime(2088, 1, 1, tzinfo=UTC)) == datetime(2112, 2, 29, tzinfo=UTC)
-    assert time.perf_counter() - began < 0.1
+    assert time.process_time() - began < 0.1
 
 
 # --- against brute force -------------------------------------------------------------------------
@@ -260,18 +260,18 @@ def random_field(chance: random.Random, place: int) -> str:
 
 def check_text(text: str) -> bool:
     """Whether it is a rule."""
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         rule = parse(cron=text, timezone="America/New_York")
     except InvalidSchedule as refused:
         assert len(str(refused)) < 2000
         return False
     finally:
-        assert time.perf_counter() - began < 1
+        assert time.process_time() - began < 1
     fire = next_after(rule, START)
     assert fire is not None and fire > START
     assert words(rule)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     return True
 
 

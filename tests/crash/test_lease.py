@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 
+import pytest
 from attack import LEASE_S, LONG, RECOVERY_S, Site, WorkerProcess, until
 
 from rota.model import Change, State
@@ -12,6 +13,7 @@ from rota.model import Change, State
 EXECUTORS = ("hold", "hold_thread", "hold_process")
 
 
+@pytest.mark.timeout(600)
 async def test_of_two_workers_exactly_one_runs_each_job(site: Site) -> None:
     await site.ready(*[site.start(lease_s=5.0) for _ in range(2)])
     for n in range(1000 if LONG else 100):
@@ -22,6 +24,7 @@ async def test_of_two_workers_exactly_one_runs_each_job(site: Site) -> None:
     await site.judge(crashes=0)
 
 
+@pytest.mark.timeout(600)
 async def test_a_stopped_worker_is_refused_when_it_wakes(site: Site) -> None:
     """Its jobs, one in each executor, were run elsewhere meanwhile: that result stands."""
     for turn in range(10 if LONG else 1):
@@ -29,13 +32,13 @@ async def test_a_stopped_worker_is_refused_when_it_wakes(site: Site) -> None:
 
 
 async def stop_and_wake(site: Site, gate: str) -> None:
-    zombie = site.start()
+    zombie = site.start(lease_s=2.0)
     jobs = [await site.enqueue(task, gate=gate, only_first=True) for task in EXECUTORS]
     for job in jobs:
         await site.begun(job)
     zombie.send(signal.SIGSTOP)
-    heir = site.start()
-    done = {job: await site.ends(job, within=RECOVERY_S + 15) for job in jobs}
+    heir = site.start(lease_s=2.0)
+    done = {job: await site.ends(job, within=RECOVERY_S + 20) for job in jobs}
     site.open_gate(gate)
     zombie.send(signal.SIGCONT)
     await until("the zombie is refused", lambda: zombie.log.count("refused: job") >= len(jobs), within=10)

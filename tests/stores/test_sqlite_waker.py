@@ -16,7 +16,9 @@ import pytest
 
 from rota.model import State
 from rota.store.sqlite.store import SqliteStore
+from rota.testing.conformance.firing import firing, run_of
 from rota.testing.conformance.given import T0, at, change, new, running
+from rota.testing.conformance.schedules import changed, rule, stored
 
 LONG = 100.0  # longer than SOON by far
 SOON = 20.0
@@ -55,6 +57,21 @@ async def test_an_insert_wakes_those_who_wait_for_its_queue(store: SqliteStore) 
     await begun(store)
     await store.insert([new(queue="mail")], T0)
     await asyncio.wait_for(asyncio.gather(mail, anything), SOON)
+    assert not rest.done()
+    rest.cancel()
+    await waker.close()
+
+
+async def test_a_fire_wakes_those_who_wait_for_its_queue_and_a_refused_one_nobody(store: SqliteStore) -> None:
+    (late, schedule) = await stored(store, rule("late"), rule("on time"))
+    await stored(store, changed(late, description="edited"))
+    waker = store.waker()
+    mail = asyncio.create_task(waker.wait(["mail"], LONG))
+    rest = asyncio.create_task(waker.wait(["rest"], LONG))
+    await begun(store)
+    acts = [firing(late, run_of(late, queue="rest")), firing(schedule, run_of(schedule, queue="mail"))]
+    assert await store.fire(acts, T0) == {late.id}
+    await asyncio.wait_for(mail, SOON)
     assert not rest.done()
     rest.cancel()
     await waker.close()

@@ -18,14 +18,16 @@ def test_every_sample_task_has_a_kind() -> None:
 
 
 def test_a_short_demo_shows_every_kind_and_ends_well(tmp_path: Path) -> None:
-    done = rota_command("demo", "--seconds", "4", cwd=tmp_path, TMPDIR=str(tmp_path))
+    done = rota_command("demo", "--seconds", "5", cwd=tmp_path, TMPDIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     for task, kind in KINDS.items():
         assert re.search(rf"{re.escape(task)} +{re.escape(kind)}", done.stdout), task
-    for glyph in "○▶✓✗↻⊘":
+    for glyph in "○▶✓✗↻⊘◷":
         assert glyph in done.stdout
     for words in (
         "is held, no second job",
+        "At 08:00, Monday through Friday, New York time",
+        "◷ fired      demo.heartbeat",
         "due in 2.0 s",
         "ConnectionError",
         "ValueError",
@@ -38,8 +40,9 @@ def test_a_short_demo_shows_every_kind_and_ends_well(tmp_path: Path) -> None:
 def test_the_demos_own_hints_work_from_another_terminal(tmp_path: Path) -> None:
     with started("demo", cwd=tmp_path, TMPDIR=str(tmp_path)) as demo:
         eventually(lambda: "✗ failed" in said(tmp_path), "a job fails for good")
-        hints = re.findall(r"rota (--url \S+ (?:jobs list|stats|workers list))$", said(tmp_path), re.M)
-        assert len(hints) == 3
+        shown = r"rota (--url \S+ (?:jobs list|schedules list|stats|workers list))$"
+        hints = re.findall(shown, said(tmp_path), re.M)
+        assert len(hints) == 4
         for hint in hints:
             assert rota_command(*hint.split(), cwd=tmp_path).returncode == 0
         url = hints[0].split()[1]

@@ -145,7 +145,12 @@ def _check_payload(app: Rota, task: str, payload: Mapping[str, Any]) -> None:
             payloads.encode(payload, limit=limit, what="payload")
     except PayloadError as error:
         raise click.BadParameter(str(error), param_hint="'--payload'") from error
-    if known is None and app.registry.names:
+    note_unknown(app, task)
+
+
+def note_unknown(app: Rota, task: str) -> None:
+    """Say so if the app that was named does not have the task."""
+    if app.registry.get(task) is None and app.registry.names:
         near = difflib.get_close_matches(task, app.registry.names, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         click.echo(f"note: the app has no task {safe(task)!r}; another worker must know it.{hint}", err=True)

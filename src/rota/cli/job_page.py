@@ -60,11 +60,11 @@ def as_plain(page: JobPage) -> dict[str, Any]:
 
 def _attempt_plain(attempt: Attempt) -> dict[str, Any]:
     told: dict[str, Any] = msgspec.to_builtins(attempt)
-    told["error"], told["logs"] = _read(told.pop("error_json")), _read(told.pop("logs_json")) or []
+    told["error"], told["logs"] = decoded(told.pop("error_json")), decoded(told.pop("logs_json")) or []
     return told
 
 
-def _read(text: str | None) -> Any:
+def decoded(text: str | None) -> Any:
     """JSON from the store; what cannot be read is shown as it is."""
     try:
         return None if text is None else msgspec.json.decode(text)
@@ -81,8 +81,12 @@ def as_text(page: JobPage) -> str:
         f"{state(page.job.state)}  {style(safe(page.job.task), bold=True)}  {page.job.id}",
         *_facts(page),
         *([f"\n  {style('! ' + safe(page.hindrance), 'yellow')}"] if page.hindrance else []),
-        *_block("Payload", json_text(told["payload"], indent=2)),
-        *(_block("Output", json_text(told["output"], indent=2)) if page.job.output_json is not None else []),
+        *as_block("Payload", json_text(told["payload"], indent=2)),
+        *(
+            as_block("Output", json_text(told["output"], indent=2))
+            if page.job.output_json is not None
+            else []
+        ),
         *_error(told["error"]),
         *_attempts(page),
     ]
@@ -120,7 +124,7 @@ def _facts(page: JobPage) -> list[str]:
     return [f"  {name:<15}{safe(value)}" for name, value in facts if value not in (None, "")]
 
 
-def _block(title: str, text: str) -> list[str]:
+def as_block(title: str, text: str) -> list[str]:
     return [f"\n{style(title, bold=True)}", *(f"  {line}" for line in text.splitlines())]
 
 
@@ -141,7 +145,7 @@ def _error(error: Any) -> list[str]:
     if not error:
         return []
     trace = error.get("traceback") if isinstance(error, dict) else None
-    return _block("Error", safe(f"{headline(error)}\n{trace or ''}", lines=True))
+    return as_block("Error", safe(f"{headline(error)}\n{trace or ''}", lines=True))
 
 
 def _attempts(page: JobPage) -> list[str]:
@@ -155,14 +159,14 @@ def _attempt(attempt: Attempt, now: datetime) -> list[str]:
     took = ""
     if attempt.started_at is not None:
         took = f"  took {span((attempt.finished_at - attempt.started_at).total_seconds())}"
-    cause = f"  {headline(_read(attempt.error_json))}".rstrip()
+    cause = f"  {headline(decoded(attempt.error_json))}".rstrip()
     worker = f"  on {attempt.worker}" if attempt.worker else ""
     head = safe(f"{attempt.outcome}  {when(attempt.finished_at, now)}{took}{worker}{cause}")
     return [f"  {attempt.attempt}  {head}", *(f"     {line}" for line in _logs(attempt))]
 
 
 def _logs(attempt: Attempt) -> list[str]:
-    lines = _read(attempt.logs_json) or []
+    lines = decoded(attempt.logs_json) or []
     if not isinstance(lines, list):
         return [safe(lines)]
     return [safe(f"{str(at['at'])[11:19]}  {at['level']:<7}  {at['message']}") for at in lines]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
@@ -16,8 +15,9 @@ from ..model import Job, JobFilter, Page, PageAsk, State
 from . import job_page, table
 from .enqueue import enqueue
 from .failures import FAILED
+from .paging import say_more
 from .target import Target, pass_target, target_options
-from .text import json_text, on_terminal, safe, span, state, when
+from .text import json_text, safe, span, state, when
 
 MOST = 1000
 COLUMNS = (
@@ -83,8 +83,7 @@ def list_(
         click.echo(_nothing(where))
     else:
         table.show(COLUMNS, [_row(job, now) for job in page.items])
-        if page.next is not None:
-            click.echo(f"\nMore: {_again(ctx, target)} --cursor {safe(page.next)}", err=not on_terminal())
+        say_more(ctx, target, page.next)
 
 
 def _row(job: Job, now: datetime) -> tuple[str, ...]:
@@ -115,16 +114,6 @@ def _nothing(where: JobFilter) -> str:
         '  rota jobs enqueue TASK --payload \'{"name": "value"}\'\n'
         "Or watch some: rota demo"
     )
-
-
-def _again(ctx: click.Context, target: Target) -> str:
-    """The same command once more, without its cursor; and without a URL that may hold a password."""
-    given = [("--app", target.app), ("--url", target.url if "@" not in (target.url or "") else None)]
-    for name in ("state", "task", "queue", "tenant", "tag", "limit"):
-        value = ctx.params["states" if name == "state" else name]
-        given += [(f"--{name}", str(v)) for v in (value if isinstance(value, tuple) else (value,)) if v]
-    flags = (f"{flag} {shlex.quote(safe(value))}" for flag, value in given if value)
-    return " ".join(("rota jobs list", *flags))
 
 
 # --- show ----------------------------------------------------------------------------------------

@@ -24,6 +24,10 @@ LOOKS: dict[str, tuple[str, str]] = {
     "retried": ("↻", "yellow"),
     "draining": ("◌", "yellow"),
     "lost": ("✗", "red"),
+    "enabled": ("●", "green"),
+    "disabled": ("○", "bright_black"),
+    "planned": ("◷", "bright_black"),
+    "fired": ("◷", "magenta"),
 }
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 

@@ -50,7 +50,7 @@ def fires(
     mode: Mode = "skip",
 ) -> Firings:
     """The decision for a schedule due at ``next_run_at``; None: never computed, so nothing was missed."""
-    _check(policy, cap, window, grace)
+    check(policy, cap, window, grace)
     following = _following(rule, calendar, mode)
     if next_run_at is None:
         return Firings(next_run_at=following(now))
@@ -131,10 +131,11 @@ def _count(rule: Rule, first: datetime, now: datetime) -> int | None:
     return (end - first) // timedelta(seconds=rule.every) + 1
 
 
-def _check(policy: str, cap: int, window: float | None, grace: float) -> None:
+def check(policy: str, cap: int, window: float | None, grace: float) -> None:
+    """InvalidSchedule if the policy for missed fires makes no sense."""
     if policy not in ("skip", "latest", "all"):
         raise InvalidSchedule(f"missed={policy!r}: must be skip, latest or all")
-    if not 1 <= cap <= MOST_FIRES:
+    if not isinstance(cap, int) or not 1 <= cap <= MOST_FIRES:
         raise InvalidSchedule(f"cap={cap!r}: must be from 1 to {MOST_FIRES}")
     if window is not None and not 0 <= window < 1e10:
         raise InvalidSchedule(f"window={window!r}: must be a number of seconds, 0 or more; None for no limit")

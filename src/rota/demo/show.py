@@ -16,6 +16,7 @@ from .feed import feed
 from .telling import Teller, closing, header, summary
 
 SUMMARY_S = 3.0
+DECLARED_S = 0.2  # between looks for the schedules that the worker is about to declare
 SHUTDOWN_S = 10.0
 
 
@@ -52,7 +53,8 @@ async def _force(worker: Worker, forced: asyncio.Event) -> None:
 
 async def _until(app: Rota, teller: Teller, stop: asyncio.Event, seconds: float | None) -> None:
     """Feed and sum up until told to stop, or until the time is up."""
-    tasks = [asyncio.create_task(feed(stop, teller.enqueued)), asyncio.create_task(_sum_up(app, stop))]
+    parts = (feed(stop, teller.enqueued), _plan(app, teller, stop), _sum_up(app, stop))
+    tasks = [asyncio.create_task(part) for part in parts]
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -60,6 +62,17 @@ async def _until(app: Rota, teller: Teller, stop: asyncio.Event, seconds: float 
     finally:
         stop.set()
         await asyncio.gather(*tasks)
+
+
+async def _plan(app: Rota, teller: Teller, stop: asyncio.Event) -> None:
+    """Tell the schedules once they are there."""
+    while not await pause(DECLARED_S, stop):
+        with suppress(StoreError):
+            schedules = (await app.schedules.list()).items
+            for schedule in schedules:
+                teller.planned(schedule)
+            if schedules:
+                return
 
 
 async def _sum_up(app: Rota, stop: asyncio.Event) -> None:

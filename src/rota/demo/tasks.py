@@ -82,6 +82,17 @@ async def sweep() -> None:
     """Leaves nothing behind once it has succeeded."""
 
 
+@app.every("3s", name="demo.heartbeat", queue="demo", overlap="skip")
+async def heartbeat() -> None:
+    """Recurring, by interval: nobody enqueues it, its schedule does."""
+
+
+@app.cron("0 8 * * 1-5", timezone="America/New_York", name="demo.digest", queue="demo")
+async def digest() -> str:
+    """Recurring, by cron text: weekday mornings in New York, also when the clocks change there."""
+    return "nothing new"
+
+
 @app.task(name="demo.newsletter", queue="demo")
 async def newsletter(subscribers: int) -> None:
     """Finds nothing to do and says so."""

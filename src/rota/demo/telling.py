@@ -13,10 +13,11 @@ import click
 
 from ..app import Rota
 from ..cli import table
+from ..cli.schedule_page import in_words, next_run
 from ..cli.text import LOOKS, on_terminal, safe, span, style
 from ..events import Event
 from ..handle import JobHandle
-from ..model import Job
+from ..model import Job, Schedule
 
 BEFORE_NOTE = 62  # cells of a line that come before its note
 WORTH_A_START = ("demo.report", "demo.primes")
@@ -31,6 +32,8 @@ KINDS = {
     "demo.refresh": "one per key",
     "demo.sweep": "removes itself",
     "demo.newsletter": "cancels itself",
+    "demo.heartbeat": "recurring, every",
+    "demo.digest": "recurring, cron",
 }
 
 
@@ -45,16 +48,24 @@ class Teller:
     def listen(self) -> None:
         for name in ("started", "succeeded", "retried", "failed", "cancelled", "released", "rescued"):
             self._app.on(f"job.{name}")(self._happened)
+        self._app.on("schedule.fired")(self._fired)
+
+    def planned(self, schedule: Schedule) -> None:
+        now = self._app.clock.now()
+        self._line(now, "planned", schedule.task, f"{in_words(schedule)}; next {next_run(schedule, now)}")
 
     async def enqueued(self, job: JobHandle, already: bool) -> None:
         if already:
-            self._line(
-                self._app.clock.now(), "queued", job, f"asked again: key {job.key} is held, no second job"
-            )
+            note = f"asked again: key {job.key} is held, no second job"
+            self._line(self._app.clock.now(), "queued", job.task, note)
         elif job.run_at > job.created_at:
-            self._line(
-                job.created_at, "queued", job, f"due in {span((job.run_at - job.created_at).total_seconds())}"
-            )
+            note = f"due in {span((job.run_at - job.created_at).total_seconds())}"
+            self._line(job.created_at, "queued", job.task, note)
+
+    async def _fired(self, event: Event) -> None:
+        assert event.job is not None
+        self.counts["fired"] += 1
+        self._line(event.at, "fired", event.job.task, f"by schedule {event.schedule}")
 
     async def _happened(self, event: Event) -> None:
         assert event.job is not None
@@ -62,19 +73,19 @@ class Teller:
         self.counts[what] += 1
         if what == "started":
             if event.job.task in WORTH_A_START:
-                self._line(event.at, "running", event.job, "")
+                self._line(event.at, "running", event.job.task, "")
         elif what in LOOKS:
-            self._line(event.at, what, event.job, _outcome(event, event.job))
+            self._line(event.at, what, event.job.task, _outcome(event, event.job))
 
-    def _line(self, at: datetime, what: str, job: Job, note: str) -> None:
+    def _line(self, at: datetime, what: str, task: str, note: str) -> None:
         if self._quiet:
             return
         glyph, colour = LOOKS[what]
-        kind = style(f"{KINDS.get(job.task, ''):<20}", dim=True)
+        kind = style(f"{KINDS.get(task, ''):<20}", dim=True)
         state = style(f"{glyph} {what:<9}", colour)
         if on_terminal():
             note = table.cut(safe(note), max(shutil.get_terminal_size().columns - BEFORE_NOTE, 1))
-        click.echo(f"{at.astimezone():%H:%M:%S}  {state}  {safe(job.task):<17} {kind} {safe(note)}".rstrip())
+        click.echo(f"{at.astimezone():%H:%M:%S}  {state}  {safe(task):<17} {kind} {safe(note)}".rstrip())
 
 
 def _outcome(event: Event, job: Job) -> str:
@@ -97,6 +108,7 @@ def header(url: str) -> str:
     rows = (
         ("the jobs", f"{at} jobs list"),
         ("one of them", f"{at} jobs show ID"),
+        ("schedules", f"{at} schedules list"),
         ("the figures", f"{at} stats"),
         ("the workers", f"{at} workers list"),
     )

@@ -16,7 +16,9 @@ Rules, each one a test in ``rota.testing.store_conformance``:
 3.  ``beat`` and ``settle`` touch a job only if it is running and the token is the caller's.
 4.  ``settle`` writes state, attempt record and follow-up jobs together, or not at all.
 5.  A job that is not due, or whose task is not in ``want.tasks``, is never claimed.
-6.  ``edit`` touches only the states its Edit names, and returns the ids it did touch. A cancel that
+6.  ``fire`` and ``put_schedules`` write a schedule only if its version is the expected one. Any number of
+    schedulers, no leader, no duplicates.
+7.  ``edit`` touches only the states its Edit names, and returns the ids it did touch. A cancel that
     was asked of a running job survives its return to the queue.
 """
 
@@ -31,7 +33,9 @@ from ..model import (
     Capabilities,
     Change,
     Document,
+    Due,
     Edit,
+    Firing,
     Inserted,
     Job,
     JobFilter,
@@ -42,6 +46,8 @@ from ..model import (
     PageAsk,
     Pulse,
     Reply,
+    Schedule,
+    ScheduleFilter,
     State,
     Turn,
     Want,
@@ -129,6 +135,33 @@ class Store(Protocol):
 
         The Job returned still names the *former* worker, so that the rescue can be explained.
         """
+
+    # --- schedules -------------------------------------------------------------------------------
+
+    async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]:
+        """Write each one whose stored version is its ``version`` (0: absent); new versions, None if refused.
+
+        A name that another schedule of the tenant has is refused too. ``updated_at`` becomes now.
+        """
+
+    async def drop_schedules(self, ids: Sequence[str]) -> Sequence[str]:
+        """Forget them; the ids that were there. Their jobs stay."""
+
+    async def schedules(self, where: ScheduleFilter, page: PageAsk) -> Page[Schedule]:
+        """By tenant and name, whatever ``newest_first`` says. A row that cannot be read never hides the rest."""
+
+    async def due_schedules(self, now: datetime, limit: int) -> Due:
+        """Enabled schedules whose ``look_at`` has come, or is missing on a schedule made by hand."""
+
+    async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+        """Compare versions, write the schedules, insert the jobs: each firing whole or not at all.
+
+        The schedule ids that were refused: fired, edited or disabled by somebody else meanwhile.
+        A job whose id exists in any state is left out. Workers are woken as by ``insert``.
+        """
+
+    async def busy(self, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Of the (tenant, schedule name) pairs, those that have a live job."""
 
     # --- operators -------------------------------------------------------------------------------
 

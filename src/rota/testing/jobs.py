@@ -48,7 +48,9 @@ async def drain(app: Rota, *, advance: bool = False, concurrency: int = 10) -> i
 
 
 async def _burst(app: Rota, concurrency: int) -> int:
-    async with app.worker(burst=True, keeper=False, upkeep=False, concurrency=concurrency) as worker:
+    async with app.worker(
+        burst=True, keeper=False, upkeep=False, scheduler=False, concurrency=concurrency
+    ) as worker:
         await worker.run()
         return worker.finished
 

@@ -22,6 +22,7 @@ from ..errors import StoreError, StoreUnavailable
 from ..events import Event, Hooks
 from ..failpoints import hit
 from ..model import Change, Job, State, Turn, Value, Want
+from ..scheduler import Scheduler
 from ..service import Patience, any_of, pause, repeat
 from ..store.protocol import Store, Waker
 from ..task import Registry
@@ -54,6 +55,8 @@ class WorkerOptions(Value, frozen=True, kw_only=True):
     poll_s: float = 1.0
     sweep_s: float = upkeep.SWEEP_S
     name: str | None = None
+    scheduler: bool = True
+    tick_s: float = 1.0
     keeper: bool = True  # off only where time is faked
     upkeep: bool = True
 
@@ -68,6 +71,7 @@ class Worker:
         settings: Settings,
         options: WorkerOptions,
         identity: str,
+        scheduler: Scheduler | None = None,
     ) -> None:
         self.id = identity
         self.options = options
@@ -85,6 +89,7 @@ class Worker:
         self._decided: dict[str, Run] = {}  # not yet settled
         self._claimed = 0
         self._patience = Patience("worker")
+        self.scheduler = scheduler
         self._changed = asyncio.Event()  # something ended here, or we should stop
         self._stop = asyncio.Event()
         self._forced = asyncio.Event()
@@ -170,10 +175,11 @@ class Worker:
             "prune": self._prune_step,
             "unserved": self._unserved_step,
         }
-        return [
-            asyncio.create_task(repeat(step, self._stop, Patience(name)), name=f"rota-{name}")
-            for name, step in steps.items()
-        ]
+        services = [repeat(step, self._stop, Patience(name)) for name, step in steps.items()]
+        if self.scheduler is not None:
+            step, wake = self.scheduler.step, self.scheduler.wake
+            services.append(repeat(step, self._stop, Patience("scheduler"), wake))
+        return [asyncio.create_task(service, name="rota-service") for service in services]
 
     async def _sign_off(self) -> None:
         if self._patience.down_since is not None:

@@ -54,8 +54,9 @@ class Places:
             self._ended[kind] = {}
             self._front_at[kind] = ended + max(FRONT_EVERY_S, FRONT_SHARE * (ended - began))
         places = self._ended.setdefault(kind, {})
-        for row in rows:
-            places[row[12]] = _Place(queue=row[12], rank=row[3], run_at=row[4], id=row[5])
+        last = {row[12]: row for row in rows}
+        for queue, row in last.items():
+            places[queue] = _Place(queue=queue, rank=row[3], run_at=row[4], id=row[5])
 
 
 def asked(want: Want | None, now: datetime, since: str | None) -> tuple[Any, ...]:

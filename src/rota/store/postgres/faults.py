@@ -36,7 +36,7 @@ def is_away(error: BaseException) -> bool:
     return isinstance(error, _AWAY)
 
 
-def is_data(error: BaseException) -> bool:
+def is_data(error: BaseException | None) -> bool:
     """One of the values is at fault: others may be stored without it."""
     return isinstance(error, psycopg.DataError | psycopg.IntegrityError)
 

@@ -44,6 +44,8 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
     for name in ("task", "queue", "tenant", "key", "schedule"):
         if (value := getattr(where, name)) is not None:
             add(f"{name} = %s", value)
+    if where.scheduled:
+        clauses.append("schedule IS NOT NULL")
     if where.tag is not None:
         add("%s = ANY (tags)", where.tag)
     if where.parent is not None:
@@ -86,7 +88,7 @@ def _readable(rows: Sequence[Row]) -> list[Job]:
     for row in rows:
         try:
             found.append(job(row))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, LookupError) as error:
             log.warning("job %s cannot be read and is left out: %s", row[3], error)
     return found
 

@@ -109,6 +109,8 @@ def ids(given: Iterable[str]) -> list[str]:
 
 _backoff = msgspec.json.Decoder(Backoff).decode
 
+_STATES = {state.value: state for state in State}  # four times quicker than State(text)
+
 # The order of these columns is the order in which ``job`` reads them.
 JOB_COLUMNS = (
     "state, priority, run_at, id, created_at, token, attempt, max_attempts, auto_remove, tenant, queue, "
@@ -135,7 +137,7 @@ def job(row: Row) -> Job:
     return Job(
         id=id,
         task=task,
-        state=State(state),
+        state=_STATES[state],
         queue=queue,
         tenant=tenant,
         priority=priority,

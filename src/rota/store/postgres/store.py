@@ -18,7 +18,9 @@ from ...model import (
     Capabilities,
     Change,
     Document,
+    Due,
     Edit,
+    Firing,
     Inserted,
     Job,
     JobFilter,
@@ -29,16 +31,19 @@ from ...model import (
     PageAsk,
     Pulse,
     Reply,
+    Schedule,
+    ScheduleFilter,
     State,
     Turn,
     Want,
 )
 from ..protocol import Waker
 from ..sql import callers, migrations
-from . import history, reading, schema
+from . import reading, scheduling, schema
 from .address import parse
 from .claiming import Places, asked
 from .connections import Connections
+from .history import History
 from .inserting import Inserter, script
 from .listener import Listener
 from .rows import JOB_COLUMNS, attempt, changes_text, claim_order, claimed, document, ids, job, text
@@ -88,6 +93,7 @@ class PostgresStore:
         shown = self._address.shown
         self._connections = Connections(self._address.conninfo, shown)
         self._inserter = Inserter(self._connections, shown)
+        self._history = History(self._connections, shown)
         self._places = Places()
         self._board = Switchboard()
         self._herald = Herald(self._connections, self._board)
@@ -201,6 +207,29 @@ class PostgresStore:
         params = (holder, now + timedelta(seconds=lease_s), limit, now)
         return [job(row) for row in await self._connections.rows(_RECLAIM, params, repeatable=False)]
 
+    # --- schedules -------------------------------------------------------------------------------
+
+    async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]:
+        return await scheduling.put(self._connections, schedules, now)
+
+    async def drop_schedules(self, ids: Sequence[str]) -> Sequence[str]:
+        return await scheduling.drop(self._connections, ids)
+
+    async def schedules(self, where: ScheduleFilter, page: PageAsk) -> Page[Schedule]:
+        return await scheduling.page(self._connections, where, page)
+
+    async def due_schedules(self, now: datetime, limit: int) -> Due:
+        return await scheduling.due(self._connections, now, limit)
+
+    async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+        refused = await scheduling.fire(self._connections, firings, now)
+        fired = (firing for firing in firings if firing.schedule.id not in refused)
+        self._herald.tell({job.queue for firing in fired for job in firing.jobs})
+        return refused
+
+    async def busy(self, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        return await scheduling.busy(self._connections, schedules)
+
     # --- operators -------------------------------------------------------------------------------
 
     async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:
@@ -231,10 +260,10 @@ class PostgresStore:
         return await reading.overview(self._connections, now)
 
     async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
-        return await history.prune(self._connections, before, limit)
+        return await self._history.prune(before, limit)
 
     async def upkeep(self, now: datetime) -> None:
-        await history.upkeep(self._connections, now)
+        await self._history.upkeep(now)
 
     # --- small versioned documents ---------------------------------------------------------------
 

@@ -20,10 +20,8 @@ def matching(where: JobFilter, touches: frozenset[State] | None = None) -> tuple
     """``FROM … WHERE …`` with its parameters; ``touches`` narrows the states further."""
     states = _states(where, touches)
     terms, params = _terms(where)
-    hint = ""
-    if where.ids is None and all(getattr(where, name) is None for name in NARROW):
-        hint, term = _index(states)
-        terms.append(term)
+    hint, term = _index(where, states)
+    terms.append(term)
     if states is not None:
         # the plus keeps the planner away from indexes on state, which would sort all they find
         terms.append(f"+state IN ({', '.join(sorted(repr(state.value) for state in states))})")
@@ -45,6 +43,8 @@ def _terms(where: JobFilter) -> tuple[list[str], list[Any]]:
     if where.ids is not None:
         terms.append("id IN (SELECT value FROM json_each(?))")
         params.append(as_json(where.ids))
+    if where.scheduled:
+        terms.append("schedule IS NOT NULL")
     if where.tag is not None:
         readable = "iif(json_valid(tags_json), tags_json, '[]')"
         terms.append(f"EXISTS (SELECT 1 FROM json_each({readable}) WHERE value = ?)")
@@ -52,14 +52,20 @@ def _terms(where: JobFilter) -> tuple[list[str], list[Any]]:
     return terms, params
 
 
-def _index(states: frozenset[State] | None) -> tuple[str, str]:
-    """The index to walk, and the term that makes a partial one usable."""
-    if states is not None and states <= LIVE:
+def _index(where: JobFilter, states: frozenset[State] | None) -> tuple[str, str]:
+    """The index to walk (none: as the planner likes), and the term that makes a partial one usable."""
+    live = states is not None and states <= LIVE
+    narrow = [name for name in NARROW if getattr(where, name) is not None]
+    if where.ids is None and narrow == ["schedule"] and live:
+        return "INDEXED BY rota_jobs_schedule_live", "finished_at IS NULL"
+    if where.ids is not None or narrow:
+        return "", "1"
+    if live:
         return "INDEXED BY rota_jobs_live", "finished_at IS NULL"
     if states in BY_STATE:
         name = BY_STATE[states]
         return f"INDEXED BY rota_jobs_{name}", f"state = '{name}'"
-    return "INDEXED BY rota_jobs_id", "id >= ''"
+    return f"INDEXED BY rota_jobs_{'scheduled' if where.scheduled else 'id'}", "id >= ''"
 
 
 def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageAsk) -> Page[Job]:

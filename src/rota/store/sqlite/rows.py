@@ -42,6 +42,11 @@ def some_instant(value: int | None) -> datetime | None:
     return None if value is None else instant(value)
 
 
+def readable_instant(value: Any) -> datetime | None:
+    """None too for what no datetime can hold."""
+    return None if value is None else _try(instant, value, None)
+
+
 def span(seconds: float) -> int:
     return round(seconds * 1_000_000)
 

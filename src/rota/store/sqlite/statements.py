@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
+from ...model import Schedule
+
 # The order that ``rows.job`` reads.
 JOB = (
     "id, task, state, queue, tenant, rank, payload_json, output_json, error_json, attempt, max_attempts, "
@@ -12,10 +14,13 @@ JOB = (
     "auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, "
     "cancel_requested"
 )
+# The columns of a schedule are its fields.
+SCHEDULE = Schedule.__struct_fields__
 
 
 @cache
 def statement(name: str) -> str:
     """The text of ``sql/<name>.sql``."""
     text = files(__package__).joinpath("sql", f"{name}.sql").read_text("utf-8")
-    return text.strip().replace("{job}", JOB)
+    text = text.replace("{schedule_values}", ", ".join("?" * len(SCHEDULE)))
+    return text.strip().replace("{job}", JOB).replace("{schedule}", ", ".join(SCHEDULE))

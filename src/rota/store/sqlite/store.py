@@ -16,7 +16,9 @@ from ...model import (
     Capabilities,
     Change,
     Document,
+    Due,
     Edit,
+    Firing,
     Inserted,
     Job,
     JobFilter,
@@ -27,13 +29,15 @@ from ...model import (
     PageAsk,
     Pulse,
     Reply,
+    Schedule,
+    ScheduleFilter,
     State,
     Turn,
     Want,
 )
 from ..sql.callers import caller, run
 from ..sql.migrations import as_text
-from . import claiming, counting, documents, editing, inserting, listing, settling
+from . import claiming, counting, documents, editing, inserting, listing, scheduling, settling
 from .address import parse, require_recent_sqlite
 from .connection import MIGRATIONS
 from .engine import Engine
@@ -127,6 +131,29 @@ class SqliteStore:
         return await self._engine.write(
             lambda transaction: claiming.reclaim(transaction, holder, lease_s, limit, at)
         )
+
+    # --- schedules -------------------------------------------------------------------------------
+
+    async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]:
+        at = micros(now)
+        return await self._engine.write(lambda transaction: scheduling.put(transaction, schedules, at))
+
+    async def drop_schedules(self, ids: Sequence[str]) -> Sequence[str]:
+        return await self._engine.write(lambda transaction: scheduling.drop(transaction, ids))
+
+    async def schedules(self, where: ScheduleFilter, page: PageAsk) -> Page[Schedule]:
+        return await self._engine.read(lambda connection: scheduling.schedules(connection, where, page))
+
+    async def due_schedules(self, now: datetime, limit: int) -> Due:
+        at = micros(now)
+        return await self._engine.read(lambda connection: scheduling.due(connection, at, limit))
+
+    async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+        at = micros(now)
+        return await self._engine.write(lambda transaction: scheduling.fire(transaction, firings, at))
+
+    async def busy(self, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        return await self._engine.read(lambda connection: scheduling.busy(connection, schedules))
 
     # --- operators -------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from .claim import ClaimRules
 from .documents import DocumentRules
 from .edit import EditRules
+from .firing import FiringRules
 from .insert import InsertRules
 from .keys import KeyRules
 from .lease import LeaseRules
@@ -34,6 +35,7 @@ from .prune import PruneRules
 from .race import RaceRules
 from .reading import ReadRules
 from .reclaim import ReclaimRules
+from .schedules import ScheduleRules
 from .settle import SettleRules
 
 __all__ = ["StoreConformance"]
@@ -51,6 +53,8 @@ class StoreConformance(
     PruneRules,
     DocumentRules,
     OverviewRules,
+    ScheduleRules,
+    FiringRules,
     RaceRules,
 ):
     """Inherit from it in a class whose name begins with ``Test``."""

@@ -1,0 +1,64 @@
+"""Calendars as data: named sets of excluded dates, kept as documents in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .core.calendars import Calendar, parse_ics
+from .core.options import name_text
+from .errors import NotFound
+from .store.protocol import Store
+
+if TYPE_CHECKING:
+    from .app import Rota
+
+KIND = "calendar"
+
+
+async def load(store: Store, name: str) -> Calendar | None:
+    """The calendar; None if there is none, or if somebody wrote nonsense into it."""
+    document = await store.get(KIND, name)
+    try:
+        return None if document is None else msgspec.json.decode(document.body, type=Calendar)
+    except msgspec.DecodeError:
+        return None
+
+
+class Calendars:
+    """``app.calendars``: put, import, list and delete."""
+
+    def __init__(self, app: Rota) -> None:
+        self._app = app
+
+    async def put(self, name: str, dates: Iterable[date], *, weekend: Iterable[int] = (5, 6)) -> Calendar:
+        """Store a set of dates on which schedules that name it do not run; replaces an older one."""
+        calendar = Calendar(
+            name=name_text("calendar", name), dates=frozenset(dates), weekend=frozenset(weekend)
+        )
+        store = await self._app.stores.get()
+        body = msgspec.json.encode(calendar).decode()
+        await store.put(KIND, name, body, None, self._app.clock.now())
+        return calendar
+
+    async def import_ics(self, name: str, text: str) -> Calendar:
+        """Store the dates of an iCalendar file."""
+        calendar = parse_ics(text, name, self._app.clock.now().date())
+        return await self.put(name, calendar.dates, weekend=calendar.weekend)
+
+    async def get(self, name: str) -> Calendar:
+        calendar = await load(await self._app.stores.get(), name)
+        if calendar is None:
+            raise NotFound(f"there is no calendar named {name!r}")
+        return calendar
+
+    async def list(self) -> Sequence[Calendar]:
+        store = await self._app.stores.get()
+        return [msgspec.json.decode(found.body, type=Calendar) for found in await store.find(KIND)]
+
+    async def delete(self, name: str) -> None:
+        if not await (await self._app.stores.get()).drop(KIND, name):
+            raise NotFound(f"there is no calendar named {name!r}")

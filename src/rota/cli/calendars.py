@@ -1,0 +1,175 @@
+"""``rota calendars``: named sets of dates on which schedules do not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import click
+
+from ..app import Rota
+from ..core.calendars import Calendar
+from ..errors import NotFound
+from ..model import Schedule
+from . import table
+from .confirm import confirm
+from .files import read_text
+from .target import Target, pass_target, target_options
+from .text import json_text, plural, safe
+
+PAGE = 500
+SHOWN = 20
+WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+COLUMNS = (
+    table.Column("NAME"),
+    table.Column("DATES", right=True),
+    table.Column("NEXT"),
+    table.Column("LAST", yields=2),
+    table.Column("WEEKEND", yields=1),
+)
+
+
+@click.group()
+def calendars() -> None:
+    """Dates on which schedules do not run."""
+
+
+@calendars.command("list")
+@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": null}.')
+@target_options
+@pass_target
+def list_(target: Target, as_json: bool) -> None:
+    """All calendars, by name."""
+
+    async def ask(app: Rota) -> tuple[Sequence[Calendar], date]:
+        return await app.calendars.list(), app.clock.now().date()
+
+    found, today = target.ask(ask)
+    if as_json:
+        click.echo(json_text({"items": [_plain(calendar) for calendar in found], "next": None}))
+    elif found:
+        table.show(COLUMNS, [_row(calendar, today) for calendar in found])
+    else:
+        click.echo(
+            "No calendars yet. Import the holidays of your country from an iCalendar file:\n"
+            "  rota calendars import holidays.ics --name holidays\n"
+            "and name it: rota schedules update NAME --calendar holidays"
+        )
+
+
+def _plain(calendar: Calendar) -> dict[str, Any]:
+    return {
+        "name": calendar.name,
+        "dates": sorted(calendar.dates),
+        "weekend": [WEEK[day] for day in sorted(calendar.weekend)],
+    }
+
+
+def _row(calendar: Calendar, today: date) -> tuple[str, ...]:
+    coming = min((day for day in calendar.dates if day >= today), default=None)
+    last = max(calendar.dates, default=None)
+    return (
+        safe(calendar.name),
+        str(len(calendar.dates)),
+        str(coming or "–"),
+        str(last or "–"),
+        _weekend(calendar),
+    )
+
+
+def _weekend(calendar: Calendar) -> str:
+    return ", ".join(WEEK[day] for day in sorted(calendar.weekend)) or "none"
+
+
+@calendars.command()
+@click.argument("name")
+@click.option("--all", "everything", is_flag=True, help="Also dates that have passed, and all to come.")
+@click.option("--json", "as_json", is_flag=True, help="The calendar and its schedules as one object.")
+@target_options
+@pass_target
+def show(target: Target, name: str, everything: bool, as_json: bool) -> None:
+    """The dates of one calendar, and the schedules that name it."""
+
+    async def ask(app: Rota) -> tuple[Calendar, list[Schedule], date]:
+        return await app.calendars.get(name), await _users(app, name), app.clock.now().date()
+
+    calendar, users, today = target.ask(ask)
+    if as_json:
+        told = {**_plain(calendar), "schedules": [{"tenant": s.tenant, "name": s.name} for s in users]}
+        click.echo(json_text(told, indent=2))
+        return
+    days = sorted(day for day in calendar.dates if everything or day >= today)
+    shown = days if everything else days[:SHOWN]
+    click.echo(f"{safe(calendar.name)}: {plural(len(calendar.dates), 'date')}, weekend {_weekend(calendar)}")
+    for day in shown:
+        click.echo(f"  {day}  {WEEK[day.weekday()]}")
+    if len(days) > len(shown):
+        click.echo(f"  … and {len(days) - len(shown)} more: --all")
+    click.echo(f"Used by {_names(users) or 'no schedule'}")
+
+
+@calendars.command("import")
+@click.argument("file", metavar="FILE")
+@click.option("--name", required=True, help="How schedules name it; replaces one of that name.")
+@click.option("--json", "as_json", is_flag=True, help="Print the calendar as one object.")
+@target_options
+@pass_target
+def import_(target: Target, file: str, name: str, as_json: bool) -> None:
+    """The dates of every event in an iCalendar FILE (- for stdin)."""
+    text = read_text(file)
+
+    async def go(app: Rota) -> tuple[Calendar | None, Calendar]:
+        try:
+            before = await app.calendars.get(name)
+        except NotFound:
+            before = None
+        return before, await app.calendars.import_ics(name, text)
+
+    before, calendar = target.ask(go)
+    if as_json:
+        click.echo(json_text(_plain(calendar)))
+        return
+    instead = f", in place of {plural(len(before.dates), 'date')}" if before is not None else ""
+    click.echo(f"{safe(calendar.name)}  imported: {plural(len(calendar.dates), 'date')}{instead}")
+
+
+@calendars.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@target_options
+@pass_target
+def delete(target: Target, name: str, yes: bool) -> None:
+    """Forget a calendar. Schedules that name it then run on every date."""
+
+    async def look(app: Rota) -> list[Schedule]:
+        await app.calendars.get(name)
+        return await _users(app, name)
+
+    users = target.ask(look)
+    effect = (
+        f"It is used by {_names(users)}: they would then run on every date."
+        if users
+        else "No schedule uses it."
+    )
+    confirm(effect, f"Delete calendar {safe(name)}?", yes=yes)
+    target.ask(lambda app: app.calendars.delete(name))
+    click.echo(f"{safe(name)}  deleted")
+
+
+async def _users(app: Rota, name: str) -> list[Schedule]:
+    """The schedules that name the calendar."""
+    found: list[Schedule] = []
+    cursor: str | None = None
+    while True:
+        page = await app.schedules.list(limit=PAGE, cursor=cursor)
+        found += [schedule for schedule in page.items if schedule.calendar == name]
+        cursor = page.next
+        if cursor is None:
+            return found
+
+
+def _names(schedules: Sequence[Schedule]) -> str:
+    names = [s.name if s.tenant == "default" else f"{s.tenant}/{s.name}" for s in schedules]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return safe(", ".join(names[:SHOWN])) + more

@@ -1,0 +1,96 @@
+"""Coming fires: ``rota schedules preview`` of a stored schedule, ``validate`` of a rule not stored yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from ..app import Rota
+from ..core.words import Fire
+from ..errors import InvalidSchedule
+from ..model import Schedule
+from . import table
+from .failures import USAGE
+from .schedule_options import by_flag, chosen, column_of, one_rule, rule_options, tenant_option
+from .schedule_page import fire_plain, in_words, local
+from .target import Target, pass_target, target_options
+from .text import json_text, safe, when
+
+MOST = 1000
+COLUMNS = (
+    table.Column("", right=True),
+    table.Column("LOCAL TIME"),
+    table.Column("UTC", yields=2),
+    table.Column("DUE", yields=3),
+    table.Column("NOTE", yields=1),
+)
+
+
+def show_fires(fires: Sequence[Fire], timezone: str, now: datetime) -> None:
+    rows = [
+        (
+            str(number),
+            local(fire.at, timezone),
+            local(fire.at, "UTC"),
+            when(fire.at, now),
+            safe(fire.note or ""),
+        )
+        for number, fire in enumerate(fires, 1)
+    ]
+    if rows:
+        table.show(COLUMNS, rows)
+    else:
+        click.echo("It never fires again.")
+
+
+@click.command()
+@click.argument("name")
+@click.option("-n", "count", type=click.IntRange(1, MOST), default=10, show_default=True, help="So many.")
+@tenant_option
+@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": null}.')
+@target_options
+@pass_target
+def preview(target: Target, name: str, count: int, tenant: str, as_json: bool) -> None:
+    """The next fires from now, and what a change of the clocks does to them."""
+
+    async def ask(app: Rota) -> tuple[Schedule, Sequence[Fire], datetime]:
+        schedule = await app.schedules.get(name, tenant=tenant)
+        return schedule, await app.schedules.preview(name, count, tenant=tenant), app.clock.now()
+
+    schedule, fires, now = target.ask(ask)
+    if as_json:
+        click.echo(json_text({"items": [fire_plain(fire) for fire in fires], "next": None}))
+        return
+    click.echo(f"{safe(in_words(schedule))}{'' if schedule.enabled else ' (off: it does not fire now)'}")
+    show_fires(fires, schedule.timezone, now)
+
+
+@click.command()
+@rule_options
+@click.option(
+    "-n", "count", type=click.IntRange(0, MOST), default=5, show_default=True, help="So many fires."
+)
+@click.option("--json", "as_json", is_flag=True, help='One object: {"valid": …, "words": …, "fires": […]}.')
+@target_options
+@pass_target
+def validate(target: Target, /, count: int, as_json: bool, **given: Any) -> None:
+    """What a rule means in words, and its next fires; or what is wrong, and where. Stores nothing."""
+    one_rule(given, needed=True)
+    app = target.open()
+    now = app.clock.now()
+    anchored = {**given, "anchor_at": now} if given["every"] is not None else given
+    try:
+        words, fires = app.schedules.validate(count, **chosen(anchored))
+    except InvalidSchedule as error:
+        if not as_json:
+            raise by_flag(error) from error
+        click.echo(json_text({"valid": False, "error": str(error), "column": column_of(error)}))
+        raise SystemExit(USAGE) from error
+    if as_json:
+        click.echo(json_text({"valid": True, "words": words, "fires": [fire_plain(f) for f in fires]}))
+    else:
+        click.echo(safe(words))
+        show_fires(fires, given["timezone"] or "UTC", now)

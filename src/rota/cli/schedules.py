@@ -1,0 +1,233 @@
+"""``rota schedules``: look at them, switch them, fire one by hand.
+
+Making, backfilling and importing have modules of their own; see the commands added below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+
+import click
+import msgspec
+
+from ..app import Rota
+from ..errors import IllegalMove, NotFound
+from ..handle import plain as job_plain
+from ..model import Page, Schedule
+from ..runs import Run
+from . import schedule_page, table
+from .confirm import confirm
+from .crontab import import_
+from .failures import FAILED
+from .fires import preview, validate
+from .paging import say_more
+from .schedule_edit import backfill, create, update
+from .schedule_options import tenant_option
+from .schedule_page import in_words, last_run, next_run
+from .target import Target, pass_target, target_options
+from .text import json_text, safe, state
+
+MOST = 1000
+COLUMNS = (
+    table.Column("NAME"),
+    table.Column("STATE", yields=3),
+    table.Column("WHEN", yields=4),
+    table.Column("NEXT", yields=5),
+    table.Column("LAST RUN", yields=2),
+    table.Column("TASK", yields=1),
+)
+
+
+@click.group()
+def schedules() -> None:
+    """List, show, create, change and try out schedules."""
+
+
+# --- list ----------------------------------------------------------------------------------------
+
+
+@schedules.command("list")
+@click.option("--tenant", help="Only this tenant.")
+@click.option("--task", help="Only those of this task.")
+@click.option("--enabled/--disabled", default=None, help="Only those that fire, or do not.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="At most so many.")
+@click.option("--cursor", help="Go on where a page ended.")
+@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": cursor or null}.')
+@target_options
+@pass_target
+@click.pass_context
+def list_(
+    ctx: click.Context,
+    target: Target,
+    tenant: str | None,
+    task: str | None,
+    enabled: bool | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+) -> None:
+    """Schedules, by tenant and name."""
+
+    async def ask(app: Rota) -> tuple[Page[Schedule], list[Run | None], datetime]:
+        page = await app.schedules.list(tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor)
+        return page, [await _last(app, schedule) for schedule in page.items], app.clock.now()
+
+    page, runs, now = target.ask(ask)
+    both = list(zip(page.items, runs, strict=True))
+    if as_json:
+        items = [{**schedule_page.plain(s), "last_run": msgspec.to_builtins(run)} for s, run in both]
+        click.echo(json_text({"items": items, "next": page.next}))
+    elif not both:
+        click.echo(_nothing(filtered=any(v is not None for v in (tenant, task, enabled))))
+    else:
+        several = any(schedule.tenant != "default" for schedule in page.items)
+        table.show(COLUMNS, [_row(schedule, run, now, several) for schedule, run in both])
+        say_more(ctx, target, page.next)
+
+
+async def _last(app: Rota, schedule: Schedule) -> Run | None:
+    page = await app.schedules.runs(schedule.name, tenant=schedule.tenant, limit=1)
+    return page.items[0] if page.items else None
+
+
+def _row(schedule: Schedule, run: Run | None, now: datetime, several: bool) -> tuple[str, ...]:
+    name = f"{schedule.tenant}/{schedule.name}" if several else schedule.name
+    off = f"off: {schedule.reason}" if schedule.reason else "off"
+    return (
+        safe(name),
+        state("enabled", word="on") if schedule.enabled else state("disabled", word="off"),
+        safe(in_words(schedule)),
+        next_run(schedule, now) if schedule.enabled else safe(off)[:200],
+        last_run(run, now),
+        safe(schedule.task),
+    )
+
+
+def _nothing(*, filtered: bool) -> str:
+    if filtered:
+        return "No schedule matches. Without filters: rota schedules list"
+    return (
+        'No schedules yet. Declare one in your program with @app.cron("0 8 * * 1-5") or @app.every("15m"),\n'
+        "or make one from here:\n"
+        '  rota schedules create --name nightly --task TASK --cron "0 3 * * *" --timezone Europe/Berlin\n'
+        "Or bring those you have: rota schedules import crontab FILE"
+    )
+
+
+# --- show ----------------------------------------------------------------------------------------
+
+
+@schedules.command()
+@click.argument("name")
+@tenant_option
+@click.option("--json", "as_json", is_flag=True, help="The schedule, its fires and runs as one object.")
+@target_options
+@pass_target
+def show(target: Target, name: str, tenant: str, as_json: bool) -> None:
+    """Everything about one schedule: rule, next fires, last runs."""
+    page = target.ask(lambda app: schedule_page.gather(app, name, tenant))
+    click.echo(json_text(schedule_page.as_plain(page), indent=2) if as_json else schedule_page.as_text(page))
+
+
+# --- switches and the trigger --------------------------------------------------------------------
+
+Act = Callable[[Rota, str], Awaitable[Schedule]]
+
+
+@schedules.command()
+@click.argument("names", metavar="NAME…", nargs=-1, required=True)
+@tenant_option
+@target_options
+@pass_target
+def enable(target: Target, names: tuple[str, ...], tenant: str) -> None:
+    """Let schedules fire again, counted from now: what was missed while off is not caught up."""
+    _each(target, names, lambda app, name: app.schedules.enable(name, tenant=tenant))
+
+
+@schedules.command()
+@click.argument("names", metavar="NAME…", nargs=-1, required=True)
+@click.option("--reason", help="Kept with the schedule.")
+@tenant_option
+@target_options
+@pass_target
+def disable(target: Target, names: tuple[str, ...], reason: str | None, tenant: str) -> None:
+    """Let schedules fire no more until they are enabled. Jobs that they have made stay."""
+    _each(target, names, lambda app, name: app.schedules.disable(name, tenant=tenant, reason=reason))
+
+
+def _each(target: Target, names: Sequence[str], act: Act) -> None:
+    """One line per schedule; exit code 1 if any could not be done."""
+
+    async def go(app: Rota) -> int:
+        failed = 0
+        for name in dict.fromkeys(names):
+            try:
+                done = await act(app, name)
+                label = state("enabled" if done.enabled else "disabled")
+                click.echo(f"{safe(done.name)}  {label}  {_next(done, app)}".rstrip())
+            except (NotFound, IllegalMove) as error:
+                failed += 1
+                click.echo(f"rota: {safe(error)}", err=True)
+        return failed
+
+    if target.ask(go):
+        raise SystemExit(FAILED)
+
+
+def _next(schedule: Schedule, app: Rota) -> str:
+    return f"next run {next_run(schedule, app.clock.now())}" if schedule.enabled else ""
+
+
+@schedules.command()
+@click.argument("name")
+@tenant_option
+@click.option("--json", "as_json", is_flag=True, help="Print the job as one object.")
+@target_options
+@pass_target
+def trigger(target: Target, name: str, tenant: str, as_json: bool) -> None:
+    """Run it now, also if it is off. Its next fire stays as it is. Prints the job's id."""
+
+    async def go(app: Rota) -> None:
+        job = await app.schedules.trigger(name, tenant=tenant)
+        click.echo(f"{safe(job.task)} stored on queue {safe(job.queue)}, origin manual: {job.id}", err=True)
+        click.echo(json_text(job_plain(job)) if as_json else job.id)
+
+    target.ask(go)
+
+
+# --- delete --------------------------------------------------------------------------------------
+
+
+@schedules.command()
+@click.argument("name")
+@tenant_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@target_options
+@pass_target
+def delete(target: Target, name: str, tenant: str, yes: bool) -> None:
+    """Forget a schedule. The jobs it has made stay."""
+
+    async def look(app: Rota) -> tuple[Schedule, datetime]:
+        return await app.schedules.get(name, tenant=tenant), app.clock.now()
+
+    schedule, now = target.ask(look)
+    confirm(_effect(schedule, now), f"Delete {safe(name)}?", yes=yes)
+    target.ask(lambda app: app.schedules.delete(name, tenant=tenant))
+    click.echo(f"{safe(name)}  deleted")
+
+
+def _effect(schedule: Schedule, now: datetime) -> str:
+    back = {
+        "code": f"\nThe code of {safe(schedule.owner)} declares it: it comes back when that program starts "
+        "next. To keep it off, disable it instead.",
+        "registry": "\nA program registered it: it comes back when it does so again.",
+    }
+    return (
+        f"{safe(schedule.name)}: {safe(in_words(schedule))}; next run {next_run(schedule, now)}.\n"
+        f"It will fire no more. The jobs it has made, and so its runs, stay.{back.get(schedule.source, '')}"
+    )
+
+
+for command in (create, update, preview, validate, backfill, import_):
+    schedules.add_command(command)

@@ -1,0 +1,182 @@
+"""The scheduler: looks at the schedules that are due, and writes what ``core/firing.py`` decides.
+
+Any number of schedulers may run: a firing is a compare-and-set in the store, and the id of a job
+derives from its schedule and fire time, so (schedule, fire time) makes at most one job, ever. One
+pass is ``step``; it returns the seconds until the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from .calendars import load
+from .clock import Clock
+from .config import Settings
+from .core.calendars import Calendar
+from .core.firing import Decision, Fire, decide, job_id, key_of
+from .core.lifecycle import cancel
+from .errors import StoreError, StoreUnavailable
+from .events import Event, Hooks
+from .failpoints import hit
+from .handle import job_of
+from .model import LIVE, Firing, JobFilter, NewJob, PageAsk, Schedule
+from .store.protocol import Store
+from .task import Registry
+
+log = logging.getLogger("rota.scheduler")
+
+BATCH = 500
+GRACE_S = 5.0  # a fire that is late by no more than this, and a tick, is on time
+MOST_PREVIOUS = 1000
+
+
+class Scheduler:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        clock: Clock,
+        settings: Settings,
+        hooks: Hooks,
+        declare: Callable[[], Awaitable[None]],
+        tick_s: float,
+    ) -> None:
+        self.wake = asyncio.Event()  # set when a schedule was made here that may be due soon
+        self._declare = declare
+        self._declared = False
+        self._store = store
+        self._registry = registry
+        self._clock = clock
+        self._settings = settings
+        self._hooks = hooks
+        self._tick_s = tick_s
+
+    async def step(self) -> float:
+        """Fire what is due; the seconds until the next schedule is, at most the tick."""
+        if not self._declared:
+            await self._declare()
+            self._declared = True
+        now = self._clock.now()
+        due = await self._store.due_schedules(now, BATCH)
+        if due.schedules:
+            await self._fire(due.schedules, now)
+            return 0.0
+        if due.next_look_at is None:
+            return self._tick_s
+        return min(max((due.next_look_at - now).total_seconds(), 0.0), self._tick_s)
+
+    async def _fire(self, schedules: Sequence[Schedule], now: datetime) -> None:
+        calendars = await self._calendars(schedules)
+        busy = await self._busy(schedules)
+        grace = GRACE_S + self._tick_s
+        decisions = [
+            decide(schedule, now, grace, calendars.get(schedule.calendar or ""), key_of(schedule) in busy)
+            for schedule in schedules
+        ]
+        firings = [
+            Firing(schedule=decision.schedule, expected=before.version, jobs=self._jobs(decision))
+            for before, decision in zip(schedules, decisions, strict=True)
+        ]
+        hit("fire.before")
+        refused = await self._write(firings, now)
+        hit("fire.after")
+        for decision, firing in zip(decisions, firings, strict=True):
+            if firing.schedule.id not in refused:
+                if decision.cancel_previous:
+                    await self._cancel_previous(decision, now)
+                self._tell(decision, firing.jobs)
+
+    async def _write(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+        """Fire them all; if the store cannot take one of them, that one is disabled and the others fire."""
+        try:
+            return await self._store.fire(firings, now)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            if len(firings) > 1:
+                refused = [await self._write([firing], now) for firing in firings]
+                return frozenset().union(*refused)
+            return await self._give_up(firings[0], f"its jobs cannot be stored: {error}", now)
+
+    async def _give_up(self, firing: Firing, why: str, now: datetime) -> frozenset[str]:
+        off = msgspec.structs.replace(
+            firing.schedule, enabled=False, reason=why, look_at=None, held=(), version=firing.expected
+        )
+        if (await self._store.put_schedules([off], now))[0] is not None:
+            log.error("schedule %s is disabled: %s", key_of(off), why)
+        return frozenset({off.id})
+
+    def _tell(self, decision: Decision, jobs: Sequence[NewJob]) -> None:
+        schedule = decision.schedule
+        if decision.broken is not None:
+            log.error("schedule %s is disabled: %s", key_of(schedule), decision.broken)
+        if decision.dropped:
+            log.warning(
+                "schedule %s: %d missed fires are not caught up (missed=%s)",
+                key_of(schedule),
+                decision.dropped,
+                schedule.missed,
+            )
+        if decision.skipped:
+            log.warning(
+                "schedule %s: %d fires left out, the previous run still goes on (overlap=%s)",
+                key_of(schedule),
+                decision.skipped,
+                schedule.overlap,
+            )
+        if self._hooks.wants("schedule.fired"):
+            for job in jobs:
+                now = self._clock.now()
+                self._hooks.emit(
+                    Event(name="schedule.fired", at=now, job=job_of(job, now), schedule=schedule.name)
+                )
+
+    def _jobs(self, decision: Decision) -> tuple[NewJob, ...]:
+        schedule = decision.schedule
+        return tuple(scheduled_job(schedule, fire, self._registry, self._settings) for fire in decision.fires)
+
+    async def _cancel_previous(self, decision: Decision, now: datetime) -> None:
+        """Only once the new run is ours: a scheduler that came too late must not cancel another's."""
+        schedule, began = decision.schedule, decision.fires[-1].at
+        where = JobFilter(schedule=schedule.name, tenant=schedule.tenant, states=tuple(LIVE))
+        live = (await self._store.jobs(where, PageAsk(limit=MOST_PREVIOUS, newest_first=False))).items
+        previous = tuple(job.id for job in live if job.scheduled_for is None or job.scheduled_for < began)
+        edit = cancel(f"replaced by the next run of schedule {schedule.name}", now)
+        await self._store.edit(JobFilter(ids=previous), edit, MOST_PREVIOUS, now)
+
+    async def _busy(self, schedules: Sequence[Schedule]) -> frozenset[str]:
+        asked = [(s.tenant, s.name) for s in schedules if s.overlap != "allow"]
+        if not asked:
+            return frozenset()
+        return frozenset(f"{tenant}/{name}" for tenant, name in await self._store.busy(asked))
+
+    async def _calendars(self, schedules: Sequence[Schedule]) -> dict[str, Calendar]:
+        names = {s.calendar for s in schedules if s.calendar is not None}
+        found = {name: await load(self._store, name) for name in names}
+        return {name: calendar for name, calendar in found.items() if calendar is not None}
+
+
+def scheduled_job(schedule: Schedule, fire: Fire, registry: Registry, settings: Settings) -> NewJob:
+    """The job of one fire. What the schedule leaves open, the task says, if this program knows it."""
+    task = registry.get(schedule.task)
+    said = None if task is None else task.chosen
+    return NewJob(
+        id=job_id(schedule.id, fire.at),
+        task=schedule.task,
+        payload_json=schedule.payload_json,
+        queue=schedule.queue or (said and said.queue) or "default",
+        tenant=schedule.tenant,
+        priority=schedule.priority if schedule.priority is not None else (said and said.priority) or 0,
+        max_attempts=schedule.max_attempts or (said and said.max_attempts) or settings.max_attempts,
+        timeout=schedule.timeout,
+        auto_remove=bool(said and said.auto_remove),
+        tags=(said and said.tags) or (),
+        origin=fire.origin,
+        schedule=schedule.name,
+        scheduled_for=fire.at,
+    )

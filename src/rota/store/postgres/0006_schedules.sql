@@ -1,0 +1,237 @@
+-- Schedules: rules that make jobs. A row may be written by hand: whoever writes neither next_run_at nor
+-- look_at gets them from the next scheduler that looks.
+
+CREATE TABLE rota.schedules (
+    id text COLLATE "C" PRIMARY KEY DEFAULT rota.id_at(clock_timestamp())::text,
+    name text COLLATE "C" NOT NULL,
+    task text COLLATE "C" NOT NULL,
+    tenant text COLLATE "C" NOT NULL DEFAULT 'default',
+    cron text,
+    every double precision,
+    at timestamptz,
+    timezone text NOT NULL DEFAULT 'UTC',
+    start_at timestamptz,
+    until timestamptz,
+    jitter double precision NOT NULL DEFAULT 0,
+    payload json NOT NULL DEFAULT '{}',
+    queue text COLLATE "C",
+    priority integer,
+    max_attempts integer,
+    timeout double precision,
+    description text NOT NULL DEFAULT '',
+    enabled boolean NOT NULL DEFAULT true,
+    reason text,
+    missed text NOT NULL DEFAULT 'latest',
+    missed_cap integer NOT NULL DEFAULT 100,
+    missed_window double precision,
+    overlap text NOT NULL DEFAULT 'allow',
+    calendar text,
+    calendar_mode text NOT NULL DEFAULT 'skip',
+    source text COLLATE "C" NOT NULL DEFAULT 'sql',
+    owner text COLLATE "C",
+    declared json,
+    next_run_at timestamptz,
+    look_at timestamptz,  -- NULL: at once, nobody has computed it; infinity: not before it is edited
+    held timestamptz[] NOT NULL DEFAULT '{}',
+    last_fire_at timestamptz,
+    version bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- A wrong rule disables its own schedule. These would keep a whole batch of jobs from being stored.
+    CONSTRAINT name_has_1_to_200_characters CHECK (length(name) BETWEEN 1 AND 200),
+    CONSTRAINT task_has_1_to_200_characters CHECK (length(task) BETWEEN 1 AND 200),
+    CONSTRAINT tenant_has_1_to_200_characters CHECK (length(tenant) BETWEEN 1 AND 200),
+    CONSTRAINT queue_has_1_to_200_characters CHECK (length(queue) BETWEEN 1 AND 200),
+    CONSTRAINT max_attempts_is_1_to_100 CHECK (max_attempts BETWEEN 1 AND 100),
+    CONSTRAINT priority_has_a_negative CHECK (priority > -2147483648)
+) WITH (
+    fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500,
+    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
+);
+CREATE UNIQUE INDEX schedules_name ON rota.schedules (tenant, name);
+CREATE INDEX schedules_look ON rota.schedules (coalesce(look_at, '-infinity'::timestamptz)) WHERE enabled;
+
+-- Live jobs of a schedule; only jobs that a schedule made pay for it.
+CREATE INDEX queued_schedule ON rota.queued (schedule, tenant, id) WHERE schedule IS NOT NULL;
+CREATE INDEX running_schedule ON rota.running (schedule, tenant, id) WHERE schedule IS NOT NULL;
+-- Runs, newest first: of all schedules, of one name, of one tenant's schedule.
+CREATE INDEX done_scheduled ON rota.done (id) WHERE schedule IS NOT NULL;
+CREATE INDEX done_schedule ON rota.done (schedule, id) WHERE schedule IS NOT NULL;
+CREATE INDEX done_tenant_schedule ON rota.done (schedule, tenant, id) WHERE schedule IS NOT NULL;
+
+-- An edit by hand counts as a write, so that a scheduler that read the row before does not fire it;
+-- new timing is computed afresh. Programs raise the version themselves.
+CREATE FUNCTION rota.edited_by_hand() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.version := OLD.version + 1;
+    NEW.updated_at := clock_timestamp();
+    IF (NEW.cron, NEW.every, NEW.at, NEW.timezone, NEW.start_at, NEW.until, NEW.jitter, NEW.calendar,
+        NEW.calendar_mode, NEW.enabled)
+       IS DISTINCT FROM
+       (OLD.cron, OLD.every, OLD.at, OLD.timezone, OLD.start_at, OLD.until, OLD.jitter, OLD.calendar,
+        OLD.calendar_mode, OLD.enabled) THEN
+        NEW.next_run_at := NULL;
+        NEW.look_at := NULL;
+        NEW.held := '{}';
+        NEW.reason := CASE WHEN NOT NEW.enabled THEN NEW.reason END;
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER edited_by_hand BEFORE UPDATE ON rota.schedules
+   FOR EACH ROW WHEN (NEW.version = OLD.version) EXECUTE FUNCTION rota.edited_by_hand();
+
+-- The row that a program asks for, one version on. JSON inside it travels as text: see rows.py.
+CREATE FUNCTION rota.as_schedule(given json, expected bigint, now timestamptz) RETURNS rota.schedules
+LANGUAGE plpgsql AS $$
+DECLARE
+    made rota.schedules := json_populate_record(NULL::rota.schedules, given);
+BEGIN
+    made.payload := given->>'payload_json';
+    made.declared := given->>'declared_json';
+    -- a new one without any times is to be computed, like one made by hand; else their absence is meant
+    IF expected > 0 OR made.next_run_at IS NOT NULL OR made.last_fire_at IS NOT NULL THEN
+        made.look_at := coalesce(made.look_at, 'infinity');
+    END IF;
+    made.version := expected + 1;
+    made.updated_at := now;
+    RETURN made;
+END
+$$;
+
+-- The new version; NULL if the row has another version than expected.
+CREATE FUNCTION rota.write_schedule(given json, expected bigint, now timestamptz) RETURNS bigint
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    g CONSTANT rota.schedules := rota.as_schedule(given, expected, now);
+    written bigint;
+BEGIN
+    UPDATE rota.schedules AS s SET
+        name = g.name, task = g.task, tenant = g.tenant, cron = g.cron, every = g.every, at = g.at,
+        timezone = g.timezone, start_at = g.start_at, until = g.until, jitter = coalesce(g.jitter, 0),
+        payload = g.payload, queue = g.queue, priority = g.priority, max_attempts = g.max_attempts,
+        timeout = g.timeout, description = g.description, enabled = g.enabled, reason = g.reason,
+        missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window, overlap = g.overlap,
+        calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source, owner = g.owner,
+        declared = g.declared, next_run_at = g.next_run_at, look_at = g.look_at, held = g.held,
+        last_fire_at = g.last_fire_at, version = g.version, created_at = g.created_at, updated_at = g.updated_at
+     WHERE s.id = g.id AND s.version = expected
+    RETURNING s.version INTO written;
+    RETURN written;
+END
+$$;
+
+-- The new version; NULL if it exists already, has another version, or wants a name that is taken.
+CREATE FUNCTION rota.put_schedule(given json, now timestamptz) RETURNS bigint
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    expected CONSTANT bigint := given->>'version';
+    made rota.schedules;
+    written bigint;
+BEGIN
+    IF expected <> 0 THEN
+        RETURN rota.write_schedule(given, expected, now);
+    END IF;
+    made := rota.as_schedule(given, 0, now);
+    INSERT INTO rota.schedules VALUES (made.*) ON CONFLICT DO NOTHING RETURNING version INTO written;
+    RETURN written;
+EXCEPTION
+    WHEN unique_violation THEN
+        RETURN NULL;
+END
+$$;
+
+-- In the order of their names, so that two programs that declare the same never wait for each other.
+CREATE FUNCTION rota.put_schedules(schedules json, now timestamptz) RETURNS TABLE (ord bigint, version bigint)
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    given json;
+BEGIN
+    FOR ord, given IN
+        SELECT o, j FROM json_array_elements(schedules) WITH ORDINALITY AS x(j, o)
+         ORDER BY j->>'tenant' COLLATE "C", j->>'name' COLLATE "C", o
+    LOOP
+        version := rota.put_schedule(given, now);
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- Enabled schedules whose time to be looked at has come, the most overdue first; and last the next one
+-- whose time will come. Nothing due: two index probes.
+CREATE FUNCTION rota.due_schedules(now timestamptz, most integer) RETURNS SETOF rota.schedules
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT * FROM rota.schedules
+         WHERE enabled AND coalesce(look_at, '-infinity'::timestamptz) <= now
+         ORDER BY coalesce(look_at, '-infinity'::timestamptz) LIMIT most;
+    RETURN QUERY
+        SELECT * FROM rota.schedules
+         WHERE enabled AND coalesce(look_at, '-infinity'::timestamptz) > now
+           AND coalesce(look_at, '-infinity'::timestamptz) < 'infinity'
+         ORDER BY coalesce(look_at, '-infinity'::timestamptz) LIMIT 1;
+END
+$$;
+
+-- Each firing whole or not at all: the schedules that were refused because their version moved on, they
+-- are no longer enabled, or somebody writes them at this moment. Nobody waits for a lock.
+CREATE FUNCTION rota.fire(firings json, now timestamptz) RETURNS text[]
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
+SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    ids CONSTANT text[] := ARRAY(SELECT f->'schedule'->>'id' FROM json_array_elements(firings) AS f);
+    fit text[];
+    fired json[];
+    jobs json;
+    keyed boolean;
+BEGIN
+    fit := ARRAY(
+        SELECT s.id FROM rota.schedules AS s
+         WHERE s.id = ANY (ids) AND s.enabled
+           AND ((s.id, s.version) IN (SELECT f->'schedule'->>'id', (f->>'expected')::bigint
+                                        FROM json_array_elements(firings) AS f)) IS TRUE
+         ORDER BY s.id FOR UPDATE SKIP LOCKED);
+    WITH mine AS MATERIALIZED (  -- so that only rows that we have locked are written
+        SELECT f FROM json_array_elements(firings) AS f
+         WHERE f->'schedule'->>'id' IN (SELECT s FROM unnest(fit) AS s)
+    )
+    SELECT array_agg(f) INTO fired FROM mine
+     WHERE rota.write_schedule(f->'schedule', (f->>'expected')::bigint, now) IS NOT NULL;
+    SELECT json_agg(j), bool_or(j->>'key' IS NOT NULL) INTO jobs, keyed
+      FROM unnest(fired) AS f, json_array_elements(f->'jobs') AS j;
+    IF keyed THEN
+        PERFORM FROM rota.insert_jobs(jobs, now, true, false);
+    ELSIF jobs IS NOT NULL THEN
+        PERFORM FROM rota.insert_plain(jobs, now, true, false);
+    END IF;
+    RETURN ARRAY(SELECT i FROM unnest(ids) AS i EXCEPT SELECT f->'schedule'->>'id' FROM unnest(fired) AS f);
+END
+$$;
+
+-- Of the schedules, those with a live job. One statement, hence one snapshot: a job that is moving
+-- between the tables is seen. LIMIT keeps the planner from reading all jobs at once instead of probing.
+CREATE FUNCTION rota.busy(tenants text[], names text[]) RETURNS TABLE (tenant text, name text)
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
+SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+        SELECT a.tenant, a.name FROM unnest(tenants, names) AS a(tenant, name), LATERAL (
+            SELECT FROM rota.queued AS q WHERE q.schedule = a.name AND q.tenant = a.tenant
+            UNION ALL
+            SELECT FROM rota.running AS r WHERE r.schedule = a.name AND r.tenant = a.tenant
+            LIMIT 1) AS live;
+END
+$$;
+
+INSERT INTO rota.migrations (version, name) VALUES (6, '0006_schedules');

@@ -1,0 +1,128 @@
+"""Schedules: writing, reading, firing.
+
+Owns the SQL of the schedule verbs and how a row becomes a Schedule. Must never know a rule's meaning:
+a row that somebody filled with nonsense is passed on as it is, for the scheduler to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ...errors import StoreError
+from ...model import Due, Firing, Page, PageAsk, Schedule, ScheduleFilter
+from .connections import Connections
+from .faults import is_data
+from .rows import LATEST, Row, text
+
+FIELDS = Schedule.__struct_fields__
+COLUMNS = ", ".join(name.removesuffix("_json") for name in FIELDS)
+
+_PUT = "SELECT ord, version FROM rota.put_schedules(CAST(%s AS json), %s)"
+_DROP = """
+WITH found AS MATERIALIZED (
+    SELECT id FROM rota.schedules WHERE id = ANY (%s::text[]) ORDER BY tenant, name FOR UPDATE)
+DELETE FROM rota.schedules WHERE id IN (SELECT id FROM found) RETURNING id
+"""
+_DUE = f"SELECT {COLUMNS} FROM rota.due_schedules(%s, %s)"
+_FIRE = "SELECT rota.fire(CAST(%s AS json), %s)"
+_BUSY = "SELECT tenant, name FROM rota.busy(%s::text[], %s::text[])"
+
+
+async def put(connections: Connections, schedules: Sequence[Schedule], now: datetime) -> list[int | None]:
+    if not schedules:
+        return []
+    rows = await connections.rows(_PUT, (text(schedules), now), repeatable=False)
+    return [version for _, version in sorted(rows, key=lambda row: row[0])]
+
+
+async def drop(connections: Connections, ids: Sequence[str]) -> list[str]:
+    return [row[0] for row in await connections.rows(_DROP, (list(ids),))]
+
+
+async def due(connections: Connections, now: datetime, limit: int) -> Due:
+    """The server adds the first schedule whose time has not come: it tells when to look again."""
+    found = [schedule(row) for row in await connections.rows(_DUE, (now, limit))]
+    later = found.pop().look_at if found and (found[-1].look_at or now) > now else None
+    return Due(schedules=found, next_look_at=later)
+
+
+async def fire(connections: Connections, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+    if not firings:
+        return frozenset()
+    try:
+        ((refused,),) = await connections.rows(_FIRE, (text(firings), now))
+    except StoreError as error:
+        if len(firings) == 1 or not is_data(error.__cause__):
+            raise
+        return await _fire_apart(connections, firings, now)
+    return frozenset(refused)
+
+
+async def _fire_apart(connections: Connections, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+    """One of them cannot be stored: the others must not suffer."""
+    middle = len(firings) // 2
+    refused: frozenset[str] = frozenset()
+    failure: StoreError | None = None
+    for half in (firings[:middle], firings[middle:]):
+        try:
+            refused |= await fire(connections, half, now)
+        except StoreError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return refused
+
+
+async def busy(connections: Connections, pairs: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    tenants, names = [tenant for tenant, _ in pairs], [name for _, name in pairs]
+    return frozenset((row[0], row[1]) for row in await connections.rows(_BUSY, (tenants, names)))
+
+
+# --- pages ---------------------------------------------------------------------------------------
+
+
+def page_statement(where: ScheduleFilter, ask: PageAsk) -> tuple[str, list[Any]]:
+    """One row more than asked for, to know whether there is a next page."""
+    clauses: list[str] = ["true"]
+    params: list[Any] = []
+    if where.ids is not None:
+        clauses.append("id = ANY (%s::text[])")
+        params.append(list(where.ids))
+    for name in ("name", "tenant", "task", "enabled", "source", "owner"):
+        if (value := getattr(where, name)) is not None:
+            clauses.append(f"{name} = %s")
+            params.append(value)
+    if (place := _place(ask.cursor)) is not None:
+        clauses.append("(tenant, name) > (%s, %s)")
+        params += place
+    condition = " AND ".join(clauses)
+    statement = f"SELECT {COLUMNS} FROM rota.schedules WHERE {condition} ORDER BY tenant, name LIMIT %s"
+    return statement, [*params, ask.limit + 1]
+
+
+async def page(connections: Connections, where: ScheduleFilter, ask: PageAsk) -> Page[Schedule]:
+    found = [schedule(row) for row in await connections.rows(*page_statement(where, ask))]
+    more = len(found) > ask.limit
+    found = found[: ask.limit]
+    return Page(items=found, next=text((found[-1].tenant, found[-1].name)) if more and found else None)
+
+
+def _place(cursor: str | None) -> tuple[str, str] | None:
+    """Where a page begins; a text that is no cursor of ours means the first page."""
+    try:
+        return None if cursor is None else msgspec.json.decode(cursor, type=tuple[str, str])
+    except msgspec.DecodeError:
+        return None
+
+
+def schedule(row: Row) -> Schedule:
+    """Every column has a type, so every row can be read; a list of instants may still have holes."""
+    values = dict(zip(FIELDS, row, strict=True))
+    values["held"] = tuple(one for one in values["held"] if isinstance(one, datetime))
+    if values["look_at"] == LATEST:  # how the table writes "not before it is edited"
+        values["look_at"] = None
+    return Schedule(**values)
