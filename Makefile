@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts format crash machine wheel clean
+.PHONY: help run test check lint types contracts format crash machine long wheel clean
 
 help:               ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -44,6 +44,9 @@ crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
 
 machine: $(STAMP)   ## the state machine at full size (long)
 	@ROTA_MACHINE=long $(BIN)/python -m pytest tests/machine
+
+long: $(STAMP)      ## every time zone for ten years, and a million cron texts (many minutes)
+	@ROTA_LONG=1 $(BIN)/python -m pytest tests/core tests/surface/test_schedules_race.py --timeout=3600
 
 wheel: $(STAMP)     ## build the wheel into dist/
 	@$(BIN)/python -m build --no-isolation --wheel --outdir dist .

@@ -30,7 +30,7 @@ from .task import Registry
 
 log = logging.getLogger("rota.scheduler")
 
-BATCH = 500
+BATCH = 200  # a batch is decided without a pause: no more than the loop's other tasks can wait for
 GRACE_S = 5.0  # a fire that is late by no more than this, and a tick, is on time
 MOST_PREVIOUS = 1000
 

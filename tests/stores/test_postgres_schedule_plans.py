@@ -89,7 +89,7 @@ async def test_firing_uses_indexes(store: PostgresStore, migrated_postgres_url: 
     with session.connection as connection:
         connection.execute("ANALYZE")
         for part in (read[:10], read[10:]):
-            said = scheduling.text([moved(one, run(one)) for one in part])
+            said = scheduling.firings_text([moved(one, run(one)) for one in part])
             rows, plan = session.plans("SELECT rota.fire(%s::json, %s)", said, T0)
             assert rows == [([],)]
             assert "schedules_pkey" in plan, plan

@@ -227,3 +227,47 @@ async def test_a_bad_row_made_by_hand_is_disabled(still_app: Rota, app_url: str)
     made = await still_app.schedules.get("hand")
     assert not made.enabled
     assert "61" in (made.reason or "")
+
+
+GUARD = {
+    "sqlite_url": "CREATE TRIGGER guard BEFORE INSERT ON rota_jobs WHEN NEW.schedule = 'bad' "
+    "BEGIN SELECT RAISE(ABORT, 'not here'); END",
+    "migrated_postgres_url": "ALTER TABLE rota.queued ADD CONSTRAINT guard CHECK (schedule <> 'bad')",
+}
+
+
+@pytest.fixture(params=GUARD)
+def guarded(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """A store of its own, and the statement that makes it refuse some jobs."""
+    return request.getfixturevalue(request.param), GUARD[request.param]
+
+
+async def test_jobs_that_the_store_cannot_take_disable_their_schedule_and_harm_no_other(
+    make_app: Any, guarded: tuple[str, str], clock: FakeClock
+) -> None:
+    url, guard = guarded
+    app = make_app(url, clock=clock)
+    for name in ("a", "bad", "c"):
+        await app.schedules.create(name=name, task="t", cron="0 * * * *")
+    by_hand(url, guard)
+    await tick(app, 3600)
+    assert {run.schedule for run in (await app.schedules.runs()).items} == {"a", "c"}
+    bad = await app.schedules.get("bad")
+    assert not bad.enabled
+    assert "its jobs cannot be stored" in (bad.reason or "")
+    await tick(app, 3600)
+    assert len((await app.schedules.runs()).items) == 4
+
+
+async def test_a_pause_undone_by_hand_counts_from_then(
+    make_app: Any, emptied_postgres_url: str, clock: FakeClock
+) -> None:
+    """Q6: resume recomputes from now."""
+    app = make_app(emptied_postgres_url, clock=clock)
+    await app.schedules.create(name="s", task="t", cron="0 * * * *", missed="all")
+    await app.schedules.disable("s")
+    await tick(app, 5 * 3600)
+    by_hand(emptied_postgres_url, "UPDATE {table} SET enabled = ? WHERE name = ?", True, "s")
+    await tick(app)
+    await tick(app, 3600)
+    assert [run.scheduled_for for run in (await app.schedules.runs()).items] == [NOON + timedelta(hours=6)]

@@ -140,7 +140,7 @@ def import_(target: Target, file: str, name: str, as_json: bool) -> None:
 @target_options
 @pass_target
 def delete(target: Target, name: str, yes: bool) -> None:
-    """Forget a calendar. Schedules that name it then run on every date."""
+    """Forget a calendar. A schedule that names it is disabled at its next fire."""
 
     async def look(app: Rota) -> list[Schedule]:
         await app.calendars.get(name)
@@ -148,7 +148,7 @@ def delete(target: Target, name: str, yes: bool) -> None:
 
     users = target.ask(look)
     effect = (
-        f"It is used by {_names(users)}: they would then run on every date."
+        f"It is used by {_names(users)}: at its next fire each would be disabled."
         if users
         else "No schedule uses it."
     )

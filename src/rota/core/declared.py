@@ -40,7 +40,7 @@ RETIRED = "retired: "
 
 
 class Reconciled(Value, frozen=True, kw_only=True):
-    """``write``: as it shall be, None if nothing changes. ``kept``: what an operator said and the code does not."""
+    """``write``: as it shall be, None if nothing changes. ``kept``: what an operator said instead."""
 
     write: Schedule | None = None
     restart: bool = False  # its timing changed, so its next fire must be computed anew

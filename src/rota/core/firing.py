@@ -23,6 +23,7 @@ from .rules import Rule, parse, spread
 Origin = Literal["scheduler", "catchup"]
 LOOK_AGAIN_S = 1.0  # at a schedule that holds a fire back until its previous run has ended
 MOST_HELD = 100
+CHOICES: dict[str, tuple[str, ...]] = {"overlap": get_args(Overlap), "calendar_mode": get_args(CalendarMode)}
 
 
 class Fire(Value, frozen=True, kw_only=True):
@@ -58,10 +59,10 @@ def rule_of(schedule: Schedule) -> Rule:
 def check(schedule: Schedule) -> None:
     """InvalidSchedule if one of its policies is none that there is."""
     check_missed(schedule.missed, schedule.missed_cap, schedule.missed_window, 0.0)
-    for name, known in (("overlap", Overlap), ("calendar_mode", CalendarMode)):
+    for name, known in CHOICES.items():
         value = getattr(schedule, name)
-        if value not in get_args(known):
-            raise InvalidSchedule(f"{name}={value!r}: must be one of {', '.join(get_args(known))}")
+        if value not in known:
+            raise InvalidSchedule(f"{name}={value!r}: must be one of {', '.join(known)}")
 
 
 def key_of(schedule: Schedule) -> str:

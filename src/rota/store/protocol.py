@@ -148,7 +148,7 @@ class Store(Protocol):
         """Forget them; the ids that were there. Their jobs stay."""
 
     async def schedules(self, where: ScheduleFilter, page: PageAsk) -> Page[Schedule]:
-        """By tenant and name, whatever ``newest_first`` says. A row that cannot be read never hides the rest."""
+        """By tenant and name, always. A row that cannot be read never hides the rest."""
 
     async def due_schedules(self, now: datetime, limit: int) -> Due:
         """Enabled schedules whose ``look_at`` has come, or is missing on a schedule made by hand."""

@@ -105,11 +105,14 @@ class Child:
 
     def kill(self) -> None:
         self._killed = True  # before the operating system has told us of its end
-        # The whole group: a task may have started processes of its own.
+        if not hasattr(os, "killpg"):  # Windows has no groups
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
+            return
+        # The whole group: a task may have started processes of its own. Never process.kill() as well:
+        # it would look at the dead child, and asyncio would wonder where it went.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
 
     async def end(self) -> None:
         self.kill()

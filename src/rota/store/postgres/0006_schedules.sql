@@ -82,43 +82,30 @@ $$;
 CREATE TRIGGER edited_by_hand BEFORE UPDATE ON rota.schedules
    FOR EACH ROW WHEN (NEW.version = OLD.version) EXECUTE FUNCTION rota.edited_by_hand();
 
--- The row that a program asks for, one version on. JSON inside it travels as text: see rows.py.
-CREATE FUNCTION rota.as_schedule(given json, expected bigint, now timestamptz) RETURNS rota.schedules
-LANGUAGE plpgsql AS $$
-DECLARE
-    made rota.schedules := json_populate_record(NULL::rota.schedules, given);
-BEGIN
-    made.payload := given->>'payload_json';
-    made.declared := given->>'declared_json';
-    -- a new one without any times is to be computed, like one made by hand; else their absence is meant
-    IF expected > 0 OR made.next_run_at IS NOT NULL OR made.last_fire_at IS NOT NULL THEN
-        made.look_at := coalesce(made.look_at, 'infinity');
-    END IF;
-    made.version := expected + 1;
-    made.updated_at := now;
-    RETURN made;
-END
-$$;
-
--- The new version; NULL if the row has another version than expected.
-CREATE FUNCTION rota.write_schedule(given json, expected bigint, now timestamptz) RETURNS bigint
+-- Writes each row whose version is the given one, and raises it; the ids that were written.
+-- JSON inside JSON travels as text: see rows.py.
+CREATE FUNCTION rota.write_schedules(given json[], now timestamptz) RETURNS text[]
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    g CONSTANT rota.schedules := rota.as_schedule(given, expected, now);
-    written bigint;
+    written text[];
 BEGIN
-    UPDATE rota.schedules AS s SET
-        name = g.name, task = g.task, tenant = g.tenant, cron = g.cron, every = g.every, at = g.at,
-        timezone = g.timezone, start_at = g.start_at, until = g.until, jitter = coalesce(g.jitter, 0),
-        payload = g.payload, queue = g.queue, priority = g.priority, max_attempts = g.max_attempts,
-        timeout = g.timeout, description = g.description, enabled = g.enabled, reason = g.reason,
-        missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window, overlap = g.overlap,
-        calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source, owner = g.owner,
-        declared = g.declared, next_run_at = g.next_run_at, look_at = g.look_at, held = g.held,
-        last_fire_at = g.last_fire_at, version = g.version, created_at = g.created_at, updated_at = g.updated_at
-     WHERE s.id = g.id AND s.version = expected
-    RETURNING s.version INTO written;
+    WITH done AS (
+        UPDATE rota.schedules AS s SET
+            name = g.name, task = g.task, tenant = g.tenant, cron = g.cron, every = g.every, at = g.at,
+            timezone = g.timezone, start_at = g.start_at, until = g.until, jitter = coalesce(g.jitter, 0),
+            payload = (j->>'payload_json')::json, queue = g.queue, priority = g.priority,
+            max_attempts = g.max_attempts, timeout = g.timeout, description = g.description, enabled = g.enabled,
+            reason = g.reason, missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window,
+            overlap = g.overlap, calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source,
+            owner = g.owner, declared = (j->>'declared_json')::json, next_run_at = g.next_run_at,
+            look_at = coalesce(g.look_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
+            version = s.version + 1, created_at = g.created_at, updated_at = now
+          FROM unnest(given) AS j, LATERAL json_populate_record(NULL::rota.schedules, j) AS g
+         WHERE s.id = g.id AND s.version = g.version
+        RETURNING s.id
+    )
+    SELECT array_agg(id) INTO written FROM done;
     RETURN written;
 END
 $$;
@@ -128,14 +115,20 @@ CREATE FUNCTION rota.put_schedule(given json, now timestamptz) RETURNS bigint
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    expected CONSTANT bigint := given->>'version';
-    made rota.schedules;
+    made rota.schedules := json_populate_record(NULL::rota.schedules, given);
     written bigint;
 BEGIN
-    IF expected <> 0 THEN
-        RETURN rota.write_schedule(given, expected, now);
+    IF made.version <> 0 THEN
+        RETURN CASE WHEN rota.write_schedules(ARRAY[given], now) IS NOT NULL THEN made.version + 1 END;
     END IF;
-    made := rota.as_schedule(given, 0, now);
+    made.payload := given->>'payload_json';
+    made.declared := given->>'declared_json';
+    made.version := 1;
+    made.updated_at := now;
+    -- a new one without any times is to be computed, like one made by hand; else their absence is meant
+    IF made.next_run_at IS NOT NULL OR made.last_fire_at IS NOT NULL THEN
+        made.look_at := coalesce(made.look_at, 'infinity');
+    END IF;
     INSERT INTO rota.schedules VALUES (made.*) ON CONFLICT DO NOTHING RETURNING version INTO written;
     RETURN written;
 EXCEPTION
@@ -182,38 +175,38 @@ $$;
 
 -- Each firing whole or not at all: the schedules that were refused because their version moved on, they
 -- are no longer enabled, or somebody writes them at this moment. Nobody waits for a lock.
+-- A firing is {"s": the schedule as it shall be, with the version that is expected, "j": its jobs}.
 CREATE FUNCTION rota.fire(firings json, now timestamptz) RETURNS text[]
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
 SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
-    ids CONSTANT text[] := ARRAY(SELECT f->'schedule'->>'id' FROM json_array_elements(firings) AS f);
+    ids text[];
+    versions bigint[];
+    given json[];
+    jobs json[];
     fit text[];
-    fired json[];
-    jobs json;
+    new_jobs json;
     keyed boolean;
 BEGIN
+    SELECT array_agg(s->>'id'), array_agg((s->>'version')::bigint), array_agg(s), array_agg(j)
+      INTO ids, versions, given, jobs FROM json_to_recordset(firings) AS f(s json, j json);
     fit := ARRAY(
         SELECT s.id FROM rota.schedules AS s
          WHERE s.id = ANY (ids) AND s.enabled
-           AND ((s.id, s.version) IN (SELECT f->'schedule'->>'id', (f->>'expected')::bigint
-                                        FROM json_array_elements(firings) AS f)) IS TRUE
+           AND ((s.id, s.version) IN (SELECT * FROM unnest(ids, versions))) IS TRUE
          ORDER BY s.id FOR UPDATE SKIP LOCKED);
-    WITH mine AS MATERIALIZED (  -- so that only rows that we have locked are written
-        SELECT f FROM json_array_elements(firings) AS f
-         WHERE f->'schedule'->>'id' IN (SELECT s FROM unnest(fit) AS s)
-    )
-    SELECT array_agg(f) INTO fired FROM mine
-     WHERE rota.write_schedule(f->'schedule', (f->>'expected')::bigint, now) IS NOT NULL;
-    SELECT json_agg(j), bool_or(j->>'key' IS NOT NULL) INTO jobs, keyed
-      FROM unnest(fired) AS f, json_array_elements(f->'jobs') AS j;
+    fit := rota.write_schedules(
+        ARRAY(SELECT g FROM unnest(ids, given) AS x(id, g) WHERE id IN (SELECT * FROM unnest(fit))), now);
+    SELECT json_agg(job), bool_or(job->>'key' IS NOT NULL) INTO new_jobs, keyed
+      FROM unnest(ids, jobs) AS x(id, j), json_array_elements(j) AS job WHERE id IN (SELECT * FROM unnest(fit));
     IF keyed THEN
-        PERFORM FROM rota.insert_jobs(jobs, now, true, false);
-    ELSIF jobs IS NOT NULL THEN
-        PERFORM FROM rota.insert_plain(jobs, now, true, false);
+        PERFORM FROM rota.insert_jobs(new_jobs, now, true, false);
+    ELSIF new_jobs IS NOT NULL THEN
+        PERFORM FROM rota.insert_plain(new_jobs, now, true, false);
     END IF;
-    RETURN ARRAY(SELECT i FROM unnest(ids) AS i EXCEPT SELECT f->'schedule'->>'id' FROM unnest(fired) AS f);
+    RETURN ARRAY(SELECT * FROM unnest(ids) EXCEPT SELECT * FROM unnest(fit));
 END
 $$;
 

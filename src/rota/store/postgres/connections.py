@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,6 +22,7 @@ from .faults import TRANSIENT, is_away, translated
 from .rows import ADAPTERS
 
 Row = tuple[Any, ...]
+Fetch = Callable[..., Awaitable[list[Row]]]
 
 OLDEST_SERVER = 130000
 TRIES = 5
@@ -104,6 +105,20 @@ class Connections:
                 if not (repeatable and attempt == 0 and is_away(error)):
                     raise translated(error, self._shown) from error
         raise AssertionError("unreachable")
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Fetch]:
+        """Several reads that all see the store as it was at one moment."""
+        try:
+            async with self.borrow() as connection, connection.transaction():
+                await connection.execute(b"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+                async def fetch(statement: str, params: Sequence[Any] = ()) -> list[Row]:
+                    return await (await connection.execute(statement.encode(), params)).fetchall()
+
+                yield fetch
+        except psycopg.Error as error:
+            raise translated(error, self._shown) from error
 
     @asynccontextmanager
     async def borrow(self) -> AsyncIterator[Connection]:

@@ -97,9 +97,10 @@ def _readable(rows: Sequence[Row]) -> list[Job]:
 
 
 async def overview(connections: Connections, now: datetime) -> Overview:
-    depths = await connections.rows(_DEPTHS, (now, COUNT_AT_MOST + 1))
-    running = await connections.rows(_RUNNING, (COUNT_AT_MOST + 1,))
-    ended: dict[str, int] = {row[0]: row[1] for row in await connections.rows(_ENDED)}
+    async with connections.snapshot() as fetch:  # or a job on the move could be seen in no state at all
+        depths = await fetch(_DEPTHS, (now, COUNT_AT_MOST + 1))
+        running = await fetch(_RUNNING, (COUNT_AT_MOST + 1,))
+        ended: dict[str, int] = {row[0]: row[1] for row in await fetch(_ENDED)}
     estimated = set()
     scale = await _scale(connections, "rota.queued", sum(row[2] for row in depths))
     if scale > 1:

@@ -54,12 +54,19 @@ async def fire(connections: Connections, firings: Sequence[Firing], now: datetim
     if not firings:
         return frozenset()
     try:
-        ((refused,),) = await connections.rows(_FIRE, (text(firings), now))
+        ((refused,),) = await connections.rows(_FIRE, (firings_text(firings), now))
     except StoreError as error:
         if len(firings) == 1 or not is_data(error.__cause__):
             raise
         return await _fire_apart(connections, firings, now)
     return frozenset(refused)
+
+
+def firings_text(firings: Sequence[Firing]) -> str:
+    """The schedule travels with the version it must still have."""
+    return text(
+        [{"s": msgspec.structs.replace(one.schedule, version=one.expected), "j": one.jobs} for one in firings]
+    )
 
 
 async def _fire_apart(connections: Connections, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
