@@ -31,6 +31,7 @@ from .task import Registry
 log = logging.getLogger("rota.scheduler")
 
 BATCH = 200  # a batch is decided without a pause: no more than the loop's other tasks can wait for
+REFUSED_S = 0.05
 GRACE_S = 5.0  # a fire that is late by no more than this, and a tick, is on time
 MOST_PREVIOUS = 1000
 
@@ -64,13 +65,14 @@ class Scheduler:
         now = self._clock.now()
         due = await self._store.due_schedules(now, BATCH)
         if due.schedules:
-            await self._fire(due.schedules, now)
-            return 0.0
+            refused = await self._fire(due.schedules, now)
+            # All refused: others are at it, or hold the rows. They need not be watched at full speed.
+            return 0.0 if len(refused) < len(due.schedules) else min(REFUSED_S, self._tick_s)
         if due.next_look_at is None:
             return self._tick_s
         return min(max((due.next_look_at - now).total_seconds(), 0.0), self._tick_s)
 
-    async def _fire(self, schedules: Sequence[Schedule], now: datetime) -> None:
+    async def _fire(self, schedules: Sequence[Schedule], now: datetime) -> frozenset[str]:
         calendars = await self._calendars(schedules)
         busy = await self._busy(schedules)
         grace = GRACE_S + self._tick_s
@@ -90,6 +92,7 @@ class Scheduler:
                 if decision.cancel_previous:
                     await self._cancel_previous(decision, now)
                 self._tell(decision, firing.jobs)
+        return refused
 
     async def _write(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
         """Fire them all; if the store cannot take one of them, that one is disabled and the others fire."""

@@ -164,7 +164,9 @@ def test_overlap_cancel_previous_runs_the_newest() -> None:
 
 def test_nothing_is_cancelled_when_nothing_runs_or_nothing_is_due() -> None:
     assert not decide(due(overlap="cancel_previous"), hour(1), GRACE).cancel_previous
-    assert not decide(due(overlap="cancel_previous", missed="skip"), hour(1.5), GRACE, busy=True).cancel_previous
+    assert not decide(
+        due(overlap="cancel_previous", missed="skip"), hour(1.5), GRACE, busy=True
+    ).cancel_previous
 
 
 def test_overlap_queue_holds_a_fire_back_and_looks_again_soon() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attack import LOADED_LEASE_S, LONG, Site, until
+from attack import LOADED_LEASE_S, LONG, LOOK_S, Site, until
 
 from rota.model import Job
 
@@ -49,10 +50,16 @@ async def declare(site: Site) -> set[tuple[str, datetime]]:
 
 async def settled(site: Site, expected: set[tuple[str, datetime]]) -> None:
     """Until every fire has its job, and every job has ended."""
-    async with asyncio.timeout(120):
-        while len(await fires(site)) < len(expected):
-            await asyncio.sleep(0.1)  # between two looks
+    await fired(site, len(expected), within=120)
     await site.quiet(within=LOADED_LEASE_S + 60)
+
+
+async def fired(site: Site, count: int, within: float) -> None:
+    """Until so many fires have their jobs."""
+    deadline = time.monotonic() + within
+    while (seen := len(await fires(site))) < count:
+        assert time.monotonic() < deadline, f"{seen} of {count} fires within {within:g} s\n{site.logs()}"
+        await asyncio.sleep(LOOK_S)
 
 
 @pytest.mark.timeout(600)
@@ -81,9 +88,7 @@ async def test_killed_schedulers_neither_miss_nor_double_a_fire(site: Site) -> N
 
 
 @pytest.mark.parametrize("place", ["fire.before", "fire.after"])
-async def test_a_scheduler_that_dies_at_the_write_leaves_a_whole_fire_or_none(
-    site: Site, place: str
-) -> None:
+async def test_a_scheduler_that_dies_at_the_write_leaves_a_whole_fire_or_none(site: Site, place: str) -> None:
     await site.store()
     soon = site.app.clock.now() + timedelta(seconds=0.2)
     await site.app.schedules.create(name="once", task="work", at=soon)
@@ -111,17 +116,11 @@ async def test_a_machine_that_is_an_hour_fast_fires_neither_early_nor_twice(
     assert (tmp_path / "fast" / "sitecustomize.seen").exists()
     soon = site.app.clock.now() + timedelta(seconds=1)
     await site.app.schedules.create(name="soon", task="work", every=1, start_at=soon, missed="all")
-    await until_fired(site, "soon", 3)
+    await fired(site, 3, within=60)
     jobs = [job for job in (await site.jobs()).values() if job.schedule is not None]
     assert not [job for job in jobs if job.schedule == "later"]
     assert set((await fires(site)).values()) == {1}
     assert all(is_on_time(job) for job in jobs)
-
-
-async def until_fired(site: Site, schedule: str, times: int) -> None:
-    async with asyncio.timeout(60):
-        while sum(name == schedule for name, _ in await fires(site)) < times:
-            await asyncio.sleep(0.05)  # between two looks
 
 
 def is_on_time(job: Job) -> bool:

@@ -23,7 +23,7 @@ Deploy = Callable[..., Any]
 
 @pytest.fixture
 async def deploy(tmp_path: Path, clock: FakeClock, caplog: pytest.LogCaptureFixture) -> Any:
-    """``await deploy(declare, name=…)``: a new program starts, says what it declares, and lets a tick pass."""
+    """``await deploy(declare, name=…)``: a new program starts, declares, and lets a tick pass."""
     apps: list[Rota] = []
     caplog.set_level(logging.INFO, "rota.scheduler")
 
@@ -209,7 +209,6 @@ def test_a_bad_declaration_is_refused_where_it_is_written(text: str, given: Any,
 
 
 async def test_two_processes_of_one_program_may_start_at_once(deploy: Deploy) -> None:
-
 
     apps = await asyncio.gather(*[deploy(nightly(), often()) for _ in range(4)])
     assert (await all_of(apps[0])).keys() == {"nightly", "often"}

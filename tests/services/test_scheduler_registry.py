@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ticking import Ticks, jobs_of
+from ticking import Ticks, ended, jobs_of
 
 from rota import Rota
 from rota.errors import AlreadyRegistered, InvalidSchedule, NotFound, RotaError
@@ -53,7 +53,7 @@ async def test_registering_stores_the_schedule_and_never_the_function(app: Rota)
         assert "nothing" not in str(stored)
 
 
-async def test_a_registered_function_runs_for_its_tenant_again_and_again(app: Rota, until: Any) -> None:
+async def test_a_registered_function_runs_for_its_tenant_again_and_again(app: Rota) -> None:
     ran: list[datetime] = []
 
     async def rollup() -> None:
@@ -63,9 +63,9 @@ async def test_a_registered_function_runs_for_its_tenant_again_and_again(app: Ro
         await app.register("acme", "rollup", rollup, every="5m")
         for times in range(1, 4):
             await tick(app, worker, 300)
-            await until(lambda times=times: len(ran) == times)
-            await until(lambda: not app.is_processing)
+            await ended(app, times)
     jobs = await jobs_of(app)
+    assert len(ran) == 3
     assert [(job.tenant, job.state) for job in jobs] == [("acme", State.SUCCEEDED)] * 3
 
 
@@ -137,7 +137,7 @@ async def test_unregistering_what_is_unknown_is_an_error(app: Rota) -> None:
 
 
 async def test_a_process_without_the_function_fires_and_leaves_the_job_to_one_that_has_it(
-    two: tuple[Rota, Rota], until: Callable[..., Any]
+    two: tuple[Rota, Rota],
 ) -> None:
     """R4, R8: tenants are discovered from the store."""
     owner, stranger = two
@@ -160,9 +160,7 @@ async def test_a_process_without_the_function_fires_and_leaves_the_job_to_one_th
         await asyncio.wait_for(ran.wait(), 10)
 
 
-async def test_an_exception_is_recorded_and_the_schedule_advances(
-    app: Rota, until: Callable[..., Any]
-) -> None:
+async def test_an_exception_is_recorded_and_the_schedule_advances(app: Rota) -> None:
     """R6: after an error the next time advances past now; a failing job never loops tightly."""
     tries: list[int] = []
 
@@ -173,9 +171,10 @@ async def test_an_exception_is_recorded_and_the_schedule_advances(
     async with app.running(**STILL) as worker:
         await app.register("acme", "rollup", rollup, every=60)
         await tick(app, worker, 60)
-        await until(lambda: len(tries) == 1 and not app.is_processing)
+        await ended(app, 1)
         await tick(app, worker, 3600 + 30)
-        await until(lambda: len(tries) == 2 and not app.is_processing)
+        await ended(app, 2)
+    assert len(tries) == 2
     (first, second) = (await app.schedules.runs("rollup", tenant="acme")).items
     assert (first.success, first.message) == (False, "no figures today")
     assert (second.success, second.state) == (False, State.FAILED)
@@ -227,7 +226,7 @@ async def test_a_new_schedule_wakes_the_scheduler(until: Callable[..., Any]) -> 
 
 
 @pytest.mark.parametrize("how", ["setting", "option"])
-async def test_a_scheduler_that_is_switched_off_fires_nothing(how: str, until: Callable[..., Any]) -> None:
+async def test_a_scheduler_that_is_switched_off_fires_nothing(how: str) -> None:
     app = Rota("sqlite://:memory:", **({"scheduler_enabled": False} if how == "setting" else {}))
     app.task(name="work")(nothing)
     options = {} if how == "setting" else {"scheduler": False}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from datetime import datetime
 from typing import Any
 
@@ -63,6 +65,17 @@ async def jobs_of(app: Rota, schedule: str | None = None, *states: State) -> lis
         found += page.items
         if (cursor := page.next) is None:
             return sorted(found, key=lambda job: (job.scheduled_for or job.created_at, job.id))
+
+
+async def ended(app: Rota, count: int, seconds: float = 10.0) -> list[Job]:
+    """The jobs that schedules have made, as soon as so many have ended."""
+    deadline = time.monotonic() + seconds
+    while True:
+        jobs = await jobs_of(app)
+        if sum(job.is_final for job in jobs) >= count:
+            return jobs
+        assert time.monotonic() < deadline, f"{count} jobs have not ended in time: {jobs}"
+        await asyncio.sleep(0.002)
 
 
 async def fires_of(app: Rota, schedule: str) -> list[tuple[str, str]]:

@@ -103,7 +103,9 @@ def test_a_password_is_never_shown(url: str) -> None:
     assert "secret" not in repr(PostgresStore(url))
 
 
-@pytest.mark.parametrize("url", ["mysql://host/shop", "postgresql://host/shop?nonsense=1", "postgresql://[host"])
+@pytest.mark.parametrize(
+    "url", ["mysql://host/shop", "postgresql://host/shop?nonsense=1", "postgresql://[host"]
+)
 def test_an_unusable_address_is_refused_at_once(url: str) -> None:
     with pytest.raises(ConfigError):
         PostgresStore(url)

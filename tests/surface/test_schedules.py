@@ -44,7 +44,7 @@ async def made(app: Rota, name: str) -> list[tuple[datetime | None, str]]:
 
 async def test_a_schedule_keeps_all_that_it_was_given(still_app: Rota) -> None:
     given: dict[str, Any] = {
-        "task": "cleanup", "cron": "0 3 * * *", "timezone": "Europe/Berlin", "payload": {"days": 30, "ö": [1.5]},
+        "task": "cleanup", "cron": "0 3 * * *", "timezone": "Europe/Berlin", "payload": {"n": 30, "ö": 1.5},
         "queue": "slow", "priority": -4, "max_attempts": 9, "timeout": 12.5, "description": "tidy up ☂",
         "start_at": datetime(2030, 2, 1, tzinfo=UTC), "until": datetime(2031, 1, 1, tzinfo=UTC),
         "missed": "all", "missed_cap": 7, "missed_window": 3600.0, "overlap": "queue", "jitter": 30.0,
