@@ -259,15 +259,13 @@ async def test_jobs_that_the_store_cannot_take_disable_their_schedule_and_harm_n
     assert len((await app.schedules.runs()).items) == 4
 
 
-async def test_a_pause_undone_by_hand_counts_from_then(
-    make_app: Any, emptied_postgres_url: str, clock: FakeClock
-) -> None:
+async def test_a_pause_undone_by_hand_counts_from_then(make_app: Any, app_url: str, clock: FakeClock) -> None:
     """Q6: resume recomputes from now."""
-    app = make_app(emptied_postgres_url, clock=clock)
+    app = make_app(app_url, clock=clock)
     await app.schedules.create(name="s", task="t", cron="0 * * * *", missed="all")
     await app.schedules.disable("s")
     await tick(app, 5 * 3600)
-    by_hand(emptied_postgres_url, "UPDATE {table} SET enabled = ? WHERE name = ?", True, "s")
+    by_hand(app_url, "UPDATE {table} SET enabled = ? WHERE name = ?", True, "s")
     await tick(app)
     await tick(app, 3600)
     assert [run.scheduled_for for run in (await app.schedules.runs()).items] == [NOON + timedelta(hours=6)]

@@ -10,6 +10,7 @@ import asyncpg
 import psycopg
 import pytest
 import sqlalchemy
+from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
@@ -70,6 +71,12 @@ class AsyncpgCaller(AsyncCaller):
 @asynccontextmanager
 async def by_psycopg(url: str) -> AsyncIterator[Caller]:
     with psycopg.connect(url) as connection:
+        yield PlainCaller(connection)
+
+
+@asynccontextmanager
+async def by_psycopg_with_rows_of_its_own(url: str) -> AsyncIterator[Caller]:
+    with psycopg.connect(url, row_factory=dict_row) as connection:  # type: ignore[arg-type]
         yield PlainCaller(connection)
 
 
@@ -149,7 +156,7 @@ async def by_async_connection(url: str) -> AsyncIterator[Caller]:
     await engine.dispose()
 
 
-SYNC = [by_psycopg, by_session, by_scoped_session, by_connection]
+SYNC = [by_psycopg, by_psycopg_with_rows_of_its_own, by_session, by_scoped_session, by_connection]
 ASYNC = [
     by_psycopg_async,
     by_asyncpg,

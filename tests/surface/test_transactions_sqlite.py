@@ -58,6 +58,7 @@ async def _now(answer: Any) -> None:
 @asynccontextmanager
 async def by_sqlite3(path: Path) -> AsyncIterator[Caller]:
     with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = lambda _, row: {"a caller's own rows": row}
         yield Caller(connection)
 
 

@@ -115,16 +115,16 @@ def translate(sql: str, paramstyle: str) -> str:
 
 
 class _Plain:
-    """sqlite3 and psycopg: ``connection.execute`` gives a cursor."""
+    """sqlite3 and psycopg: to execute gives a cursor."""
 
     is_async = False
 
-    def __init__(self, connection: Any, paramstyle: str) -> None:
-        self._connection = connection
+    def __init__(self, execute: Callable[..., Any], paramstyle: str) -> None:
+        self._execute = execute
         self._paramstyle = paramstyle
 
     def execute(self, sql: str, params: Sequence[Any]) -> Sequence[Row]:
-        cursor = self._connection.execute(translate(sql, self._paramstyle), params)
+        cursor = self._execute(translate(sql, self._paramstyle), params)
         return list(cursor.fetchall()) if cursor.description else ()
 
 
@@ -133,12 +133,12 @@ class _PlainAsync:
 
     is_async = True
 
-    def __init__(self, connection: Any, paramstyle: str) -> None:
-        self._connection = connection
+    def __init__(self, execute: Callable[..., Any], paramstyle: str) -> None:
+        self._execute = execute
         self._paramstyle = paramstyle
 
     async def execute(self, sql: str, params: Sequence[Any]) -> Sequence[Row]:
-        cursor = await self._connection.execute(translate(sql, self._paramstyle), params)
+        cursor = await self._execute(translate(sql, self._paramstyle), params)
         return list(await cursor.fetchall()) if cursor.description else ()
 
 
@@ -208,24 +208,37 @@ def _sqlite(connection: Any) -> Caller:
     _needs_transaction(
         connection.in_transaction or connection.isolation_level is not None, "execute BEGIN IMMEDIATE"
     )
-    return _Plain(connection, "qmark")
+
+    def execute(sql: str, params: Sequence[Any]) -> Any:
+        cursor = connection.cursor()
+        cursor.row_factory = None  # rows as tuples, whatever the caller has chosen for its own
+        return cursor.execute(sql, params)
+
+    return _Plain(execute, "qmark")
 
 
 def _aiosqlite(connection: Any) -> Caller:
     _needs_transaction(
         connection.in_transaction or connection.isolation_level is not None, "execute BEGIN IMMEDIATE"
     )
-    return _PlainAsync(connection, "qmark")
+    return _PlainAsync(connection.execute, "qmark")
 
 
 def _psycopg(connection: Any) -> Caller:
     _needs_transaction(_psycopg_has_transaction(connection), "use `with connection.transaction():`")
-    return _Plain(connection, "format")
+    return _Plain(_psycopg_execute(connection), "format")
 
 
 def _psycopg_async(connection: Any) -> Caller:
     _needs_transaction(_psycopg_has_transaction(connection), "use `async with connection.transaction():`")
-    return _PlainAsync(connection, "format")
+    return _PlainAsync(_psycopg_execute(connection), "format")
+
+
+def _psycopg_execute(connection: Any) -> Callable[..., Any]:
+    """Rows as tuples, whatever the caller has chosen for the rows of its own statements."""
+    from psycopg.rows import tuple_row
+
+    return lambda sql, params: connection.cursor(row_factory=tuple_row).execute(sql, params)
 
 
 def _psycopg_has_transaction(connection: Any) -> bool:

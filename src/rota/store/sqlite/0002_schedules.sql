@@ -55,6 +55,15 @@ CREATE UNIQUE INDEX rota_schedules_id ON rota_schedules (id);
 CREATE UNIQUE INDEX rota_schedules_name ON rota_schedules (tenant, name);
 CREATE INDEX rota_schedules_due ON rota_schedules (due_at, id) WHERE enabled = 1;
 
+-- An edit by hand (ours raise the version) of what decides when it fires: counted anew, from now.
+CREATE TRIGGER rota_schedules_edited_by_hand
+AFTER UPDATE OF cron, every, at, timezone, start_at, until, jitter, calendar, calendar_mode, enabled
+ON rota_schedules WHEN NEW.version = OLD.version
+BEGIN
+  UPDATE rota_schedules SET version = version + 1, next_run_at = NULL, look_at = 0, held = NULL
+  WHERE rowid = NEW.rowid;
+END;
+
 -- The jobs that schedules have made.
 CREATE INDEX rota_jobs_scheduled ON rota_jobs (id) WHERE schedule IS NOT NULL;
 CREATE INDEX rota_jobs_tenant_schedule ON rota_jobs (schedule, tenant, id) WHERE schedule IS NOT NULL;
