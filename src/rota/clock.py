@@ -7,6 +7,7 @@ job early. Durations use ``monotonic()``.
 
 from __future__ import annotations
 
+import os
 import random
 import secrets
 import threading
@@ -14,10 +15,11 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
-from .core.ids import uuid7
+from .core.ids import LAST_GROUP, room_after, uuid7_run
 
 monotonic = time.monotonic
 chance = random.random
+_instant = datetime.fromtimestamp
 REFRESH_S = 300.0
 
 
@@ -29,7 +31,7 @@ class Clock:
         self._synced_at: float | None = None
 
     def now(self) -> datetime:
-        return datetime.fromtimestamp(self._base + time.monotonic(), UTC)
+        return _instant(self._base + monotonic(), UTC)
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -60,14 +62,19 @@ class Ids:
         self._bits = 0
 
     def new(self, now: datetime) -> str:
+        return self.run(now, 1)[0]
+
+    def run(self, now: datetime, count: int) -> list[str]:
+        """``count`` ids in growing order, for about the price of one."""
         ms = int(now.timestamp() * 1000)
         with self._lock:
             if ms > self._last_ms:
-                self._last_ms = ms
-                self._bits = secrets.randbits(73)
+                self._last_ms, first = ms, secrets.randbits(73)
             else:  # the clock stood still or went back: keep growing
-                self._bits += 1 + secrets.randbits(32)
-                if self._bits >> 74:
-                    self._last_ms += 1
-                    self._bits = secrets.randbits(73)
-            return uuid7(self._last_ms, self._bits)
+                first = self._bits + 1 + int.from_bytes(os.urandom(4))
+            if room_after(first) < count:
+                first = (first | LAST_GROUP) + 1
+            if first >> 74:
+                self._last_ms, first = self._last_ms + 1, secrets.randbits(25) << 48
+            self._bits = first + count - 1
+            return uuid7_run(self._last_ms, first, count)

@@ -69,6 +69,10 @@ class Hooks:
             )
         self._hooks.setdefault(name, []).append(hook)
 
+    def __bool__(self) -> bool:
+        """Whether anybody listens to anything."""
+        return bool(self._hooks)
+
     def wants(self, name: str) -> bool:
         return name in self._hooks
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from .core import payload
 from .core.options import Options, due, merge, name_text
 from .errors import ConfigError, DuplicateJob, OptionError, PayloadError, StoreUnavailable
 from .handle import Handles, JobHandle, from_job, from_new
 from .model import Inserted, JobFilter, NewJob, PageAsk
+from .store.protocol import Store
 from .task import Task
 from .worker.context import CURRENT
 
@@ -30,19 +34,19 @@ class Producer:
     async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:
             now = self._app.clock.now()
-            new = self._prepare(name, arguments, chosen, now)
+            (new,) = self._prepare(name, (arguments,), chosen, now)
             answer = self._insert_with(chosen.connection, [new])
             inserted = await answer if inspect.isawaitable(answer) else answer
             return self._handle_within(new, inserted[0], now)
-        await self._app.stores.get()
+        store = await self._app.stores.get()
         now = self._app.clock.now()
-        new = self._prepare(name, arguments, chosen, now)
-        return await self._handle(new, (await self._insert([new], now))[0], now)
+        (new,) = self._prepare(name, (arguments,), chosen, now)
+        return await self._handle(new, (await _insert(store, [new], now))[0], now)
 
     def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:
             now = self._app.clock.now()
-            new = self._prepare(name, arguments, chosen, now)
+            (new,) = self._prepare(name, (arguments,), chosen, now)
             inserted = self._insert_with_sync(chosen.connection, [new], "enqueue")
             return self._handle_within(new, inserted[0], now)
         parent = CURRENT.get()  # the portal's loop runs in a context of its own
@@ -57,15 +61,14 @@ class Producer:
     ) -> Sequence[JobHandle]:
         if chosen.key is not None:
             raise OptionError("key names one job; a bulk call makes many: enqueue keyed jobs one by one")
-        if chosen.connection is None:
-            await self._app.stores.get()
+        store = await self._app.stores.get() if chosen.connection is None else None
         now = self._app.clock.now()
-        jobs = [self._prepare(name, each, chosen, now) for each in arguments]
-        if chosen.connection is not None:
+        jobs = self._prepare(name, arguments, chosen, now)
+        if store is not None:
+            inserted = await _insert(store, jobs, now)
+        else:
             answer = self._insert_with(chosen.connection, jobs)
             inserted = await answer if inspect.isawaitable(answer) else answer
-        else:
-            inserted = await self._insert(jobs, now)
         return Handles(jobs, inserted, now, self._app)
 
     def enqueue_many_sync(
@@ -73,34 +76,45 @@ class Producer:
     ) -> Sequence[JobHandle]:
         if chosen.key is not None:
             raise OptionError("key names one job; a bulk call makes many: enqueue keyed jobs one by one")
-        if chosen.connection is None:
-            self._app.portal.call(self._app.stores.get)
+        store = self._app.portal.call(self._app.stores.get) if chosen.connection is None else None
         now = self._app.clock.now()
         # The caller's iterable may be bound to its thread, as a database cursor is: go through it here.
-        jobs = [self._prepare(name, each, chosen, now) for each in arguments]
-        if chosen.connection is not None:
-            inserted = self._insert_with_sync(chosen.connection, jobs, "enqueue_many")
+        jobs = self._prepare(name, arguments, chosen, now)
+        if store is not None:
+            inserted = self._app.portal.call(_insert, store, jobs, now)
         else:
-            inserted = self._app.portal.call(self._insert, jobs, now)
+            inserted = self._insert_with_sync(chosen.connection, jobs, "enqueue_many")
         return Handles(jobs, inserted, now, self._app)
 
     # --- steps -----------------------------------------------------------------------------------
 
-    def _prepare(self, name: str, arguments: Any, chosen: Options, now: datetime) -> NewJob:
+    def _prepare(
+        self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options, now: datetime
+    ) -> list[NewJob]:
+        """A job for each of the arguments. What they have in common is decided once."""
+        job = self._shape(name, chosen, now)
+        encode = self._encoder(name)
+        texts = [encode(_object(each, name)) for each in arguments]
+        ids = self._app.ids.run(now, len(texts))
+        return [replace(job, id=id, payload_json=text) for id, text in zip(ids, texts, strict=True)]
+
+    def _encoder(self, name: str) -> Callable[[Mapping[str, Any]], str]:
+        task: Task[..., Any] | None = self._app.registry.get(name)
+        limit = self._app.settings.max_payload_bytes
+        if task is not None:
+            return partial(task.signature.encode, limit=limit)
+        name_text("task", name)
+        return partial(payload.encode, limit=limit)
+
+    def _shape(self, name: str, chosen: Options, now: datetime) -> NewJob:
+        """The job but for its id and payload."""
         app = self._app
         task: Task[..., Any] | None = app.registry.get(name)
-        limit = app.settings.max_payload_bytes
-        if task is not None:
-            text = task.signature.encode(_object(arguments, name), limit=limit)
-        else:
-            name_text("task", name)
-            text = payload.encode(_object(arguments, name), limit=limit, what="payload")
         running = CURRENT.get()
         parent = chosen.parent or (running.job.id if running is not None else None)
         return NewJob(
-            id=app.ids.new(now),
+            id="",
             task=name,
-            payload_json=text,
             queue=chosen.queue or "default",
             tenant=chosen.tenant or (running.job.tenant if running is not None else "default"),
             priority=chosen.priority or 0,
@@ -115,14 +129,6 @@ class Producer:
             parent=parent,
             origin="job" if parent is not None else "api",
         )
-
-    async def _insert(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[Inserted]:
-        """Insert; when the answer was lost, ask again in a way that cannot double the jobs."""
-        store = await self._app.stores.get()
-        try:
-            return await store.insert(jobs, now)
-        except StoreUnavailable:
-            return await store.insert(jobs, now, again=True)
 
     async def _handle(self, new: NewJob, inserted: Inserted, now: datetime) -> JobHandle:
         if inserted.outcome == "created" or inserted.id == new.id:
@@ -168,8 +174,16 @@ class Producer:
         return from_new(new, inserted, now, self._app)
 
 
+async def _insert(store: Store, jobs: Sequence[NewJob], now: datetime) -> Sequence[Inserted]:
+    """Insert; when the answer was lost, ask again in a way that cannot double the jobs."""
+    try:
+        return await store.insert(jobs, now)
+    except StoreUnavailable:
+        return await store.insert(jobs, now, again=True)
+
+
 def _object(arguments: Any, name: str) -> Mapping[str, Any]:
-    if isinstance(arguments, Mapping):
+    if type(arguments) is dict or isinstance(arguments, Mapping):  # the usual kind costs no search
         return arguments
     raise PayloadError(
         f"task {name!r}: the payload is a {type(arguments).__name__}; pass arguments by name, as {{…}}"

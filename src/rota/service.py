@@ -67,7 +67,8 @@ async def pause(seconds: float, until: asyncio.Event) -> bool:
         await asyncio.sleep(0)
         return until.is_set()
     with suppress(TimeoutError):
-        await asyncio.wait_for(until.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await until.wait()
     return until.is_set()
 
 

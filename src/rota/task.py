@@ -54,7 +54,7 @@ class Task(Generic[P, R]):
 
     async def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
         """Store a job that calls this task with these arguments; it is durable once this returns."""
-        return await BoundTask(self, self.chosen).enqueue(*args, **kwargs)
+        return await self.app.producer.enqueue(self.name, self.named(args, kwargs), self.chosen)
 
     def enqueue_sync(self, *args: Any, **kwargs: Any) -> JobHandle:
         """``enqueue`` for code that is not async."""
@@ -67,6 +67,20 @@ class Task(Generic[P, R]):
     def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
         """``enqueue_many`` for code that is not async."""
         return BoundTask(self, self.chosen).enqueue_many_sync(payloads)
+
+    def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mapping[str, Any]:
+        """The arguments, each under the name of its parameter."""
+        if not args:
+            return kwargs
+        names = self.signature.names
+        if len(args) > len(names):
+            raise PayloadError(
+                f"task {self.name!r} takes {', '.join(names) or 'nothing'}; {len(args)} were given"
+            )
+        named = dict(zip(names, args, strict=False))
+        if twice := sorted(named.keys() & kwargs.keys()):
+            raise PayloadError(f"task {self.name!r}: {', '.join(twice)} was given twice")
+        return named | kwargs
 
 
 class BoundTask:
@@ -82,29 +96,18 @@ class BoundTask:
         return BoundTask(self.task, merge(self.chosen, options(given)))
 
     async def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
-        return await self.task.app.producer.enqueue(self.task.name, self._named(args, kwargs), self.chosen)
+        task = self.task
+        return await task.app.producer.enqueue(task.name, task.named(args, kwargs), self.chosen)
 
     def enqueue_sync(self, *args: Any, **kwargs: Any) -> JobHandle:
-        return self.task.app.producer.enqueue_sync(self.task.name, self._named(args, kwargs), self.chosen)
+        task = self.task
+        return task.app.producer.enqueue_sync(task.name, task.named(args, kwargs), self.chosen)
 
     async def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
         return await self.task.app.producer.enqueue_many(self.task.name, payloads, self.chosen)
 
     def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
         return self.task.app.producer.enqueue_many_sync(self.task.name, payloads, self.chosen)
-
-    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mapping[str, Any]:
-        if not args:
-            return kwargs
-        names = self.task.signature.names
-        if len(args) > len(names):
-            raise PayloadError(
-                f"task {self.task.name!r} takes {', '.join(names) or 'nothing'}; {len(args)} were given"
-            )
-        named = dict(zip(names, args, strict=False))
-        if twice := sorted(named.keys() & kwargs.keys()):
-            raise PayloadError(f"task {self.task.name!r}: {', '.join(twice)} was given twice")
-        return named | kwargs
 
 
 def choose_name(fn: Callable[..., Any], asked: str | None) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.clock import Ids
-from rota.core.ids import is_id, uuid7
+from rota.core.ids import LAST_GROUP, is_id, room_after, uuid7, uuid7_run
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 milliseconds = st.integers(0, 2**48 - 1)
@@ -34,6 +36,39 @@ def test_ids_of_one_process_only_grow_even_when_the_clock_steps_back() -> None:
     instants = [NOW + timedelta(milliseconds=step) for step in (0, 0, 5, 5, -1000, 3, 6, 6, -86_400_000)]
     made = [ids.new(now) for now in instants for _ in range(500)]
     assert made == sorted(set(made))
+
+
+def test_runs_and_single_ids_of_one_process_only_grow() -> None:
+    ids = Ids()
+    counts = (1, 3, 0, 1000, 1, 2, 50)
+    made = [one for count in counts for one in (*ids.run(NOW, count), ids.new(NOW))]
+    assert len(made) == sum(counts) + len(counts)
+    assert made == sorted(set(made))
+    assert all(is_id(one) and uuid.UUID(one).version == 7 for one in made)
+
+
+@given(milliseconds, bits, st.integers(1, 50))
+def test_a_run_counts_on_from_its_first_id(ms: int, first: int, count: int) -> None:
+    count = min(count, room_after(first))
+    assert uuid7_run(ms, first, count) == [uuid7(ms, first + step) for step in range(count)]
+
+
+def test_a_run_that_does_not_fit_begins_anew_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    near_the_end = (5 << 48) | (LAST_GROUP - 1)
+    monkeypatch.setattr(secrets, "randbits", lambda count: near_the_end)
+    made = Ids().run(NOW, 4)
+    ms = int(NOW.timestamp() * 1000)
+    assert made == uuid7_run(ms, 6 << 48, 4)
+
+
+def test_when_the_bits_of_a_millisecond_are_used_up_the_next_one_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = Ids()
+    monkeypatch.setattr(secrets, "randbits", lambda count: 2**74 - 1 if count == 73 else 7)
+    made = [ids.new(NOW), *ids.run(NOW, 3)]
+    ms = int(NOW.timestamp() * 1000)
+    assert made == [uuid7(ms, 2**74 - 1), *uuid7_run(ms + 1, 7 << 48, 3)]
 
 
 def test_what_is_not_an_id_is_told_apart() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
+import msgspec
 import psycopg
 import pytest
 from sqlalchemy import create_engine
@@ -15,7 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from rota.errors import StoreError
-from rota.model import Inserted, NewJob
+from rota.handle import job_of
+from rota.model import Backoff, Inserted, NewJob
+from rota.store.postgres.connections import connect
+from rota.store.postgres.inserting import STREAM_FROM
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.given import T0, new, read, want
 
@@ -205,6 +210,141 @@ async def test_a_streamed_batch_that_meets_live_ids_stores_each_job_once(store: 
     told = await store.insert(only_running, T0)
     assert [one.outcome for one in told] == ["created"] * 60 + ["existing"]
     assert len(await store.claim(want(1000), T0)) == 355
+
+
+HOSTILE = [
+    "\\",
+    '"',
+    "\\N",
+    "\\.",
+    "{a,b}",
+    'x","y',
+    "'; --",
+    "$1 %s ?",
+    "tab\there",
+    "line\nbreak",
+    "carriage\rreturn",
+    "\u2028 \N{GRINNING FACE} é",
+    "NULL",
+    " ",
+]
+
+
+@pytest.mark.parametrize("copies", [1, 5, STREAM_FROM + 1], ids=["one", "some", "stream"])
+async def test_hostile_text_is_stored_as_it_is(store: PostgresStore, copies: int) -> None:
+    for nasty in HOSTILE:
+        jobs = [
+            new(
+                task=nasty,
+                queue=nasty,
+                tenant=nasty,
+                tags=(nasty, "b"),
+                schedule=nasty,
+                payload_json=msgspec.json.encode({nasty: [nasty, n]}).decode(),
+            )
+            for n in range(copies)
+        ]
+        assert {one.outcome for one in await store.insert(jobs, T0)} == {"created"}
+        for given in (jobs[0], jobs[-1]):
+            stored = await read(store, given.id)
+            assert stored is not None
+            for name in ("task", "queue", "tenant", "tags", "schedule", "payload_json"):
+                assert getattr(stored, name) == getattr(given, name)
+
+
+@pytest.mark.parametrize("copies", [1, 5, STREAM_FROM + 1], ids=["one", "some", "stream"])
+async def test_every_road_stores_every_field(store: PostgresStore, copies: int) -> None:
+    every = NewJob(
+        id=new().id,
+        task="t",
+        payload_json='{ "spaced":\t1,\n"dup":1,"dup":2}',
+        queue="q",
+        tenant="n",
+        priority=-7,
+        run_at=T0 + timedelta(days=1, microseconds=1),
+        max_attempts=9,
+        timeout=0.1,
+        backoff=Backoff(base=0.1, cap=None),
+        auto_remove=True,
+        tags=("a",),
+        parent=new().id,
+        origin="job",
+        schedule="s",
+        scheduled_for=T0 - timedelta(days=400),
+    )
+    jobs = [msgspec.structs.replace(every, id=new().id) for _ in range(copies)]
+    # The last differs from its neighbours, and the road for jobs that are alike is closed to it.
+    odd = NewJob(id=new().id, task="odd")
+    for batch in (jobs, [msgspec.structs.replace(every, id=new().id), odd]):
+        await store.insert(batch, T0)
+        for given in batch:
+            stored = await read(store, given.id)
+            assert stored == job_of(given, T0)
+
+
+async def test_a_job_alike_that_is_live_already_is_not_stored_again(store: PostgresStore) -> None:
+    first = new()
+    assert [one.outcome for one in await store.insert([first], T0)] == ["created"]
+    assert [one.outcome for one in await store.insert([first, new()], T0)] == ["existing", "created"]
+    (running,) = [job for job in await store.claim(want(10), T0) if job.id == first.id]
+    (told,) = await store.insert([first], T0)
+    assert (told.outcome, told.state) == ("existing", "running")
+    assert running.id == first.id
+
+
+async def test_a_payload_larger_than_a_socket_takes_is_stored(store: PostgresStore) -> None:
+    large = new(payload_json=msgspec.json.encode({"a": 'x"\\' * 2_000_000}).decode())
+    await store.insert([large], T0)
+    stored = await read(store, large.id)
+    assert stored is not None and stored.payload_json == large.payload_json
+
+
+async def test_the_first_insert_after_a_silence_notifies_in_its_own_transaction(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    async with await psycopg.AsyncConnection.connect(migrated_postgres_url, autocommit=True) as ear:
+        await ear.execute("LISTEN rota_wake")
+        await store.insert([new(queue="first")], T0)
+        (notice,) = [one async for one in ear.notifies(timeout=10, stop_after=1)]
+    assert notice.payload == "first"
+    # Nothing is left to be told in a transaction of its own.
+    assert store._herald._task is None and not store._herald._pending
+
+
+async def test_later_inserts_are_told_too_once_each_queue(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    async with await psycopg.AsyncConnection.connect(migrated_postgres_url, autocommit=True) as ear:
+        await ear.execute("LISTEN rota_wake")
+        for queue in ("first", "second", "third", "second"):
+            await store.insert([new(queue=queue)], T0)
+        heard: set[str] = set()
+        async for notice in ear.notifies(timeout=10):
+            heard.add(notice.payload)
+            if heard == {"first", "second", "third"}:
+                break
+    assert heard == {"first", "second", "third"}
+
+
+async def test_statements_are_kept_by_the_server_only_on_a_direct_connection(
+    migrated_postgres_url: str,
+) -> None:
+    connection = await connect(migrated_postgres_url, "a server")
+    kept = b"SELECT count(*) FROM pg_prepared_statements"
+    try:
+        assert connection.is_direct
+        connection.is_direct = False  # as behind a pooler
+        assert await connection.ask(b"SELECT $1::int", (1,), often=True) == [(1,)]
+        assert await connection.ask(kept, ()) == [(0,)]
+        connection.is_direct = True
+        for n in range(3):
+            assert await connection.ask(b"SELECT $1::int", (n,), often=True) == [(n,)]
+        assert await connection.ask(kept, ()) == [(1,)]
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await connection.ask(b"SELECT 1 / $1::int", (0,), often=True)
+        assert await connection.ask(b"SELECT 1", ()) == [(1,)]
+    finally:
+        await connection.close()
 
 
 async def test_sql_users_enqueue_and_join_their_transaction(

@@ -10,11 +10,13 @@ import pytest
 
 from rota.model import JobFilter, State
 from rota.store.sqlite.address import parse
+from rota.store.sqlite.claiming import merged_pick
 from rota.store.sqlite.connection import connect, migrate
-from rota.store.sqlite.inserting import INSERT
+from rota.store.sqlite.inserting import insert
 from rota.store.sqlite.listing import matching
-from rota.store.sqlite.rows import micros, new_job
+from rota.store.sqlite.rows import micros
 from rota.store.sqlite.statements import statement
+from rota.store.sqlite.writer import Transaction
 from rota.testing.conformance.given import T0, at, new
 
 NOW = micros(T0)
@@ -26,7 +28,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[sqlite3.Connection]:
     opened = connect(address)
     migrate(opened, address)
     jobs = [new(queue=f"q{n % 3}", task=f"t{n % 4}", run_at=at(n % 2 * 60)) for n in range(request.param)]
-    opened.executemany(INSERT, [new_job(job, NOW) for job in jobs])
+    insert(Transaction(opened), jobs, NOW)
     if request.param:
         opened.execute("UPDATE rota_jobs SET state = 'running', lease_until = 1 WHERE rowid % 10 = 0")
         opened.execute("UPDATE rota_jobs SET state = 'succeeded', finished_at = 1 WHERE rowid % 10 = 1")
@@ -51,9 +53,10 @@ HOT = {
     "claim": (("w", 1, 1, "[1]"), ["INTEGER PRIMARY KEY"]),
     "expired": ((NOW, 10), ["rota_jobs_running (lease_until<?)"]),
     "take_over": (("w", 1, "[]"), ["rota_jobs_id (id=?)"]),
-    "finish": (("[]", NOW), ["rota_jobs_id (id=?)"]),
-    "requeue": (("[]", NOW), ["rota_jobs_id (id=?)"]),
-    "remove": (("[]",), ["INTEGER PRIMARY KEY", "rota_jobs_id (id=?)"]),
+    "claimed": (("[1]",), ["INTEGER PRIMARY KEY"]),
+    "finish": (("{}", NOW, "succeeded", 0), ["rota_jobs_id (id=?)"]),
+    "requeue": (("{}", NOW), ["rota_jobs_id (id=?)"]),
+    "delete": (("[]",), ["rota_jobs_id (id=?)"]),
     "renew": (("[]", NOW), ["rota_jobs_id (id=?)"]),
     "outdated": (("failed", NOW, 9), ["rota_jobs_finished (state=? AND finished_at>? AND finished_at<?)"]),
     "lanes": (
@@ -80,10 +83,14 @@ def test_a_hot_statement_walks_its_indexes(connection: sqlite3.Connection, name:
     assert not any("TEMP B-TREE" in step for step in steps), steps
 
 
+def test_the_leases_of_a_batch_are_looked_up_by_id(connection: sqlite3.Connection) -> None:
+    (read,) = reads_of_jobs(plan(connection, statement("held"), ("{}",)))
+    assert "rota_jobs_id (id=?)" in read
+
+
 @pytest.mark.parametrize("lanes", [1, 5, 50])
 def test_the_lanes_of_a_queue_are_merged_without_sorting(connection: sqlite3.Connection, lanes: int) -> None:
-    text = "\nUNION ALL\n".join([statement("pick")] * lanes) + "\nORDER BY rank, run_at, id LIMIT ?"
-    steps = plan(connection, text, [*(("q0", "t0", 0, NOW) * lanes), 100])
+    steps = plan(connection, merged_pick(lanes), [*(("q0", "t0", 0) * lanes), 100])
     reads = reads_of_jobs(steps)
     assert len(reads) == lanes
     assert all("rota_jobs_ready (queue=? AND task=? AND rank<?)" in step for step in reads)

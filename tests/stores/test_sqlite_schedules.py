@@ -16,13 +16,14 @@ from rota.errors import OptionError
 from rota.model import LIVE, Firing, JobFilter, PageAsk, ScheduleFilter, State
 from rota.store.sqlite.address import parse
 from rota.store.sqlite.connection import MIGRATIONS, connect, migrate
-from rota.store.sqlite.inserting import INSERT
+from rota.store.sqlite.inserting import insert
 from rota.store.sqlite.listing import matching
-from rota.store.sqlite.rows import micros, new_job
+from rota.store.sqlite.rows import micros
 from rota.store.sqlite.schedule_rows import columns
 from rota.store.sqlite.scheduling import page_query
 from rota.store.sqlite.statements import statement
 from rota.store.sqlite.store import SqliteStore
+from rota.store.sqlite.writer import Transaction
 from rota.testing.conformance.firing import firing
 from rota.testing.conformance.given import EVERYTHING, T0, at, ids, new
 from rota.testing.conformance.schedules import ALL, kept, listed, names, rule, stored
@@ -171,7 +172,7 @@ async def test_jobs_stored_before_there_were_schedules_are_kept(path: Path) -> N
     jobs = [new(schedule="s"), new()]
     with closing(connect(address)) as connection:
         connection.executescript(MIGRATIONS[0].sql)
-        connection.executemany(INSERT, [new_job(job, NOW) for job in jobs])
+        insert(Transaction(connection), jobs, NOW)
     store = SqliteStore(f"sqlite:///{path}")
     assert await store.pending() == ["0002_schedules"]
     await store.open()
@@ -190,7 +191,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[sqlite3.Connection]:
     opened = connect(address)
     migrate(opened, address)
     jobs = [new(schedule=f"s{n % 9}" if n % 2 else None, tenant=f"t{n % 3}") for n in range(request.param)]
-    opened.executemany(INSERT, [new_job(job, NOW) for job in jobs])
+    insert(Transaction(opened), jobs, NOW)
     rules = [rule(f"s{n}", look_at=at(n), enabled=n % 5 > 0) for n in range(request.param)]
     opened.executemany(statement("put_schedule"), [columns(schedule, 1, NOW) for schedule in rules])
     if request.param:

@@ -196,6 +196,69 @@ async def test_any_text_survives_a_settle(store: SqliteStore) -> None:
     assert (found.output_json, found.progress_json) == (odd, odd)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 255, 256, 700])
+async def test_a_bulk_of_any_size_and_mixture_is_stored_whole(store: SqliteStore, n: int) -> None:
+    jobs = [
+        new(queue=f"q{number // 300}", payload_json=f'"{number}"', tags=("odd",) if number % 7 == 5 else ())
+        for number in range(n)
+    ]
+    assert {answer.outcome for answer in await store.insert(jobs, T0)} == {"created"}
+    found = (await store.jobs(EVERYTHING, PageAsk(limit=1000, newest_first=False))).items
+    assert [(job.id, job.queue, job.payload_json, job.tags) for job in found] == [
+        (job.id, job.queue, job.payload_json, job.tags) for job in sorted(jobs, key=lambda job: job.id)
+    ]
+
+
+async def test_calls_that_share_a_commit_get_their_own_answers_and_times(store: SqliteStore) -> None:
+    known, held = new(), new(key="k")
+    await store.insert([known, held], T0)
+    fresh = [new() for _ in range(5)]
+    calls = [([job], at(n)) for n, job in enumerate(fresh)]
+    calls += [([known], at(9)), ([new(key="k")], at(9)), ([], at(9))]
+    answers = await asyncio.gather(*(store.insert(jobs, now) for jobs, now in calls))
+    assert [[(one.id, one.outcome) for one in answer] for answer in answers] == [
+        *([(job.id, "created")] for job in fresh),
+        [(known.id, "existing")],
+        [(held.id, "existing")],
+        [],
+    ]
+    page = await store.jobs(JobFilter(ids=tuple(job.id for job in fresh)), PageAsk())
+    assert {job.id: job.created_at for job in page.items} == {job.id: at(n) for n, job in enumerate(fresh)}
+
+
+async def test_a_claim_reads_rows_that_were_spoilt_by_hand(store: SqliteStore, tmp_path: Path) -> None:
+    jobs = [new(timeout=0.1), new(), new()]
+    await store.insert(jobs, T0)
+    with closing(sqlite3.connect(tmp_path / "rota.db")) as other:
+        other.execute("UPDATE rota_jobs SET tags_json = x'ff' WHERE id = ?", (jobs[1].id,))
+        other.execute(
+            "UPDATE rota_jobs SET payload_json = CAST(x'22ff22' AS TEXT) WHERE id = ?", (jobs[2].id,)
+        )
+        other.commit()
+    taken = await store.claim(Want(worker="w", limit=10, lease_s=30), T0)
+    assert [(job.id, job.token, job.worker, job.timeout) for job in taken] == [
+        (jobs[0].id, 1, "w", 0.1),
+        (jobs[1].id, 1, "w", None),
+        (jobs[2].id, 1, "w", None),
+    ]
+
+
+async def test_only_a_claim_alone_does_not_wait_for_the_disk(store: SqliteStore) -> None:
+    async def waits() -> bool:
+        return await store._engine.read(lambda _: store._engine._writer._relaxed is None)
+
+    want = Want(worker="w", limit=1, lease_s=30)
+    await store.insert([new(), new()], T0)
+    assert await waits()
+    (job,) = await store.claim(want, T0)
+    assert not await waits()
+    (other,) = (await store.turn([change(job, State.SUCCEEDED)], want, T0)).jobs
+    assert await waits()
+    await asyncio.gather(store.claim(want, T0), store.settle([change(other, State.SUCCEEDED)], T0))
+    await store.insert([new()], T0)
+    assert await waits()
+
+
 async def test_microseconds_come_back_exactly(store: SqliteStore) -> None:
     for year in (1971, 2026, 2300, 9998):
         moment = datetime(year, 7, 3, 1, 2, 3, 999_999, UTC)

@@ -27,6 +27,7 @@ COMMANDS = {
     "stats": ("stats", "Counts by state and queue."),
     "workers": ("workers", "The workers that are alive."),
     "health": ("health", "Is everything all right? For people and probes."),
+    "bench": ("bench", "How fast is this store? A short measurement."),
 }
 
 

@@ -42,6 +42,8 @@ def read_parameters(function: Callable[..., Any], task: str, context: type | Non
             open_ended = True
         elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             raise PayloadError(_unnamed(task, parameter))
+        elif name.startswith("__"):  # by old custom, one that cannot be given by name
+            raise PayloadError(f"task {task!r}: parameter {name!r} begins with two underscores: rename it")
         elif _is_context(hint, parameter.annotation, context):
             if receiver is not None:
                 raise PayloadError(f"task {task!r}: both {receiver!r} and {name!r} are a Context: keep one")

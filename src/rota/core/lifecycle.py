@@ -103,8 +103,6 @@ def decide(
     report: Report = NOTHING,
 ) -> Change:
     """Where a running job goes. ``backoff`` is the task's policy; the job's own comes first."""
-    policy = job.backoff or backoff or Backoff.standard()
-    kept = job.error_json
     match outcome:
         case Succeeded(output_json=output):
             return _change(
@@ -113,10 +111,17 @@ def decide(
         case Snoozed(seconds=seconds):
             later = now + timedelta(seconds=min(max(seconds, 0.0), LONGEST))
             return _change(
-                job, State.QUEUED, "snoozed", now, report, run_at=later, refund=True, error_json=kept
+                job,
+                State.QUEUED,
+                "snoozed",
+                now,
+                report,
+                run_at=later,
+                refund=True,
+                error_json=job.error_json,
             )
         case Released():
-            return _change(job, State.QUEUED, "released", now, report, refund=True, error_json=kept)
+            return _change(job, State.QUEUED, "released", now, report, refund=True, error_json=job.error_json)
         case Cancelled(reason=reason):
             error = fault_json(Fault(type="Cancelled", message=reason, at=now, attempt=job.attempt))
             return _change(job, State.CANCELLED, "cancelled", now, report, error_json=error)
@@ -135,6 +140,7 @@ def decide(
             error = fault_json(msgspec.structs.replace(fault, at=fault.at or now, attempt=job.attempt))
             if final or _retry_or_fail(job) is State.FAILED:
                 return _change(job, State.FAILED, "failed", now, report, error_json=error)
+            policy = job.backoff or backoff or Backoff.standard()
             later = now + timedelta(seconds=delay(policy, job.attempt, jitter))
             return _change(job, State.QUEUED, "failed", now, report, run_at=later, error_json=error)
 
@@ -172,20 +178,20 @@ def _change(
             logs_json=msgspec.json.encode(report.logs).decode() if report.logs else None,
             cost_cents=report.cost_cents,
         )
-    return Change(
-        id=job.id,
-        token=job.token,
-        state=state,
-        attempt=max(job.attempt - 1, 0) if refund else job.attempt,
-        run_at=run_at,
-        output_json=output_json,
-        error_json=error_json,
-        started_at=report.started_at,
-        cost_cents=report.cost_cents,
-        progress_json=report.progress_json,
-        remove=remove,
-        record=record,
-        then=report.then if state in FINAL else (),
+    return Change(  # by position, which is quicker: every attempt ends here
+        job.id,
+        job.token,
+        state,
+        max(job.attempt - 1, 0) if refund else job.attempt,
+        run_at,
+        output_json,
+        error_json,
+        report.started_at,
+        report.cost_cents,
+        report.progress_json,
+        remove,
+        record,
+        report.then if report.then and state in FINAL else (),
     )
 
 

@@ -51,9 +51,15 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def encode(self, arguments: Mapping[str, Any], *, limit: int = MAX_BYTES) -> str:
         """Check and encode in one go: the text is held to exactly what ``bind`` will hold it to."""
-        self._check_names(arguments)
-        text = encode(dict(arguments), limit=limit, what="payload")
-        self._read(text)
+        given = arguments if type(arguments) is dict else dict(arguments)
+        if self.open_ended:
+            self._check_names(given)
+        try:
+            text = encode(given, limit=limit)
+            self._read(text)
+        except PayloadError:
+            self._check_names(given)  # a wrong name tells more than what came of it
+            raise
         return text
 
     def check(self, arguments: Mapping[str, Any]) -> None:
@@ -62,8 +68,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def bind(self, payload_json: str) -> dict[str, Any]:
         """The arguments to call the function with, decoded to its annotations; without the context."""
-        values = msgspec.structs.astuple(self._read(payload_json))
-        arguments = dict(zip(self.names, values, strict=True))
+        arguments = msgspec.structs.asdict(self._read(payload_json))
         for name in self.optional:
             if arguments[name] is UNSET:
                 del arguments[name]
@@ -125,16 +130,15 @@ def _missing(name: str) -> str:
 
 
 def _decoder(parameters: tuple[Parameter, ...], open_ended: bool) -> msgspec.json.Decoder[Any]:
-    """One struct per signature: JSON is decoded straight into it. Its own names cannot clash with ours."""
+    """One struct per signature: JSON is decoded straight into it, and its fields are the arguments."""
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [
-        (f"p{index}", parameter.type) if parameter.required else (f"p{index}", parameter.type, UNSET)
-        for index, parameter in enumerate(parameters)
+        (parameter.name, parameter.type) if parameter.required else (parameter.name, parameter.type, UNSET)
+        for parameter in parameters
     ]
     shape = msgspec.defstruct(
         "Arguments",
         fields,
         kw_only=True,
-        rename={f"p{index}": parameter.name for index, parameter in enumerate(parameters)},
         forbid_unknown_fields=not open_ended,
     )
     return msgspec.json.Decoder(shape, dec_hook=dec_hook)

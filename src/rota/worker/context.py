@@ -35,19 +35,24 @@ class Context:
 
     __rota_context__ = True
 
+    # Most attempts say nothing: what they could say stands here until they do.
+    progress_json: str | None = None
+    cost_cents: float = 0.0
+    stop_reason: str | None = None
+    _lines: deque[LogLine] | None = None
+    _dropped: int = 0
+
     def __init__(
         self, job: Job, worker: str, clock: Clock, changed: Callable[[Context], None] | None = None
     ) -> None:
         self.job = job
         self.worker = worker
-        self.attempt = job.attempt
-        self.progress_json: str | None = None
-        self.cost_cents = 0.0
-        self.stop_reason: str | None = None
         self._clock = clock
         self._changed = changed
-        self._lines: deque[LogLine] = deque(maxlen=MOST_LINES)
-        self._dropped = 0
+
+    @property
+    def attempt(self) -> int:
+        return self.job.attempt
 
     @property
     def cancelled(self) -> bool:
@@ -66,11 +71,8 @@ class Context:
         """Add a line to this attempt's log, kept with the job."""
         if level not in LEVELS:
             raise OptionError(f"log level={level!r}: must be one of {', '.join(LEVELS)}")
-        if len(self._lines) == MOST_LINES:
-            self._dropped += 1
-        self._lines.append(
-            LogLine(at=self._clock.now(), level=level, message=clean(str(message), LONGEST_LINE))
-        )
+        line = LogLine(at=self._clock.now(), level=level, message=clean(str(message), LONGEST_LINE))
+        self.extend([line])
         self._tell()
 
     def cost(self, cents: float) -> None:
@@ -82,6 +84,8 @@ class Context:
 
     @property
     def lines(self) -> tuple[LogLine, ...]:
+        if self._lines is None:
+            return ()
         if not self._dropped:
             return tuple(self._lines)
         first = LogLine(
@@ -90,7 +94,9 @@ class Context:
         return (first, *self._lines)
 
     def extend(self, lines: list[LogLine]) -> None:
-        """Take over lines gathered elsewhere (in a child process)."""
+        """Add lines; the oldest make room. Those of a child process come this way too."""
+        if self._lines is None:
+            self._lines = deque(maxlen=MOST_LINES)
         self._dropped += max(len(self._lines) + len(lines) - MOST_LINES, 0)
         self._lines.extend(lines)
 

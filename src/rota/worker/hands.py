@@ -11,6 +11,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from ..clock import Clock, monotonic
 from ..core.lifecycle import Outcome, Released, decide
@@ -53,7 +54,7 @@ class Hands:
         self._tell_began = began
         self._decided = decided
         self._closed = False
-        self._lanes = Lanes(self._end, self._next, output_limit)
+        self._lanes = Lanes(self._follow, output_limit)
         self._threads = Threads(self._end, output_limit)
         self._processes = Processes(self._end, self._begin, output_limit, worker, os.cpu_count() or 1)
 
@@ -71,27 +72,29 @@ class Hands:
         while (run := self._next()) is not None:
             self._lanes.start(run)
 
-    def _next(self) -> Run | None:
+    def _next(self, now: datetime | None = None) -> Run | None:
         """The next coroutine run; runs for the other executors are started on the way to it."""
-        while self.waiting and len(self.running) < self._concurrency and not self._closed:
-            run = self.waiting.popleft()
+        waiting, running = self.waiting, self.running
+        while waiting and len(running) < self._concurrency and not self._closed:
+            run = waiting.popleft()
             if monotonic() - run.renewed_at > self._fresh_s:  # the claim was answered late, or we stood still
                 run.context.stop_reason = "lost"
                 self._conclude(run, Released())
                 continue
-            self.running[run] = None
-            if run.task.executor == "process":
+            running[run] = None
+            executor = run.task.executor
+            if executor == "process":
                 self._processes.start(run)  # begins when a child is free
                 continue
-            self._begin(run)
-            if run.task.executor == "async":
+            self._begin(run, now)
+            if executor == "async":
                 return run
             self._threads.start(run)
         return None
 
-    def _begin(self, run: Run) -> None:
+    def _begin(self, run: Run, now: datetime | None = None) -> None:
         hit("handler.before")
-        run.started_at = self._clock.now()
+        run.started_at = now or self._clock.now()
         if run.timeout is not None:
             run.timer = asyncio.get_running_loop().call_later(run.timeout, self.stop, run, "timeout")
         self._tell_began(run)
@@ -99,31 +102,38 @@ class Hands:
     # --- out -------------------------------------------------------------------------------------
 
     def _end(self, run: Run, outcome: Outcome) -> None:
-        """An executor is through with a run: its slot is free."""
+        """A thread or process is through with a run: its slot is free."""
+        following = self._follow(run, outcome)
+        if following is not None:
+            self._lanes.start(following)
+            self._hand_out()
+
+    def _follow(self, run: Run, outcome: Outcome) -> Run | None:
+        """A lane is through with a run: its next one, which begins the moment this one ends."""
         hit("handler.after")
         del self.running[run]
         self.ended += 1
-        self._conclude(run, outcome)
-        if run.task.executor != "async":  # a lane fetches its next run itself
-            self._hand_out()
+        now = self._clock.now()
+        self._conclude(run, outcome, now)
+        return self._next(now)
 
-    def _conclude(self, run: Run, outcome: Outcome) -> None:
+    def _conclude(self, run: Run, outcome: Outcome, now: datetime | None = None) -> None:
         """The first end of a run counts; a later one, of a run that would not stop, is ignored."""
         if run.ended:
             return
         run.ended = True
         if run.timer is not None:
             run.timer.cancel()
-        if run.stop_reason == "lost":
+        if run.context.stop_reason == "lost":
             self._decided(run, None)
             return
         change = decide(
             run.job,
             outcome,
-            self._clock.now(),
+            now or self._clock.now(),
             self._clock.jitter(),
-            backoff=run.task.chosen.backoff,
-            report=run.report(self._worker),
+            run.task.chosen.backoff,
+            run.report(self._worker),
         )
         self._decided(run, change)
 

@@ -18,39 +18,41 @@ from ..core.lifecycle import Outcome
 from ..errors import PayloadError
 from .run import Run, Undecodable, raised, returned
 
-YIELD_AFTER = 0.005  # seconds a lane may go from job to job without letting the loop breathe
+YIELD_AFTER = 0.001  # seconds that lanes together may go from job to job without letting the loop breathe
 CANCEL_AGAIN = 1.0
 
 Finished = Callable[[Run, Outcome], None]
-Following = Callable[[], Run | None]
+Followed = Callable[[Run, Outcome], Run | None]
 
 
 @types.coroutine
-def drive(coroutine: Coroutine[Any, Any, Any], scope: contextvars.Context) -> Generator[Any, Any, Any]:
-    """Await a coroutine so that each of its steps runs inside ``scope``."""
-    step: Any = coroutine.send
-    value: Any = None
+def _go_on(
+    coroutine: Coroutine[Any, Any, Any], scope: contextvars.Context, waits_for: Any
+) -> Generator[Any, Any, Any]:
+    """Await a coroutine that waits, so that each of its further steps runs inside ``scope`` too."""
+    step: Any
+    value: Any
     try:
         while True:
-            waits_for = scope.run(step, value)
             try:
                 value = yield waits_for
                 step = coroutine.send
             except BaseException as error:  # cancellation, or the loop shutting down
                 step, value = coroutine.throw, error
+            waits_for = scope.run(step, value)
     except StopIteration as stop:
         return stop.value
 
 
 class Lanes:
-    """Runs coroutine tasks: ``finished`` takes the outcome, ``following`` may give the lane its next run."""
+    """Runs coroutine tasks: ``followed`` takes the outcome, and may give the lane its next run."""
 
-    def __init__(self, finished: Finished, following: Following, limit: int) -> None:
-        self._finished = finished
-        self._following = following
+    def __init__(self, followed: Followed, limit: int) -> None:
+        self._followed = followed
         self._limit = limit  # bytes of an output
         self._idle: list[asyncio.Future[Run]] = []
         self._lanes: set[asyncio.Task[None]] = set()
+        self._breathed_at = monotonic()
 
     def start(self, run: Run) -> None:
         while self._idle:
@@ -85,33 +87,36 @@ class Lanes:
         loop = asyncio.get_running_loop()
         me = asyncio.current_task()
         assert me is not None
-        breathed_at = monotonic()
         while True:
             if run is None:
                 waiting: asyncio.Future[Run] = loop.create_future()
                 self._idle.append(waiting)
                 run = await waiting
-                breathed_at = monotonic()
             run.handle = me
             outcome = await self._attempt(run)
             run.handle = None
             while me.cancelling():
                 me.uncancel()
-            self._finished(run, outcome)
-            run = self._following()
-            if monotonic() - breathed_at > YIELD_AFTER:
-                await asyncio.sleep(0)
-                breathed_at = monotonic()
+            run = self._followed(run, outcome)
+            if run is not None and monotonic() - self._breathed_at > YIELD_AFTER:
+                await asyncio.sleep(0)  # the other lanes do the same: the loop then looks for answers
+                self._breathed_at = monotonic()
 
     async def _attempt(self, run: Run) -> Outcome:
-        if run.stop_reason is not None:
+        if run.context.stop_reason is not None:
             return raised(run, RuntimeError("stopped before it began"))
         try:
             try:
                 arguments = run.arguments()
             except PayloadError as error:
                 raise Undecodable(error) from error
-            return returned(run, await drive(run.task.fn(**arguments), run.enter()), self._limit)
+            scope = run.enter()
+            coroutine = run.task.fn(**arguments)
+            try:
+                waits_for = scope.run(coroutine.send, None)
+            except StopIteration as stop:  # it never waits: no more machinery than this
+                return returned(run, stop.value, self._limit)
+            return returned(run, await _go_on(coroutine, scope, waits_for), self._limit)
         except GeneratorExit:
             raise
         except BaseException as error:

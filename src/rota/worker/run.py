@@ -21,6 +21,8 @@ FENCE = 0.9  # of a lease may go by unrenewed: then its run is stopped, or never
 LONGEST_MESSAGE = 4000
 LONGEST_TRACEBACK = 16_000
 
+SILENTLY = Succeeded()
+
 
 class Run:
     """A claimed job on its way from claim to settle."""
@@ -35,6 +37,7 @@ class Run:
         "started_at",
         "taken_at",
         "task",
+        "timeout",
         "timer",
         "told_to_stop",
     )
@@ -45,6 +48,7 @@ class Run:
         self.context = context
         self.renewed_at = renewed_at  # monotonic: when the last accepted renewal was *sent*
         self.taken_at = renewed_at
+        self.timeout: float | None = job.timeout if job.timeout is not None else task.chosen.timeout
         self.started_at: datetime | None = None
         self.ended = False
         self.told_to_stop = False
@@ -55,10 +59,6 @@ class Run:
     @property
     def stop_reason(self) -> str | None:
         return self.context.stop_reason
-
-    @property
-    def timeout(self) -> float | None:
-        return self.job.timeout if self.job.timeout is not None else self.task.chosen.timeout
 
     def arguments(self) -> dict[str, Any]:
         """The task's arguments, decoded to their types; PayloadError if they do not fit."""
@@ -87,7 +87,7 @@ class Run:
 def returned(run: Run, value: Any, limit: int) -> Outcome:
     """The outcome of a task that came back with a value."""
     if value is None:
-        return Succeeded()
+        return SILENTLY
     try:
         return Succeeded(
             output_json=payload.encode(value, limit=limit, what=f"the output of task {run.task.name!r}")

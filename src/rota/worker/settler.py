@@ -1,4 +1,4 @@
-"""Decided changes on their way to the store: gathered in batches, kept until the store took them."""
+"""Ended runs on their way to the store: gathered in batches, kept until the store took them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 from ..core.lifecycle import fault_json
 from ..model import Change, Fault, JobFilter, JobId, PageAsk, State
 from ..store.protocol import Store
+from .run import Run
 
 log = logging.getLogger("rota.worker")
 
@@ -19,48 +20,58 @@ MOST_CHANGES = 1000
 MOST_BYTES = 16 * 1024 * 1024
 
 
+Ended = tuple[Run, Change]
+
+
 class Settler:
-    """A queue of changes. What ``take`` hands out is either ``done`` or put ``back``."""
+    """A queue of runs that ended. What ``take`` hands out is either ``settled`` or put ``back``."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Change] = deque()
+        self._waiting: deque[Ended] = deque()
         self._doubtful: set[JobId] = set()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, change: Change) -> None:
-        self._waiting.append(change)
+    def add(self, run: Run, change: Change) -> int:
+        """How many wait now."""
+        self._waiting.append((run, change))
+        return len(self._waiting)
 
-    def take(self) -> list[Change]:
+    def take(self) -> list[Ended]:
         """The next batch, bounded in number and in bytes."""
-        batch: list[Change] = []
+        batch: list[Ended] = []
         size = 0
         while self._waiting and len(batch) < MOST_CHANGES:
-            change = self._waiting[0]
-            size += len(change.output_json or "") + len(change.error_json or "")
-            if batch and size > MOST_BYTES:
-                break
+            _, change = self._waiting[0]
+            if change.output_json is not None or change.error_json is not None:
+                size += len(change.output_json or "") + len(change.error_json or "")
+                if batch and size > MOST_BYTES:
+                    break
             batch.append(self._waiting.popleft())
         return batch
 
-    def back(self, batch: Sequence[Change]) -> None:
+    def back(self, batch: Sequence[Ended]) -> None:
         """The store did not answer: the batch may or may not have been stored. Keep it, in order."""
         self._waiting.extendleft(reversed(batch))
-        self._doubtful.update(change.id for change in batch)
+        self._doubtful.update(change.id for _, change in batch)
 
-    async def refused(self, batch: Sequence[Change], ids: frozenset[JobId], store: Store) -> frozenset[JobId]:
+    async def settled(
+        self, batch: Sequence[Ended], refused: frozenset[JobId], store: Store
+    ) -> frozenset[JobId]:
         """Of the refused ids, those truly gone: not merely stored by a call whose answer was lost."""
-        gone = set(ids)
+        if not self._doubtful:
+            return refused
+        gone = set(refused)
         doubtful = tuple(gone & self._doubtful)
         if doubtful:
-            tokens = {change.id: (change.token, change.state) for change in batch}
+            tokens = {change.id: (change.token, change.state) for _, change in batch}
             found = await store.jobs(JobFilter(ids=doubtful), PageAsk(limit=len(doubtful)))
             for job in found.items:
                 token, state = tokens[job.id]
                 if job.token == token and (job.state == state or job.state is State.QUEUED):
                     gone.discard(job.id)
-        self._doubtful.difference_update(change.id for change in batch)
+        self._doubtful.difference_update(change.id for _, change in batch)
         return frozenset(gone)
 
 

@@ -1,7 +1,7 @@
 """The worker: turns with the store, and the orderly ways to begin and to stop.
 
-One loop makes turns: what is finished goes in, what is claimed comes out, in one round trip. Nothing
-is held while user code runs but the lease.
+One loop makes turns (``exchange.py``), and under load a second one beside it. Nothing is held while
+user code runs but the lease.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Coroutine
+from typing import Any
 
 import msgspec
 
@@ -20,28 +20,28 @@ from ..clock import Clock, monotonic
 from ..config import Settings
 from ..errors import StoreError, StoreUnavailable
 from ..events import Event, Hooks
-from ..failpoints import hit
 from ..model import Change, Job, State, Turn, Value, Want
 from ..scheduler import Scheduler
 from ..service import Patience, any_of, pause, repeat
 from ..store.protocol import Store, Waker
 from ..task import Registry
 from .context import LogCapture
+from .exchange import Exchange, event_name
 from .hands import Hands
 from .keeper import Keeper
 from .run import Run
-from .settler import Settler, unstorable
-
-T = TypeVar("T")
 
 log = logging.getLogger("rota.worker")
 
 AHEAD_S = 0.05  # beyond the free slots, claim what is likely to begin within this time
-MOST_AHEAD = 500
+MOST_AHEAD = 1000
+SECOND_FROM = 200  # outcomes that are worth a turn beside the one under way
 AWAY_AT_STOP_S = 2.0  # how long a stopping worker waits for a store that is away
 LAST_TRY_S = 0.3
 LAST_WORDS_S = 1.0  # for runs that are handed back, to end by themselves
+HINTS_S = 60.0
 UNSERVED_S = 60.0
+SWEEP_SHARE = 100  # a sweep for lost jobs takes at most one part in this many of the time
 
 
 class WorkerOptions(Value, frozen=True, kw_only=True):
@@ -85,16 +85,15 @@ class Worker:
         self._clock = clock
         self._hooks = hooks
         self._settings = settings
-        self._settler = Settler()
-        self._decided: dict[str, Run] = {}  # not yet settled
+        self.exchange = Exchange(store, clock, options.lease_s, self._on_settled, self._on_refused)
         self._claimed = 0
         self._patience = Patience("worker")
         self.scheduler = scheduler
         self._changed = asyncio.Event()  # something ended here, or we should stop
+        self._resting = asyncio.Event()
         self._stop = asyncio.Event()
         self._forced = asyncio.Event()
-        self._turning: asyncio.Timeout | None = None  # set while a turn waits for its answer
-        self._asked_at = monotonic()  # when the last turn was sent
+        self._pressed = asyncio.Event()  # outcomes pile up while a turn is under way
         self._heard_at = monotonic()  # when the store last answered, while we stop
         self._pace = Pace()
         self._unserved: frozenset[str] = frozenset()
@@ -118,8 +117,7 @@ class Worker:
             self._heard_at = monotonic()
         self._stop.set()
         self._changed.set()
-        if self._turning is not None and not self._turning.expired():
-            self._turning.reschedule(asyncio.get_running_loop().time() + AWAY_AT_STOP_S)
+        self.exchange.be_quick(AWAY_AT_STOP_S)
 
     def force(self) -> None:
         """Hand back at once what runs."""
@@ -194,43 +192,81 @@ class Worker:
 
     async def _work(self) -> None:
         waker = self._store.waker()
+        second = asyncio.create_task(self._second(), name="rota-second-turn")
+        hints = asyncio.create_task(self._hear(waker), name="rota-hints")
         try:
             while not self._stop.is_set():
                 self._changed.clear()
-                try:
-                    delay = await self._step()
-                    self._patience.worked()
-                except Exception as error:
-                    if not isinstance(error, StoreUnavailable):
-                        log.error("worker %s: %s", self.id, error, exc_info=not isinstance(error, StoreError))
-                    self._emit("worker.error", error=error)
-                    await pause(self._patience.failed(error, self._asked_at), self._stop)
-                    continue
+                delay = await self._guarded_step()
                 if delay > 0 and not self._changed.is_set():
-                    await self._rest(waker, delay)
+                    await self._rest(delay)
+                while self.exchange.under_way and not self._is_worth_another and not self._stop.is_set():
+                    self._changed.clear()
+                    await self._changed.wait()
         finally:
+            self._pressed.set()
+            await second
+            hints.cancel()
+            await asyncio.gather(hints, return_exceptions=True)
             await waker.close()
 
-    async def _rest(self, waker: Waker, delay: float) -> None:
+    async def _second(self) -> None:
+        """Under load another turn, while the first one commits: neither we nor the store then wait."""
+        while not self._stop.is_set():
+            await self._pressed.wait()
+            self._pressed.clear()
+            if self._is_worth_another and not self._stop.is_set():
+                await self._guarded_step()
+                self._changed.set()
+
+    @property
+    def _is_worth_another(self) -> bool:
+        """Whether so much has ended that it should not wait for the turn under way."""
+        return len(self.exchange) >= SECOND_FROM
+
+    async def _rest(self, delay: float) -> None:
         """Until the delay is over, the store hints at work, or something ends here."""
-        if len(self.hands) >= self.options.concurrency:
-            await pause(delay, self._changed)  # no room: a hint would be of no use
-        else:
-            await any_of(waker.wait(self.options.queues, delay), self._changed.wait(), timeout=delay)
+        if len(self.hands) < self.options.concurrency:  # without room a hint would be of no use
+            self._resting.set()
+        await pause(delay, self._changed)
+        self._resting.clear()
+
+    async def _hear(self, waker: Waker) -> None:
+        """Listen for hints, by one task for all rests: a job may wait for nothing but us to wake up."""
+        while True:
+            await self._resting.wait()
+            try:
+                await waker.wait(self.options.queues, HINTS_S)
+                self._changed.set()
+            except StoreError as error:  # without hints we poll
+                log.debug("worker %s hears no hints: %s", self.id, error)
+                await pause(self.options.poll_s, self._stop)
+
+    async def _guarded_step(self) -> float:
+        """A step that survives whatever the store does; the seconds that may pass before the next."""
+        try:
+            delay = await self._step()
+            self._patience.worked()
+            return delay
+        except Exception as error:
+            if not isinstance(error, StoreUnavailable):
+                log.error("worker %s: %s", self.id, error, exc_info=not isinstance(error, StoreError))
+            self._emit("worker.error", error=error)
+            await pause(self._patience.failed(error, self.exchange.asked_at), self._stop)
+            return 0.0
 
     async def _step(self) -> float:
-        """One turn with the store; the seconds that may pass before the next."""
         self._claimed -= self.hands.release_stale()
-        changes, want = self._settler.take(), self._want()
-        if not changes and want is None:
+        want = self._want()
+        if want is None and not len(self.exchange):
             if not self._registry.names:
                 self._found_nothing()
             return self.options.poll_s
-        turn = await self._turn(changes, want)
+        turn, asked_at = await self.exchange.turn(want)
         if turn.jobs:
             self.is_idle = False
             self._claimed += len(turn.jobs)
-            self.hands.take(turn.jobs, self._asked_at)
+            self.hands.take(turn.jobs, asked_at)
         if want is None:
             return self.options.poll_s
         return self._after(turn, want)
@@ -238,12 +274,16 @@ class Worker:
     def _after(self, turn: Turn, want: Want) -> float:
         if len(turn.jobs) >= want.limit:
             return 0.0  # more may be waiting
-        if not turn.jobs and not len(self.hands) and not len(self._settler):
+        if not turn.jobs and not self._has_work:
             self._found_nothing()
         if turn.next_due_at is None:
             return self.options.poll_s
         until_due = (turn.next_due_at - self._clock.now()).total_seconds()
         return min(max(until_due, 0.001), self.options.poll_s)
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(len(self.hands) or len(self.exchange) or self.exchange.under_way)
 
     def _found_nothing(self) -> None:
         if self.options.burst:
@@ -252,77 +292,15 @@ class Worker:
             self.is_idle = True
             self._emit("worker.idle")
 
-    async def _turn(self, changes: list[Change], want: Want | None) -> Turn:
-        hit("settle.before" if changes else "claim.before")
-        self._asked_at = monotonic()
-        try:
-            turn = await self._answered(self._store.turn(changes, want, self._clock.now()))
-        except StoreUnavailable:
-            self._settler.back(changes)
-            raise
-        except StoreError as error:
-            await self._settle_alone(changes, error)
-            return Turn()
-        except BaseException:
-            self._settler.back(changes)
-            raise
-        hit("claim.after" if turn.jobs else "settle.after")
-        await self._settled(changes, turn.refused)
-        return turn
-
-    async def _answered(self, answer: Awaitable[T]) -> T:
-        """The answer, unless it takes so long that a lease it brings would be over; less when we stop."""
-        patience = max(self._left(), LAST_TRY_S) if self._stop.is_set() else self.options.lease_s
-        try:
-            async with asyncio.timeout(patience) as self._turning:
-                return await answer
-        except TimeoutError:
-            raise StoreUnavailable("it does not answer") from None
-        finally:
-            self._turning = None
-
-    async def _settle_alone(self, changes: list[Change], error: StoreError) -> None:
-        """The store refused a whole batch: find the change it cannot take, let the others through."""
-        if not changes:
-            raise error
-        for position, change in enumerate(changes):
-            accepted = change
-            try:
-                refused = await self._answered(self._store.settle([change], self._clock.now()))
-            except StoreUnavailable:
-                self._settler.back(changes[position:])
-                raise
-            except StoreError as cause:
-                log.error("job %s: its outcome cannot be stored: %s", change.id, cause)
-                accepted = unstorable(change, cause, self._clock.now())
-                refused = await self._store.settle([accepted], self._clock.now())
-            await self._settled([accepted], refused)
-
-    async def _settled(self, changes: list[Change], refused: frozenset[str]) -> None:
-        gone = await self._settler.refused(changes, refused, self._store) if refused else refused
-        for change in changes:
-            run = self._decided.pop(change.id, None)
-            if run is None:
-                continue
-            if change.id in gone:
-                self._on_refused(run, change)
-                continue
-            self.finished += 1
-            name = event_name(change)
-            self.handed_back += name == "job.released" and run.started_at is not None
-            if self._hooks.wants(name):
-                job = after(run, change)
-                self._emit(name, job, error=job.error)
-
     # --- room ------------------------------------------------------------------------------------
 
     def _want(self) -> Want | None:
         """What to ask for: the free slots, and what the recent pace will use up at once."""
         ahead = min(int(self._pace.per_second(self.hands.ended) * AHEAD_S), MOST_AHEAD)
-        room = self.options.concurrency + ahead - len(self.hands)
+        room = self.options.concurrency + ahead - len(self.hands) - self.exchange.asked
         if self.options.max_jobs is not None:
-            left = self.options.max_jobs - self._claimed
-            if left <= 0 and not len(self.hands) and not len(self._settler):
+            left = self.options.max_jobs - self._claimed - self.exchange.asked
+            if left <= 0 and not self._has_work:
                 self.drain()
             room = min(room, left)
         if room <= 0 or self._stop.is_set() or not self._registry.names:
@@ -346,9 +324,17 @@ class Worker:
         if change is None:
             self._on_refused(run, None)
         else:
-            self._decided[change.id] = run
-            self._settler.add(change)
+            if self.exchange.add(run, change) >= SECOND_FROM and self.exchange.under_way == 1:
+                self._pressed.set()
         self._changed.set()
+
+    def _on_settled(self, run: Run, change: Change) -> None:
+        self.finished += 1
+        if change.state is State.QUEUED:
+            self.handed_back += run.started_at is not None and event_name(change) == "job.released"
+        if self._hooks and self._hooks.wants(name := event_name(change)):
+            job = after(run, change)
+            self._emit(name, job, error=job.error)
 
     def _on_refused(self, run: Run, change: Change | None) -> None:
         self.refused += 1
@@ -394,25 +380,25 @@ class Worker:
                 await self._settle_or_ask()
                 self._patience.worked()
                 self._heard_at = monotonic()
-                if not len(self._settler):
+                if not len(self.exchange):
                     return True
                 continue
             except StoreError as error:
-                delay = self._patience.failed(error, self._asked_at)
+                delay = self._patience.failed(error, self.exchange.asked_at)
             if self._left() <= 0 or self._forced.is_set():
                 log.error(
                     "the store is away: %d outcomes are lost with this worker; their jobs will be rescued",
-                    len(self._settler),
+                    len(self.exchange),
                 )
                 return False
             await pause(min(delay, self._left()), self._forced)
 
     async def _settle_or_ask(self) -> None:
-        if len(self._settler):
-            await self._turn(self._settler.take(), None)
+        self.exchange.be_quick(max(self._left(), LAST_TRY_S))
+        if len(self.exchange):
+            await self.exchange.turn(None)
         else:
-            self._asked_at = monotonic()
-            await self._answered(self._store.clock())
+            await self.exchange.answered(self._store.clock())
 
     def _left(self) -> float:
         """How long the store may still stay away while we stop."""
@@ -427,8 +413,10 @@ class Worker:
                 self._emit(f"job.{state}", job, error=job.error)
             self._changed.set()
 
+        began = monotonic()
         await upkeep.rescue(self._store, self._clock, self.id, self.options.lease_s, rescued)
-        return self.options.sweep_s * (0.75 + self._clock.jitter() / 2)
+        pause_s = max(self.options.sweep_s, SWEEP_SHARE * (monotonic() - began))
+        return pause_s * (0.75 + self._clock.jitter() / 2)
 
     async def _prune_step(self) -> float:
         await upkeep.prune(self._store, self._clock, self._settings)
@@ -488,13 +476,6 @@ class Pace:
             self._pace = (ended - self._ended) / (now - self._at)
             self._at, self._ended = now, ended
         return self._pace
-
-
-def event_name(change: Change) -> str:
-    if change.state is not State.QUEUED:
-        return f"job.{change.state}"
-    outcome = change.record.outcome if change.record is not None else "released"
-    return {"failed": "job.retried", "snoozed": "job.snoozed"}.get(outcome, "job.released")
 
 
 def after(run: Run, change: Change) -> Job:

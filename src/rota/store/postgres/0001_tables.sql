@@ -79,7 +79,6 @@ CREATE TABLE rota.running (
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
 );
 CREATE UNIQUE INDEX running_id ON rota.running (id);
-CREATE INDEX running_lease ON rota.running (lease_until);
 CREATE INDEX running_cancel ON rota.running (worker) WHERE cancel_requested;
 
 CREATE TABLE rota.done (

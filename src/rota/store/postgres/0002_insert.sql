@@ -111,6 +111,31 @@ BEGIN
 END
 $$;
 
+-- Store jobs that differ in nothing but id and payload: all of them, or none and a unique_violation.
+CREATE FUNCTION rota.insert_alike(
+    ids uuid[], payloads json[], created_at timestamptz, run_at timestamptz, rank integer, max_attempts integer,
+    auto_remove boolean, tenant text, queue text, task text, origin text, timeout double precision,
+    scheduled_for timestamptz, schedule text, tags text[], parent uuid, backoff json, due boolean, wake boolean)
+RETURNS void
+LANGUAGE plpgsql
+SET enable_seqscan = off AS $$
+#variable_conflict use_variable
+BEGIN
+    INSERT INTO rota.queued (
+        id, payload, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, timeout,
+        scheduled_for, schedule, tags, parent, backoff, due)
+    SELECT unnest(ids), unnest(payloads), created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task,
+           origin, timeout, scheduled_for, schedule, tags, parent, backoff, due;
+    -- A claim that moved one of these ids away while the insert waited for it shows only now.
+    IF EXISTS (SELECT FROM rota.running AS r WHERE r.id = ANY (ids)) THEN
+        RAISE unique_violation;
+    END IF;
+    IF wake THEN
+        PERFORM pg_notify('rota_wake', queue);
+    END IF;
+END
+$$;
+
 -- What becomes of a job whose key another job holds; NULL: nobody holds it any more.
 CREATE FUNCTION rota.meet_holder(job json, now timestamptz, again boolean, OUT id uuid, OUT outcome text, OUT state text)
 LANGUAGE plpgsql AS $$

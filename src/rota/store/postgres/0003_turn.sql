@@ -7,7 +7,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
-    SELECT date_trunc('minute', m), q, k, s, pg_backend_pid() % 8, step * count(*)
+    SELECT date_trunc('minute', m), q, k, s, pg_backend_pid() % 64, step * count(*)
       FROM unnest(queues, tasks, states, minutes) AS e(q, k, s, m)
      GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n;
@@ -22,6 +22,61 @@ BEGIN
         PERFORM pg_notify('rota_done', w.id::text) FROM rota.waiters AS w WHERE w.id = ANY (ids);
         DELETE FROM rota.waiters AS w WHERE w.id = ANY (ids);
     END IF;
+END
+$$;
+
+-- What most jobs come to: a first success without logs. One statement; the fence is the same as in
+-- rota.settle. ages: microseconds since the task's code began, in the order of ids (ascending, so that
+-- two settlers never wait for each other); outputs: JSON texts or nulls, NULL if none has any.
+CREATE FUNCTION rota.succeed(ids uuid[], tokens bigint[], ages bigint[], outputs json, now timestamptz)
+RETURNS uuid[]  -- the refused ones
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    texts text[];
+    held uuid[];
+    holders uuid[];
+    tenants text[];
+    keys text[];
+BEGIN
+    IF outputs IS NOT NULL THEN
+        texts := ARRAY(SELECT json_array_elements_text(outputs));
+    END IF;
+    WITH change AS MATERIALIZED (
+        SELECT * FROM unnest(ids, tokens, ages, texts) AS c(id, token, age, output)
+    ), taken AS (
+        -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
+        -- and a row that a beat renews meanwhile is met again under its new version.
+        DELETE FROM rota.running WHERE id = ANY (ids)
+           AND ((id, token) IN (SELECT c.id, c.token FROM change AS c)) IS TRUE
+        RETURNING *
+    ), finished AS (
+        INSERT INTO rota.done (
+            id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
+            payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent, backoff, error,
+            progress, state, finished_at, worker, output)
+        SELECT t.id, created_at, run_at, t.token, rank, 1, max_attempts, auto_remove, tenant, queue, task, origin,
+               payload, cost_cents, timeout, coalesce(now - age * interval '1 microsecond', started_at),
+               scheduled_for, schedule, key, tags, parent, backoff, NULL, progress, 'succeeded', now, worker,
+               output::json
+          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token
+    ), counted AS (
+        INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
+        SELECT date_trunc('minute', now), queue, task, 'succeeded', pg_backend_pid() % 64, count(*)
+          FROM taken GROUP BY queue, task ORDER BY queue, task
+        ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
+    )
+    SELECT array_agg(id), array_agg(id) FILTER (WHERE key IS NOT NULL),
+           array_agg(tenant) FILTER (WHERE key IS NOT NULL), array_agg(key) FILTER (WHERE key IS NOT NULL)
+      INTO held, holders, tenants, keys FROM taken;
+    PERFORM rota.tell_ended(held);
+    IF holders IS NOT NULL THEN
+        PERFORM rota.free_keys(tenants, keys, holders);
+    END IF;
+    IF cardinality(ids) > coalesce(cardinality(held), 0) THEN
+        RETURN ARRAY(SELECT i FROM unnest(ids) AS i WHERE NOT i = ANY (coalesce(held, '{}')));
+    END IF;
+    RETURN NULL;
 END
 $$;
 
@@ -157,15 +212,16 @@ END
 $$;
 
 -- Settle, then claim at most lim jobs. The first row answers for the turn, each other one is a job.
+-- ended, tokens, ages, outputs: see rota.succeed; changes: all other ends, see rota.settle.
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not wade through the entries of jobs long gone at the front of the index. More
 -- urgent jobs are still seen; and if it does not find enough, the claim looks from the front as well.
 CREATE FUNCTION rota.turn(
-    changes json, worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
+    ended uuid[], tokens bigint[], ages bigint[], outputs json, changes json, worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
     since json, now timestamptz)
 RETURNS TABLE (
-    refused uuid[], woken text[], next_due_at timestamptz, rank integer, run_at timestamptz, id uuid,
-    created_at timestamptz, token bigint, attempt integer, max_attempts integer, auto_remove boolean, tenant text,
+    refused uuid[], woken text[], next_due_at timestamptz, rank integer, run_at text, id uuid,
+    created_at text, token bigint, attempt integer, max_attempts integer, auto_remove boolean, tenant text,
     queue text, task text, origin text, payload json, cost_cents double precision, timeout double precision,
     scheduled_for timestamptz, schedule text, key text, tags text[], parent uuid, backoff json, error json,
     progress json, cancel_requested boolean)
@@ -192,6 +248,9 @@ BEGIN
     IF changes IS NOT NULL THEN
         SELECT s.refused, s.woken INTO refused, woken FROM rota.settle(changes, now) AS s;
     END IF;
+    IF ended IS NOT NULL THEN
+        refused := refused || rota.succeed(ended, tokens, ages, outputs, now);
+    END IF;
     IF wanted > 0 THEN
         next_due_at := rota.promote(now);
     END IF;
@@ -213,17 +272,22 @@ BEGIN
             seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(lane)]);
             seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
         END IF;
-        SELECT array_agg(l.queue ORDER BY h.rank, h.run_at), array_agg(h.rank ORDER BY h.rank, h.run_at),
-               array_agg(l.rank ORDER BY h.rank, h.run_at), array_agg(l.run_at ORDER BY h.rank, h.run_at),
-               array_agg(l.id ORDER BY h.rank, h.run_at)
-          INTO lane, head, seen_rank, seen_at, seen_id
-          FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
-               SELECT q.rank, q.run_at FROM rota.queued AS q
-                WHERE q.due AND q.queue = l.queue AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
-                ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
-        CONTINUE WHEN lane IS NULL;
-        SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
-        top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
+        IF cardinality(lane) = 1 THEN
+            sharing := 1;  -- with nobody: it may give all it has
+            top := 2147483648;
+        ELSE
+            SELECT array_agg(l.queue ORDER BY h.rank, h.run_at), array_agg(h.rank ORDER BY h.rank, h.run_at),
+                   array_agg(l.rank ORDER BY h.rank, h.run_at), array_agg(l.run_at ORDER BY h.rank, h.run_at),
+                   array_agg(l.id ORDER BY h.rank, h.run_at)
+              INTO lane, head, seen_rank, seen_at, seen_id
+              FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
+                   SELECT q.rank, q.run_at FROM rota.queued AS q
+                    WHERE q.due AND q.queue = l.queue AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                    ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
+            CONTINUE WHEN lane IS NULL;
+            SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
+            top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
+        END IF;
         quota := ceil(wanted / sharing::double precision);
         FOR i IN 1..sharing LOOP
             quota := least(quota, wanted);
@@ -247,8 +311,8 @@ BEGIN
                    p.schedule, p.key, p.tags, p.parent, p.backoff, p.error, p.progress, turn.worker, turn.lease_until,
                    p.cancel_requested
               FROM picked AS p
-            RETURNING NULL::uuid[], NULL::text[], NULL::timestamptz, r.rank, r.run_at, r.id, r.created_at, r.token,
-                      r.attempt, r.max_attempts, r.auto_remove, r.tenant::text, r.queue::text, r.task::text,
+            RETURNING NULL::uuid[], NULL::text[], NULL::timestamptz, r.rank, r.run_at::text, r.id,
+                      r.created_at::text, r.token, r.attempt, r.max_attempts, r.auto_remove, r.tenant::text, r.queue::text, r.task::text,
                       r.origin::text, r.payload, r.cost_cents, r.timeout, r.scheduled_for, r.schedule::text,
                       r.key::text, r.tags::text[], r.parent, r.backoff, r.error, r.progress, r.cancel_requested;
             GET DIAGNOSTICS got = ROW_COUNT;
@@ -260,6 +324,9 @@ BEGIN
                 seen_id[i] := last_id;
             END IF;
         END LOOP;
+        IF cardinality(lane) = 1 AND wanted > 0 THEN
+            lane := NULL;
+        END IF;
     END LOOP;
 END
 $$;
@@ -304,9 +371,11 @@ $$;
 CREATE FUNCTION rota.reclaim(holder text, fresh_until timestamptz, lim integer, now timestamptz)
 RETURNS SETOF rota.running
 LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off
-SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
+    -- Looks through the whole table, which holds no more than workers have in hand: an index on
+    -- lease_until would be paid for by every claim, this only by the one sweep in a few seconds.
     RETURN QUERY
     WITH expired AS MATERIALIZED (
         SELECT e.id, e.worker FROM rota.running AS e WHERE e.lease_until <= now ORDER BY e.lease_until LIMIT lim

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from ...model import Want
-from .rows import Row, text
+from ...model import Job, Want
+from .rows import text, texts_array
 
 FULL_FROM = 16  # jobs; a smaller claim always looks from the front
 FRONT_EVERY_S = 0.05
 FRONT_SHARE = 25  # a look from the front takes at most one part in this many of the time
 
-_NOTHING: tuple[Any, ...] = ("", 0, None, None, [], None, None)
+_NOTHING: tuple[Any, ...] = ("", 0, None, None, "{}", None, None)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -44,19 +45,18 @@ class Places:
             return None
         return text(list(ended.values()))
 
-    def note(self, want: Want, rows: Sequence[Row], began: float, ended: float, front: bool) -> None:
-        """Remember how a claim went; ``rows`` in the order of the claim."""
+    def note(self, want: Want, jobs: Sequence[Job], began: float, ended: float, front: bool) -> None:
+        """Remember how a claim went; ``jobs`` in the order of the claim."""
         kind = _kind(want)
-        if len(rows) < max(want.limit, FULL_FROM):
+        if len(jobs) < max(want.limit, FULL_FROM):
             self._ended.pop(kind, None)
             return
         if front:
             self._ended[kind] = {}
             self._front_at[kind] = ended + max(FRONT_EVERY_S, FRONT_SHARE * (ended - began))
         places = self._ended.setdefault(kind, {})
-        last = {row[12]: row for row in rows}
-        for queue, row in last.items():
-            places[queue] = _Place(queue=queue, rank=row[3], run_at=row[4], id=row[5])
+        for queue, job in {job.queue: job for job in jobs}.items():  # the last of each
+            places[queue] = _Place(queue=queue, rank=-job.priority, run_at=job.run_at, id=job.id)
 
 
 def asked(want: Want | None, now: datetime, since: str | None) -> tuple[Any, ...]:
@@ -67,11 +67,17 @@ def asked(want: Want | None, now: datetime, since: str | None) -> tuple[Any, ...
         want.worker,
         want.limit,
         now + timedelta(seconds=want.lease_s),
-        None if want.queues is None else list(want.queues),
-        list(want.exclude_queues),
-        None if want.tasks is None else list(want.tasks),
+        array(want.queues),
+        array(want.exclude_queues),
+        array(want.tasks),
         since,
     )
+
+
+@lru_cache(maxsize=64)
+def array(texts: tuple[str, ...] | None) -> str | None:
+    """An array in the server's notation; a worker asks for the same again and again."""
+    return None if texts is None else texts_array(texts)
 
 
 def _kind(want: Want) -> tuple[Any, ...]:

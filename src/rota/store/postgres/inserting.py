@@ -1,14 +1,17 @@
 """Storing jobs: singles that share a commit, batches that stream.
 
-Owns which road an insert takes. Must never change what a job says, nor lose an answer: each caller
-gets the outcomes of its own jobs, in its own order.
+Owns which road an insert takes: jobs that differ in nothing but id and payload, as those of one task
+do, have a quick one; any others, and all that meet a job already stored, have one that judges each.
+Must never change what a job says, nor lose an answer: each caller gets the outcomes of its own jobs,
+in its own order.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from operator import attrgetter
 
 import msgspec
 import psycopg
@@ -19,22 +22,32 @@ from ...model import Inserted, NewJob
 from ..sql.callers import Script
 from .connections import Connections
 from .faults import is_data, translated
-from .rows import inserted, jobs_text, text
+from .rows import inserted, jobs_text, text, texts_array
+from .waker import Herald
 
 STREAM_FROM = 50  # jobs; fewer are quicker as one statement
+LINES_AT_ONCE = 500  # of a stream: the server works on them while we write the next
 TOGETHER = 1000  # jobs of waiting callers that share one statement
-PLAIN = "insert_plain"
 
 # The server answers only for jobs that were not simply created.
-_INSERT = "SELECT ord, id, outcome, state FROM rota.{}(CAST(%s AS json), %s, %s, false)"
+_INSERT = "SELECT ord, id, outcome, state FROM rota.{}(CAST(%s AS json), %s, %s, %s)"
 _INSERT_WITH = (
     "SELECT ord, CAST(id AS text), outcome, state FROM rota.{}("
     "CAST(CAST(? AS text) AS json), CAST(CAST(? AS text) AS timestamptz), false, true)"
 )
-_COPY = (
-    "COPY rota.queued (id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, "
-    "payload, timeout, scheduled_for, schedule, tags, parent, backoff, due) FROM STDIN"
+# What follows is in the order of ``_shared``.
+_COLUMNS = (
+    "created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, timeout, "
+    "scheduled_for, schedule, tags, parent, backoff, due"
 )
+_COPY = f"COPY rota.queued (id, payload, {_COLUMNS}) FROM STDIN"
+_ALIKE = f"SELECT rota.insert_alike(%s, %s, {', '.join(['%s'] * 16)}, %s)"
+_ONE = (
+    f"INSERT INTO rota.queued (id, payload, {_COLUMNS}) SELECT %s, %s, {', '.join(['%s'] * 16)} "
+    "WHERE NOT EXISTS (SELECT FROM rota.running AS r WHERE r.id = %s) ON CONFLICT DO NOTHING "
+    "RETURNING CASE WHEN %s THEN pg_notify('rota_wake', queue) END"
+)
+PLAIN = "insert_plain"
 # Walks the few running jobs rather than the many new ones.
 _ALSO_RUNNING = """
 SELECT 1 FROM rota.running AS r WHERE EXISTS (SELECT FROM rota.queued AS q WHERE q.id = r.id) LIMIT 1
@@ -54,9 +67,10 @@ class _Waiting(msgspec.Struct, eq=False):
 
 
 class Inserter:
-    def __init__(self, connections: Connections, shown: str) -> None:
+    def __init__(self, connections: Connections, shown: str, herald: Herald) -> None:
         self._connections = connections
         self._shown = shown
+        self._herald = herald
         self._busy = False
         self._waiting: list[_Waiting] = []
         self._flushing: set[asyncio.Task[None]] = set()
@@ -125,14 +139,38 @@ class Inserter:
             at += len(one.jobs)
 
     async def _statement(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[Inserted]:
-        statement = _INSERT.format(_road(jobs))
-        rows = await self._connections.rows(statement, (jobs_text(jobs), now, again), repeatable=again)
-        return inserted(jobs, rows)
+        wakes = self._herald.takes_along()
+        if again or not _are_alike(jobs) or not await self._all_new(jobs, now, wakes):
+            params = (jobs_text(jobs), now, again, wakes)
+            rows = await self._connections.rows(_INSERT.format(_road(jobs)), params, repeatable=again)
+            told = inserted(jobs, rows)
+        else:
+            told = inserted(jobs, ())
+        self._herald.tell({job.queue for job in jobs}, told=wakes)
+        return told
+
+    async def _all_new(self, jobs: Sequence[NewJob], now: datetime, wakes: bool) -> bool:
+        """Store jobs that are alike. False: some id is live already, and nothing has been stored."""
+        if len(jobs) == 1:
+            (job,) = jobs
+            params = (job.id, job.payload_json, *_shared(job, now), job.id, wakes)
+            return bool(await self._connections.rows(_ONE, params, repeatable=False, often=True))
+        ids = ",".join([job.id for job in jobs])
+        payloads = texts_array([job.payload_json for job in jobs])
+        try:
+            many = (f"{{{ids}}}", payloads, *_shared(jobs[0], now), wakes)
+            await self._connections.rows(_ALIKE, many, repeatable=False, often=True)
+        except StoreError as error:
+            if isinstance(error.__cause__, errors.UniqueViolation):
+                return False
+            raise
+        return True
 
     # --- batches -----------------------------------------------------------------------------
 
     async def _batch(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[Inserted]:
         if _road(jobs) == PLAIN and await self._stream(jobs, now):
+            self._herald.tell({job.queue for job in jobs})
             return inserted(jobs, ())
         return await self._statement(jobs, now, False)
 
@@ -142,8 +180,8 @@ class Inserter:
             async with self._connections.borrow() as connection, connection.transaction() as transaction:
                 async with connection.cursor() as cursor:
                     async with cursor.copy(_COPY) as copy:
-                        for job in jobs:
-                            await copy.write_row(_copied(job, now))
+                        for some in _lines(jobs, now):
+                            await copy.write(some)
                     found = await (await cursor.execute(_ALSO_RUNNING)).fetchone()
                 if found is not None:
                     raise psycopg.Rollback(transaction)
@@ -170,25 +208,71 @@ def _refuse(one: _Waiting, error: BaseException) -> None:
         one.answer.set_exception(error)
 
 
-def _copied(job: NewJob, now: datetime) -> tuple[object, ...]:
+# --- jobs as text --------------------------------------------------------------------------------
+
+# Everything but id and payload.
+_shape = attrgetter(
+    "task",
+    "queue",
+    "tenant",
+    "priority",
+    "run_at",
+    "max_attempts",
+    "timeout",
+    "backoff",
+    "key",
+    "auto_remove",
+    "tags",
+    "parent",
+    "origin",
+    "schedule",
+    "scheduled_for",
+)
+
+
+def _are_alike(jobs: Sequence[NewJob]) -> bool:
+    """Whether they differ in nothing but id and payload, and no key is involved."""
+    shape = _shape(jobs[0])
+    return jobs[0].key is None and all(_shape(job) == shape for job in jobs[1:])
+
+
+def _shared(job: NewJob, now: datetime) -> tuple[str | None, ...]:
+    """What jobs that are alike have in common, in the server's own notation."""
     run_at = job.run_at or now
+    at = now.isoformat()
     return (
-        job.id,
-        now,
-        run_at,
-        -job.priority,
-        job.max_attempts,
-        job.auto_remove,
+        at,
+        at if job.run_at is None else run_at.isoformat(),
+        str(-job.priority),
+        str(job.max_attempts),
+        "t" if job.auto_remove else "f",
         job.tenant,
         job.queue,
         job.task,
         job.origin,
-        job.payload_json,
-        job.timeout,
-        job.scheduled_for,
+        None if job.timeout is None else repr(job.timeout),
+        None if job.scheduled_for is None else job.scheduled_for.isoformat(),
         job.schedule,
-        list(job.tags) if job.tags else None,
+        texts_array(job.tags) if job.tags else None,
         job.parent,
         None if job.backoff is None else text(job.backoff),
-        run_at <= now,
+        "t" if run_at <= now else "f",
     )
+
+
+def _lines(jobs: Sequence[NewJob], now: datetime) -> Iterator[bytes]:
+    """The jobs as lines of COPY, some at a time; what neighbours share is written out once."""
+    shape, end = None, ""
+    for start in range(0, len(jobs), LINES_AT_ONCE):
+        lines = []
+        for job in jobs[start : start + LINES_AT_ONCE]:
+            if (own := _shape(job)) != shape:
+                shape, end = own, "\t".join(["", *map(_field, _shared(job, now))]) + "\n"
+            lines.append(f"{job.id}\t{_field(job.payload_json)}{end}")
+        yield "".join(lines).encode()
+
+
+def _field(value: str | None) -> str:
+    if value is None:
+        return "\\N"
+    return value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

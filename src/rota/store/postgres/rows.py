@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -25,16 +26,18 @@ EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC)
 
 
-class InstantLoader(Loader):
+def instant(text: str) -> datetime:
     """A timestamptz as aware UTC, whatever the session's time zone; what Python cannot hold is clipped."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return EARLIEST if text.startswith("-") or text.endswith("BC") else LATEST
+    return read if read.tzinfo is UTC else read.astimezone(UTC)
 
+
+class InstantLoader(Loader):
     def load(self, data: Buffer) -> datetime:
-        text = str(data, "ascii")
-        try:
-            instant = datetime.fromisoformat(text)
-        except ValueError:
-            return EARLIEST if text.startswith("-") or text.endswith("BC") else LATEST
-        return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
+        return instant(str(data, "ascii"))
 
 
 def _adapters() -> AdaptersMap:
@@ -63,8 +66,56 @@ def jobs_text(jobs: Sequence[NewJob]) -> str:
     return _encode(jobs).decode()
 
 
-def changes_text(changes: Iterable[Change]) -> str:
-    return _encode([_wire(change) for change in changes]).decode()
+def ended(changes: Sequence[Change], now: datetime) -> tuple[str | None, ...]:
+    """The first parameters of ``rota.turn``: plain successes as arrays, all other ends as one JSON text.
+
+    An array literal is several times cheaper than a list of parameters, for the driver and the server.
+    """
+    plain: list[Change] = []
+    others: list[Change] = []
+    for change in changes:
+        (plain if _is_plain(change) else others).append(change)
+    said = _encode([_wire(change) for change in others]).decode() if others else None
+    if not plain:
+        return None, None, None, None, said
+    plain.sort(key=_by_id)
+    outputs = None
+    if any(change.output_json is not None for change in plain):
+        outputs = text([change.output_json for change in plain])
+    ids = ",".join([change.id for change in plain])
+    tokens = ",".join([str(change.token) for change in plain])
+    ages = ",".join([_age(change.started_at, now) for change in plain])
+    return f"{{{ids}}}", f"{{{tokens}}}", f"{{{ages}}}", outputs, said
+
+
+def texts_array(texts: Sequence[str]) -> str:
+    """A text[] in the server's notation."""
+    if not texts:
+        return "{}"
+    quoted = [one.replace("\\", "\\\\").replace('"', '\\"') for one in texts]
+    return '{"' + '","'.join(quoted) + '"}'
+
+
+_by_id = attrgetter("id")
+
+
+def _is_plain(change: Change) -> bool:
+    """A success at the first attempt that leaves nothing behind but its time and its output."""
+    return (
+        change.state is State.SUCCEEDED
+        and change.record is None
+        and change.attempt == 1
+        and change.error_json is None
+        and change.progress_json is None
+        and not (change.remove or change.cost_cents or change.then)
+    )
+
+
+def _age(started_at: datetime | None, now: datetime) -> str:
+    if started_at is None:
+        return "NULL"
+    age = now - started_at
+    return str((age.days * 86_400 + age.seconds) * 1_000_000 + age.microseconds)
 
 
 def text(value: Any) -> str:
@@ -121,11 +172,23 @@ JOB_COLUMNS = (
 
 def claimed(row: Row, worker: str, lease_until: datetime, now: datetime) -> Job:
     """A job from a row of ``rota.turn``, which leaves out what the claimer knows."""
-    return job((State.RUNNING, -row[3], *row[4:-1], now, lease_until, worker, row[-1], None, None))
+    (
+        _, _, _, rank, run_at, id, created_at, token, attempt, max_attempts, auto_remove, tenant, queue, task,
+        origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error,
+        progress, cancel_requested,
+    ) = row  # fmt: skip
+    due_at = instant(run_at)
+    made_at = due_at if created_at == run_at else instant(created_at)
+    return Job(
+        id, task, State.RUNNING, due_at, made_at, queue, tenant, -rank, payload, None, error, attempt,
+        max_attempts, token, now, None, lease_until, worker, timeout, backoff and _backoff(backoff), key,
+        auto_remove, tuple(tags) if tags else (), parent, origin, schedule, scheduled_for, cost_cents or 0.0,
+        progress, cancel_requested,
+    )  # fmt: skip
 
 
-def claim_order(row: Row) -> Row:
-    return row[3:6]
+def claim_order(job: Job) -> tuple[int, datetime, str]:
+    return -job.priority, job.run_at, job.id
 
 
 def job(row: Row) -> Job:
@@ -135,37 +198,11 @@ def job(row: Row) -> Job:
         error, progress, started_at, lease_until, worker, cancel_requested, output, finished_at,
     ) = row  # fmt: skip
     return Job(
-        id=id,
-        task=task,
-        state=_STATES[state],
-        queue=queue,
-        tenant=tenant,
-        priority=priority,
-        payload_json=payload,
-        output_json=output,
-        error_json=error,
-        attempt=attempt,
-        max_attempts=max_attempts,
-        token=token,
-        run_at=run_at,
-        created_at=created_at,
-        started_at=started_at,
-        finished_at=finished_at,
-        lease_until=lease_until,
-        worker=worker,
-        timeout=timeout,
-        backoff=None if backoff is None else _backoff(backoff),
-        key=key,
-        auto_remove=auto_remove,
-        tags=tuple(tags) if tags else (),
-        parent=parent,
-        origin=origin,
-        schedule=schedule,
-        scheduled_for=scheduled_for,
-        cost_cents=cost_cents or 0.0,
-        progress_json=progress,
-        cancel_requested=cancel_requested,
-    )
+        id, task, _STATES[state], run_at, created_at, queue, tenant, priority, payload, output, error,
+        attempt, max_attempts, token, started_at, finished_at, lease_until, worker, timeout,
+        backoff and _backoff(backoff), key, auto_remove, tuple(tags) if tags else (), parent, origin,
+        schedule, scheduled_for, cost_cents or 0.0, progress, cancel_requested,
+    )  # fmt: skip
 
 
 def inserted(jobs: Sequence[NewJob], rows: Iterable[Sequence[Any]]) -> list[Inserted]:

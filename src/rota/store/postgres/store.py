@@ -13,7 +13,6 @@ from typing import Any
 
 from ...errors import StoreError
 from ...model import (
-    FINAL,
     Attempt,
     Capabilities,
     Change,
@@ -46,12 +45,13 @@ from .connections import Connections
 from .history import History
 from .inserting import Inserter, script
 from .listener import Listener
-from .rows import JOB_COLUMNS, attempt, changes_text, claim_order, claimed, document, ids, job, text
+from .rows import JOB_COLUMNS, attempt, claim_order, claimed, document, ended, ids, job, text
 from .waker import Herald, PostgresWaker, Switchboard
 
 _TURN = (
-    "SELECT * FROM rota.turn(CAST(%s AS json), %s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), "
-    "CAST(%s AS text[]), CAST(%s AS json), %s)"
+    "SELECT * FROM rota.turn("
+    "CAST(%s AS uuid[]), CAST(%s AS bigint[]), CAST(%s AS bigint[]), CAST(%s AS json), CAST(%s AS json), "
+    "%s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS json), %s)"
 )
 _BEAT = "SELECT lost, cancel FROM rota.beat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)"
 _RECLAIM = (
@@ -92,11 +92,11 @@ class PostgresStore:
         self._address = parse(url)
         shown = self._address.shown
         self._connections = Connections(self._address.conninfo, shown)
-        self._inserter = Inserter(self._connections, shown)
         self._history = History(self._connections, shown)
         self._places = Places()
         self._board = Switchboard()
         self._herald = Herald(self._connections, self._board)
+        self._inserter = Inserter(self._connections, shown, self._herald)
         self._listener: Listener | None = None
         if self._address.listen is not None:
             self._listener = Listener(self._address.listen, shown, self._connections, self._board)
@@ -146,9 +146,7 @@ class PostgresStore:
     async def insert(
         self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
     ) -> Sequence[Inserted]:
-        told = await self._inserter.insert(jobs, now, again)
-        self._herald.tell({job.queue for job in jobs})
-        return told
+        return await self._inserter.insert(jobs, now, again)
 
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
@@ -158,32 +156,30 @@ class PostgresStore:
     async def turn(self, changes: Sequence[Change], want: Want | None, now: datetime) -> Turn:
         if not changes and want is None:
             return Turn()
-        said = changes_text(changes) if changes else None
         loop = asyncio.get_running_loop()
         began = loop.time()
         since = None if want is None else self._places.since(want, began)
         # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
         told, *rows = await self._connections.rows(
-            _TURN, (said, *asked(want, now, since), now), repeatable=False
+            _TURN, (*ended(changes, now), *asked(want, now, since), now), repeatable=False, often=True
         )
         refused, woken, next_due_at = told[:3]
         self._tell(changes, woken)
         jobs: list[Job] = []
         if want is not None:
-            rows.sort(key=claim_order)
-            self._places.note(want, rows, began, loop.time(), front=since is None)
             lease_until = now + timedelta(seconds=want.lease_s)
             jobs = [claimed(row, want.worker, lease_until, now) for row in rows]
+            jobs.sort(key=claim_order)
+            self._places.note(want, jobs, began, loop.time(), front=since is None)
         return Turn(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at)
 
     def _tell(self, changes: Sequence[Change], woken: Sequence[str] | None) -> None:
-        queues = set(woken or ())
-        for change in changes:
-            if change.state in FINAL:
-                self._board.heard_end(change.id)
-            if change.then:
-                queues.update(job.queue for job in change.then)
+        queues = {job.queue for change in changes for job in change.then}
+        queues.update(woken or ())
         self._herald.tell(queues)
+        for change in changes:
+            if change.state is not State.QUEUED:
+                self._board.heard_end(change.id)
 
     async def claim(self, want: Want, now: datetime) -> Sequence[Job]:
         return (await self.turn((), want, now)).jobs

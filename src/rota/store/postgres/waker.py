@@ -17,11 +17,16 @@ from .connections import Connections
 from .rows import ids
 
 PAUSE_S = 0.005  # between two notifications
+GRACE_S = 0.002  # by which an insert may come to take a pending one along
 LAST_WORD_S = 0.5
 FIRST_LOOK_S = 0.05
 LONGEST_LOOK_S = 5.0
 
-_NOTIFY = "SELECT pg_notify('rota_wake', q) FROM unnest(CAST(%s AS text[])) AS q"
+# A hint need not be on disk before it is heard.
+_NOTIFY = """
+SELECT pg_notify('rota_wake', q), set_config('synchronous_commit', 'off', true)
+  FROM unnest(CAST(%s AS text[])) AS q
+"""
 _AWAIT = """
 INSERT INTO rota.waiters AS w (id, until)
 VALUES (%s, clock_timestamp() + make_interval(secs => %s))
@@ -61,18 +66,32 @@ class Switchboard:
 
 
 class Herald:
-    """Tells of ready queues: its own process at once, the others at most once per few milliseconds."""
+    """Tells of ready queues: its own process at once, the others at most once per few milliseconds.
+
+    The first insert after a silence takes the notification along in its own transaction. What is
+    stored soon after is told by a later insert, or else in a transaction of its own.
+    """
 
     def __init__(self, connections: Connections, board: Switchboard) -> None:
         self._connections = connections
         self._board = board
         self._pending: set[str] = set()
+        self._quiet_until = 0.0
         self._task: asyncio.Task[None] | None = None
 
-    def tell(self, queues: Iterable[str]) -> None:
+    def takes_along(self) -> bool:
+        """Whether the insert about to be sent shall notify by itself; it says so in ``tell``."""
+        now = asyncio.get_running_loop().time()
+        if now < self._quiet_until:
+            return False
+        self._quiet_until = now + PAUSE_S
+        return True
+
+    def tell(self, queues: Iterable[str], *, told: bool = False) -> None:
+        """``told``: the other processes know already."""
         for queue in queues:
             self._board.heard_queue(queue)
-            self._pending.add(queue)
+            (self._pending.discard if told else self._pending.add)(queue)
         if self._pending and self._task is None:
             self._task = asyncio.ensure_future(self._send())
 
@@ -83,13 +102,17 @@ class Herald:
                 await asyncio.wait_for(self._task, LAST_WORD_S)
 
     async def _send(self) -> None:
+        loop = asyncio.get_running_loop()
         try:
             while self._pending:
+                if (silence := self._quiet_until - loop.time()) > 0:
+                    await asyncio.sleep(silence + GRACE_S)
+                    continue
+                self._quiet_until = loop.time() + PAUSE_S
                 queues = sorted(self._pending)
                 self._pending.clear()
                 with suppress(RotaError):  # it was only a hint
                     await self._connections.rows(_NOTIFY, (queues,))
-                await asyncio.sleep(PAUSE_S)
         finally:
             self._task = None
 

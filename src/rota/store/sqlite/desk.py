@@ -28,11 +28,12 @@ C = TypeVar("C")
 class Order(Generic[C]):
     """One piece of work, and the future of the loop that waits for it."""
 
-    __slots__ = ("error", "future", "loop", "result", "work")
+    __slots__ = ("durable", "error", "future", "loop", "result", "work")
 
-    def __init__(self, work: Callable[[C], Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, work: Callable[[C], Any], loop: asyncio.AbstractEventLoop, durable: bool) -> None:
         self.work = work
         self.loop = loop
+        self.durable = durable  # its answer is a promise that a power cut must not break
         self.future: asyncio.Future[Any] = loop.create_future()
         self.result: Any = None
         self.error: Exception | None = None
@@ -125,9 +126,9 @@ class Desk(ABC, Generic[C]):
     def is_closed(self) -> bool:
         return self._closed
 
-    async def do(self, work: Callable[[C], T]) -> T:
+    async def do(self, work: Callable[[C], T], durable: bool = True) -> T:
         """Run the work on a thread of this desk; its result, or its error."""
-        order: Order[C] = Order(work, asyncio.get_running_loop())
+        order: Order[C] = Order(work, asyncio.get_running_loop(), durable)
         with self._lock:
             if self._closed:
                 raise StoreUnavailable(f"{self.address.url} is closed; open it again first")

@@ -80,9 +80,9 @@ class Engine:
 
     # --- work ------------------------------------------------------------------------------------
 
-    async def write(self, work: Callable[[Transaction], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T], durable: bool = True) -> T:
         self._follow_fork()
-        return await self._writer.do(work)
+        return await self._writer.do(work, durable)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self._follow_fork()

@@ -1,39 +1,95 @@
-"""New jobs. One script serves our own transactions and the caller's; a bulk takes a shorter way."""
+"""New jobs. Many are stored with few statements, whether they come from one call or from many.
+
+Where a job meets one that is there already, a script goes on job by job. The same script serves the
+caller's own transactions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
+from typing import Any, cast
 
 from ...errors import SchemaMismatch, StoreError
 from ...model import Inserted, NewJob, State
 from ..sql.callers import Script
-from .rows import new_job, replacement
-from .statements import statement
+from .rows import Row, likeness, new_job, replacement
+from .statements import insert_many, insert_one, statement
 from .writer import Transaction
 
-INSERT = statement("insert")
-INSERT_ONE = INSERT + "\nRETURNING id"
-BULK = 4  # from here on one statement for all pays
+LARGEST = 256  # rows in one statement
+
+Cells = tuple[tuple[str, Any], ...]  # columns and values
+
+
+class Insertion:
+    """One call. The writer serves those that wait for the same commit together."""
+
+    __slots__ = ("jobs", "now")
+
+    def __init__(self, jobs: Sequence[NewJob], now: int) -> None:
+        self.jobs = jobs
+        self.now = now
+
+    def __call__(self, transaction: Transaction) -> Sequence[Inserted]:
+        return self.together(transaction, [self])[0]
+
+    @staticmethod
+    def together(transaction: Transaction, calls: Sequence[Insertion]) -> list[Sequence[Inserted]]:
+        if _all_new(transaction, calls):
+            answers: list[Sequence[Inserted]] = [
+                [Inserted(id=job.id, outcome="created") for job in call.jobs] for call in calls
+            ]
+        else:
+            answers = [_drive(transaction, script(call.jobs, call.now)) for call in calls]
+        for call in calls:
+            transaction.ready.update([job.queue for job in call.jobs])
+        return answers
 
 
 def insert(transaction: Transaction, jobs: Sequence[NewJob], now: int) -> Sequence[Inserted]:
     """Store the jobs in our own transaction and tell the wakers."""
-    transaction.ready.update(job.queue for job in jobs)
-    if len(jobs) >= BULK and _all_new(transaction, jobs, now):
-        return [Inserted(id=job.id, outcome="created") for job in jobs]
-    return _drive(transaction, script(jobs, now))
+    return Insertion(jobs, now)(transaction)
 
 
-def _all_new(transaction: Transaction, jobs: Sequence[NewJob], now: int) -> bool:
-    """Store all of them at once; or none, if any meets a job that is there already."""
-    transaction.execute("SAVEPOINT rota_bulk")
-    cursor = transaction.executemany(INSERT, [new_job(job, now) for job in jobs])
-    complete = cursor.rowcount == len(jobs)
-    if not complete:
-        transaction.execute("ROLLBACK TO rota_bulk")
-    transaction.execute("RELEASE rota_bulk")
-    return complete
+def _all_new(transaction: Transaction, calls: Sequence[Insertion]) -> bool:
+    """Store all of them; or none, if any meets a job that is there already."""
+    kinds: defaultdict[Cells, list[Row]] = defaultdict(list)
+    for call in calls:
+        for _, alike in groupby(call.jobs, likeness):
+            first = next(alike)
+            cells, run_at = new_job(first, call.now)
+            kinds[tuple(cells.items())] += [
+                (job.id, job.payload_json, run_at, call.now) for job in chain((first,), alike)
+            ]
+    transaction.execute("SAVEPOINT rota_insert")
+    missed = any(_insert(transaction, cells, rows) < len(rows) for cells, rows in kinds.items())
+    if missed:
+        transaction.execute("ROLLBACK TO rota_insert")
+    transaction.execute("RELEASE rota_insert")
+    return not missed
+
+
+def _insert(transaction: Transaction, shared: Cells, rows: Sequence[Row]) -> int:
+    """How many were stored."""
+    columns, values = zip(*shared, strict=True)
+    stored = start = 0
+    for size in _sizes(len(rows)):
+        params = (*values, *chain.from_iterable(rows[start : start + size]))
+        stored += transaction.execute(insert_many(columns, size), params).rowcount
+        start += size
+    return stored
+
+
+def _sizes(n: int) -> Iterator[int]:
+    """Parts that add up to n, powers of two: so that few texts serve all numbers of rows."""
+    size = LARGEST
+    while n:
+        while size > n:
+            size //= 2
+        yield size
+        n -= size
 
 
 def _drive(transaction: Transaction, steps: Script[Sequence[Inserted]]) -> Sequence[Inserted]:
@@ -65,13 +121,16 @@ def script(jobs: Sequence[NewJob], now: int | None) -> Script[Sequence[Inserted]
         now = int(rows[0][0])
     answers = []
     for job in jobs:
-        answers.append((yield from _insert_one(job, now)))
+        answers.append((yield from _insert_or_meet(job, now)))
     return answers
 
 
-def _insert_one(job: NewJob, now: int) -> Script[Inserted]:
+def _insert_or_meet(job: NewJob, now: int) -> Script[Inserted]:
+    cells, run_at = new_job(job, now)
+    text = insert_one(tuple(cells))
+    params = (*cells.values(), job.id, job.payload_json, run_at, now)
     for _ in range(3):  # the holder of a key may vanish between two statements in autocommit
-        if (yield INSERT_ONE, new_job(job, now)):
+        if (yield f"{text}\nRETURNING id", params):
             return Inserted(id=job.id, outcome="created")
         rows = yield statement("holder"), (job.id, job.tenant, job.key)
         if rows:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ...model import Attempt, Backoff, Document, Job, NewJob, State
-from .statements import JOB
+from .statements import JOB, SHARED
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -20,6 +22,7 @@ MINUTE = 60_000_000
 
 _BACKOFF = msgspec.json.Decoder(Backoff)
 _TAGS = msgspec.json.Decoder(tuple[str, ...])
+_ALIKE = msgspec.json.Decoder(list[tuple[str, str, int, int, msgspec.Raw]])
 _STATES = {state.value: state for state in State}
 
 
@@ -58,31 +61,46 @@ def as_json(value: object) -> str:
 # --- jobs ----------------------------------------------------------------------------------------
 
 
-def new_job(job: NewJob, now: int) -> Row:
-    """The parameters of ``insert.sql``."""
+def new_job(job: NewJob, now: int) -> tuple[dict[str, Any], int]:
+    """A new job beside its id and payload: its other columns, and when it is due.
+
+    Columns that would be null or 0 are left out: to bind None costs Python more than to bind a text,
+    and most jobs use few of the options.
+    """
     run_at = now if job.run_at is None else micros(job.run_at)
-    return (
-        job.id,
-        job.task,
-        1 if run_at <= now else 0,  # a bool would take the slow way through adapters
-        job.queue,
-        job.tenant,
-        -job.priority,
-        job.payload_json,
-        job.max_attempts,
-        run_at,
-        now,
-        job.timeout,
-        None if job.backoff is None else as_json(job.backoff),
-        job.key,
-        job.key,
-        1 if job.auto_remove else 0,
-        as_json(job.tags) if job.tags else None,
-        job.parent,
-        job.origin,
-        job.schedule,
-        some_micros(job.scheduled_for),
-    )
+    cells: dict[str, Any] = {
+        "task": job.task,
+        "due": 1 if run_at <= now else 0,  # a bool would take the slow way through adapters
+        "queue": job.queue,
+        "tenant": job.tenant,
+        "rank": -job.priority,
+        "max_attempts": job.max_attempts,
+        "origin": job.origin,
+    }
+    if job.timeout is not None:
+        cells["timeout"] = job.timeout
+    if job.backoff is not None:
+        cells["backoff_json"] = as_json(job.backoff)
+    if job.key is not None:
+        cells["key"] = cells["slot"] = job.key
+    if job.auto_remove:
+        cells["auto_remove"] = 1
+    if job.tags:
+        cells["tags_json"] = as_json(job.tags)
+    if job.parent is not None:
+        cells["parent"] = job.parent
+    if job.schedule is not None:
+        cells["schedule"] = job.schedule
+    if job.scheduled_for is not None:
+        cells["scheduled_for"] = micros(job.scheduled_for)
+    return cells, run_at
+
+
+# Jobs of which all this is equal have the same ``new_job``.
+likeness = attrgetter(
+    "task", "queue", "tenant", "priority", "run_at", "max_attempts", "timeout", "backoff", "key",
+    "auto_remove", "tags", "parent", "origin", "schedule", "scheduled_for",
+)  # fmt: skip
 
 
 def replacement(job: NewJob, now: int, holder: str) -> Row:
@@ -154,6 +172,28 @@ def _job(row: Row) -> Job:
         progress_json=progress,
         cancel_requested=bool(cancel_requested),
     )
+
+
+def alike_jobs(text: str) -> list[Job]:
+    """The answer of ``claimed.sql``. What many jobs share is read once; they are copies of one of them.
+
+    Fails on rows that ``job`` would salvage.
+    """
+    kinds: dict[bytes, Job] = {}
+    jobs = []
+    for id, payload, run_at, created_at, shared in _ALIKE.decode(text):
+        raw = bytes(shared)
+        kind = kinds.get(raw) or kinds.setdefault(raw, _of_kind(raw))
+        jobs.append(
+            replace(kind, id=id, payload_json=payload, run_at=instant(run_at), created_at=instant(created_at))
+        )
+    return jobs
+
+
+def _of_kind(shared: bytes) -> Job:
+    cells = dict(zip(SHARED, msgspec.json.decode(shared), strict=True))
+    cells |= {"id": "", "payload_json": "", "run_at": 0, "created_at": 0}
+    return _job(tuple(cells[name] for name in JOB.split(", ")))
 
 
 def _salvaged(row: Row) -> Job:

@@ -14,6 +14,9 @@ JOB = (
     "auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, "
     "cancel_requested"
 )
+# In these the jobs of a batch differ; in the others they are mostly alike.
+OWN = ("id", "payload_json", "run_at", "created_at")
+SHARED = tuple(column for column in JOB.split(", ") if column not in OWN)
 # The columns of a schedule are its fields.
 SCHEDULE = Schedule.__struct_fields__
 
@@ -23,4 +26,25 @@ def statement(name: str) -> str:
     """The text of ``sql/<name>.sql``."""
     text = files(__package__).joinpath("sql", f"{name}.sql").read_text("utf-8")
     text = text.replace("{schedule_values}", ", ".join("?" * len(SCHEDULE)))
-    return text.strip().replace("{job}", JOB).replace("{schedule}", ", ".join(SCHEDULE))
+    text = text.replace("{job}", JOB).replace("{own}", ", ".join(OWN)).replace("{shared}", ", ".join(SHARED))
+    return text.strip().replace("{schedule}", ", ".join(SCHEDULE))
+
+
+@cache
+def insert_one(columns: tuple[str, ...]) -> str:
+    """``insert.sql`` for one job that fills these columns, and then its OWN."""
+    marks = ", ".join("?" * len(columns + OWN))
+    return _insert(columns, f"('queued', {marks})")  # plain marks, for other drivers have other styles
+
+
+@cache
+def insert_many(shared: tuple[str, ...], rows: int) -> str:
+    """The same for many: first come the values that they share, then each one's OWN."""
+    marks = [f"?{n + 1}" for n in range(len(shared) + len(OWN) * rows)]
+    given, own = marks[: len(shared)], iter(marks[len(shared) :])
+    lines = [f"('queued', {', '.join((*given, *each))})" for each in zip(*[own] * len(OWN), strict=True)]
+    return _insert(shared, ",\n  ".join(lines))
+
+
+def _insert(columns: tuple[str, ...], rows: str) -> str:
+    return statement("insert").replace("{columns}", ", ".join(columns + OWN)).replace("{rows}", rows)

@@ -97,8 +97,7 @@ class SqliteStore:
         self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
     ) -> Sequence[Inserted]:
         # live and final jobs share a table, so an id is never stored twice, again or not
-        at = micros(now)
-        return await self._engine.write(lambda transaction: inserting.insert(transaction, jobs, at))
+        return await self._engine.write(inserting.Insertion(jobs, micros(now)))
 
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
@@ -114,7 +113,8 @@ class SqliteStore:
             jobs = () if want is None else claiming.claim(transaction, want, at)
             return Turn(refused=refused, jobs=jobs, next_due_at=some_instant(claiming.next_due(transaction)))
 
-        return await self._engine.write(work)
+        # A claim alone need not outlive a power cut: whoever holds it does not, on the same machine.
+        return await self._engine.write(work, durable=bool(changes))
 
     async def claim(self, want: Want, now: datetime) -> Sequence[Job]:
         return (await self.turn((), want, now)).jobs

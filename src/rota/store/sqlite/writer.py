@@ -8,7 +8,7 @@ therefore run twice and must touch nothing but its Transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from queue import Empty
 from typing import Any
@@ -18,10 +18,13 @@ from .connection import patiently, rollback
 from .desk import Desk, Line, Order
 from .statements import statement
 from .waker import Hub
+from .watch import Watch, watch
 
 LARGEST_BATCH = 1000
-# While someone waits for other processes: look often at first, then a little less often.
-EAGER_S, PATIENT_S, EAGER_LOOKS = 0.002, 0.005, 1000
+# While someone waits for other processes: when there is a reason to look, look often at first, for a
+# write is heard before its commit can be seen. Then rest: where writes are heard, one look in a while
+# is for what was missed; where they are not, looking is all there is.
+SOON_S, SLOWER, REST_S, WATCHED_REST_S = 0.0002, 1.1, 0.005, 0.05
 
 
 class Transaction:
@@ -50,7 +53,9 @@ class Writer(Desk[Transaction]):
         super().__init__("rota-sqlite-writer", address, threads=1)
         self.line = Line(address)
         self._hub = hub
-        self._looks = 0  # since anything became ready
+        self._pause = SOON_S  # before the next look
+        self._watch: Watch | None = None
+        self._relaxed: sqlite3.Connection | None = None  # the one whose commits do not wait for the disk
 
     def nudge(self) -> None:
         """Someone began to wait: look now, and keep looking."""
@@ -74,7 +79,9 @@ class Writer(Desk[Transaction]):
             if following is None:
                 self._orders.put(None)  # to be found after this batch
                 break
-            if following is not _LOOK:
+            if following is _LOOK:
+                self._pause = SOON_S  # after this batch
+            else:
                 orders.append(following)
         return orders
 
@@ -83,29 +90,54 @@ class Writer(Desk[Transaction]):
             try:
                 order = self._orders.get(timeout=self._pace())
             except Empty:
-                order = _LOOK
-            if order is not _LOOK:
-                return order
+                pass
+            else:
+                if order is not _LOOK:
+                    return order
+                self._pause = SOON_S
             self._look(line)
 
     def _pace(self) -> float | None:
         if self.address.path is None or not self._hub.is_awaited:
             return None
-        return EAGER_S if self._looks < EAGER_LOOKS else PATIENT_S
+        watched = self._is_watched()  # also between the eager looks: what is heard then begins them anew
+        pause = self._pause
+        if pause < REST_S:
+            self._pause = pause * SLOWER
+            return pause
+        return WATCHED_REST_S if watched else REST_S
+
+    def _is_watched(self) -> bool:
+        """Hear of the next write to the log, if the system lets us."""
+        if self._watch is None:
+            self._watch = watch(f"{self.address.path}-wal", lambda: self._orders.put(_LOOK))
+        elif not self._watch.arm():  # another log has taken its place
+            self._watch.close()
+            self._watch = None
+        return self._watch is not None and self._watch.arm()
 
     def _look(self, line: Line) -> None:
         if self.address.path is None:
             return
         try:
-            changed = line.attempt(self._hub.look)
+            if line.attempt(self._hub.look):
+                self._pause = SOON_S
         except Exception:
             return  # a hint is missing; the next write will say what is wrong
-        self._looks = 0 if changed else self._looks + 1
+
+    def _run(self) -> None:
+        try:
+            super()._run()
+        finally:
+            if self._watch is not None:
+                self._watch.close()
 
     # --- writing ---------------------------------------------------------------------------------
 
     def _serve(self, line: Line, orders: Sequence[Order[Transaction]]) -> None:
+        durable = any(order.durable for order in orders)
         try:
+            line.attempt(lambda connection: self._wait_for_disk(connection, durable))
             line.attempt(self._begin)
         except Exception as error:  # locked or gone: trying each order alone would only take longer
             for order in orders:
@@ -127,7 +159,13 @@ class Writer(Desk[Transaction]):
                 order.result = result
             self._hub.tell(transaction.ready, transaction.finished)
             if transaction.ready:
-                self._looks = 0  # business: others will answer soon
+                self._pause = SOON_S  # business: others will answer soon
+
+    def _wait_for_disk(self, connection: sqlite3.Connection, durable: bool) -> None:
+        """Whether the next commits do. One that does takes those before it to the disk as well."""
+        if self.address.synchronous == "full" and durable is (connection is self._relaxed):
+            connection.execute(f"PRAGMA synchronous = {'full' if durable else 'normal'}")
+            self._relaxed = None if durable else connection
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.address.patience_s)
@@ -139,13 +177,29 @@ class Writer(Desk[Transaction]):
             self._begin(connection)
         try:
             transaction = Transaction(connection)
-            results = [order.work(transaction) for order in orders]
+            results = _work(transaction, orders)
             transaction.write_tally()
             connection.execute("COMMIT")
         except BaseException:
             rollback(connection)
             raise
         return transaction, results
+
+
+def _work(transaction: Transaction, orders: Sequence[Order[Transaction]]) -> list[Any]:
+    """The results. Work of a kind that knows how to be done ``together`` is; it comes first."""
+    results: list[Any] = [None] * len(orders)
+    kinds: defaultdict[Any, list[int]] = defaultdict(list)
+    for place, order in enumerate(orders):
+        kinds[getattr(order.work, "together", None)].append(place)
+    alone = kinds.pop(None, [])
+    for together, places in kinds.items():
+        answers = together(transaction, [orders[place].work for place in places])
+        for place, answer in zip(places, answers, strict=True):
+            results[place] = answer
+    for place in alone:
+        results[place] = orders[place].work(transaction)
+    return results
 
 
 class _Look(Order[Transaction]):

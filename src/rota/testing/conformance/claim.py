@@ -19,6 +19,13 @@ class ClaimRules:
         assert (job.started_at, job.lease_until) == (at(3), at(33))
         assert await found(store, job.id) == job
 
+    async def test_a_clock_a_moment_behind_does_not_hide_a_job_that_was_stored_as_due(
+        self, store: Store
+    ) -> None:
+        asked = new()
+        await add(store, asked, now=at(1))
+        assert ids(await store.claim(want(), at(0.998))) == [asked.id]
+
     async def test_a_running_job_is_not_claimed_again(self, store: Store) -> None:
         await running(store)
         assert list(await store.claim(want(), at(1000))) == []

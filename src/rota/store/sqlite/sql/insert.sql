@@ -1,5 +1,3 @@
-INSERT INTO rota_jobs (
-  id, task, state, due, queue, tenant, rank, payload_json, max_attempts, run_at, created_at, timeout,
-  backoff_json, key, slot, auto_remove, tags_json, parent, origin, schedule, scheduled_for
-) VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO rota_jobs (state, {columns}) VALUES
+  {rows}
 ON CONFLICT DO NOTHING

@@ -1,0 +1,1 @@
+"""The benchmark: rota beside its peers, on this machine, in one run. See README.md."""

@@ -1,0 +1,38 @@
+// graphile-worker: its local queue of 500 and batched completion on;
+// 24 jobs at once (best of a single run each of 8, 24, 64).
+"use strict";
+const { URL, CHUNK, peer, ran, ask, main } = require("./harness.js");
+const { run, makeWorkerUtils, runMigrations, Logger } = peer("graphile-worker");
+
+const AT_ONCE = 24;
+const logger = new Logger(() => () => {});
+
+main({
+  setup: () => runMigrations({ connectionString: URL, logger }),
+
+  producer: async () => {
+    const utils = await makeWorkerUtils({ connectionString: URL, logger });
+    return {
+      one: (payload) => utils.addJob("job", payload),
+      many: async (payloads) => {
+        for (let first = 0; first < payloads.length; first += CHUNK)
+          await utils.addJobs(
+            payloads.slice(first, first + CHUNK).map((payload) => ({ identifier: "job", payload })),
+          );
+      },
+      close: () => utils.release(),
+    };
+  },
+
+  work: async () => {
+    const worker = {
+      connectionString: URL, maxPoolSize: AT_ONCE + 4, concurrentJobs: AT_ONCE, pollInterval: 2000,
+      localQueue: { size: 500, refetchDelay: { durationMs: 0 } },
+      completeJobBatchDelay: 0, failJobBatchDelay: 0,
+    };
+    const taskList = { job: async (payload) => { ran(payload.i); } };
+    await (await run({ logger, taskList, preset: { worker } })).promise;
+  },
+
+  left: () => ask("SELECT count(*) FROM graphile_worker._private_jobs"),
+});

@@ -1,0 +1,1 @@
+"""How each figure is taken; which are taken from whom is in catalogue.py."""
