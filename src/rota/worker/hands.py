@@ -54,7 +54,7 @@ class Hands:
         self._tell_began = began
         self._decided = decided
         self._closed = False
-        self._lanes = Lanes(self._follow, output_limit)
+        self._lanes = Lanes(self._follow, self._hand_out, output_limit)
         self._threads = Threads(self._end, output_limit)
         self._processes = Processes(self._end, self._begin, output_limit, worker, os.cpu_count() or 1)
 
@@ -69,7 +69,8 @@ class Hands:
         self._hand_out()
 
     def _hand_out(self) -> None:
-        while (run := self._next()) is not None:
+        """See to it that a lane takes what waits; it goes on to the next by itself."""
+        if not self._lanes.awake and (run := self._next()) is not None:
             self._lanes.start(run)
 
     def _next(self, now: datetime | None = None) -> Run | None:
@@ -103,10 +104,8 @@ class Hands:
 
     def _end(self, run: Run, outcome: Outcome) -> None:
         """A thread or process is through with a run: its slot is free."""
-        following = self._follow(run, outcome)
-        if following is not None:
+        if (following := self._follow(run, outcome)) is not None:
             self._lanes.start(following)
-            self._hand_out()
 
     def _follow(self, run: Run, outcome: Outcome) -> Run | None:
         """A lane is through with a run: its next one, which begins the moment this one ends."""

@@ -45,16 +45,23 @@ def _go_on(
 
 
 class Lanes:
-    """Runs coroutine tasks: ``followed`` takes the outcome, and may give the lane its next run."""
+    """Runs coroutine tasks: ``followed`` takes the outcome, and may give the lane its next run.
 
-    def __init__(self, followed: Followed, limit: int) -> None:
+    One lane is enough for jobs that never wait. ``waits`` is told when a job does for the first time:
+    then another lane may begin the next.
+    """
+
+    def __init__(self, followed: Followed, waits: Callable[[], None], limit: int) -> None:
+        self.awake = 0  # lanes whose job has not waited yet
         self._followed = followed
+        self._waits = waits
         self._limit = limit  # bytes of an output
         self._idle: list[asyncio.Future[Run]] = []
         self._lanes: set[asyncio.Task[None]] = set()
         self._breathed_at = monotonic()
 
     def start(self, run: Run) -> None:
+        self.awake += 1
         while self._idle:
             waiting = self._idle.pop()
             if not waiting.done():
@@ -89,6 +96,7 @@ class Lanes:
         assert me is not None
         while True:
             if run is None:
+                self.awake -= 1
                 waiting: asyncio.Future[Run] = loop.create_future()
                 self._idle.append(waiting)
                 run = await waiting
@@ -99,7 +107,7 @@ class Lanes:
                 me.uncancel()
             run = self._followed(run, outcome)
             if run is not None and monotonic() - self._breathed_at > YIELD_AFTER:
-                await asyncio.sleep(0)  # the other lanes do the same: the loop then looks for answers
+                await asyncio.sleep(0)  # other lanes do the same: the loop then looks for answers
                 self._breathed_at = monotonic()
 
     async def _attempt(self, run: Run) -> Outcome:
@@ -116,7 +124,12 @@ class Lanes:
                 waits_for = scope.run(coroutine.send, None)
             except StopIteration as stop:  # it never waits: no more machinery than this
                 return returned(run, stop.value, self._limit)
-            return returned(run, await _go_on(coroutine, scope, waits_for), self._limit)
+            self.awake -= 1
+            self._waits()
+            try:
+                return returned(run, await _go_on(coroutine, scope, waits_for), self._limit)
+            finally:
+                self.awake += 1
         except GeneratorExit:
             raise
         except BaseException as error:

@@ -297,7 +297,9 @@ class Worker:
     def _want(self) -> Want | None:
         """What to ask for: the free slots, and what the recent pace will use up at once."""
         ahead = min(int(self._pace.per_second(self.hands.ended) * AHEAD_S), MOST_AHEAD)
-        room = self.options.concurrency + ahead - len(self.hands) - self.exchange.asked
+        most = self.options.concurrency + ahead
+        room = most - len(self.hands) - self.exchange.asked
+        room = min(room, max(self.options.concurrency, most // 2))  # by halves: one runs while one turns
         if self.options.max_jobs is not None:
             left = self.options.max_jobs - self._claimed - self.exchange.asked
             if left <= 0 and not self._has_work:

@@ -125,6 +125,9 @@ class Connection(AsyncConnection[Row]):
         asked = self._answered if self._answered is not None and not self._answered.done() else None
         try:
             self.pgconn.consume_input()
+            # A large answer comes in many pieces: a busy loop would take one per round.
+            while asked is not None and self.pgconn.is_busy() and not _is_quiet(self):
+                self.pgconn.consume_input()
         except psycopg.Error as error:
             self._unwatch()
             if asked is not None:
