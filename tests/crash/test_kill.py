@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 
 import pytest
 from attack import LOADED_LEASE_S, LONG, RECOVERY_S, Site, until
@@ -72,9 +73,11 @@ async def die_at(site: Site, places: list[str]) -> None:
         site.kills += 1
     producing.set()
     await producer
-    site.start(lease_s=2.0)
+    tidy = site.start(lease_s=2.0)
     await site.quiet(within=20)
     await site.judge(crashes=site.kills)
+    tidy.send(signal.SIGTERM)  # an idle worker that hears of every job first would starve the next doomed
+    await until("the last worker stops", lambda: tidy.code is not None)
 
 
 def share(place: str) -> float:
