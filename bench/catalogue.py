@@ -34,6 +34,10 @@ MEASURES = [
         [*_all("rota", "graphile-worker", "pgqueuer", workers=2), _rota("rota, 1 process")], short=True,
     ),
     Measure(
+        "log", "Log written from the bulk enqueue to the end, no checkpoint between", drain, ("wal_bytes",),
+        _all("rota", "awa", "pgqueuer", "graphile-worker", calm=False, n=50_000), short=True,
+    ),
+    Measure(
         "bulk", "Bulk enqueue", bulk, ("jobs_s", "wal_bytes"),
         _all("rota", "awa", "pg-boss", "graphile-worker", "pgqueuer"), short=True,
     ),

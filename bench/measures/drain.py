@@ -26,7 +26,8 @@ def drain(setting: Setting, entry: Entry) -> Figures:
         wal_before = stage.server.wal_bytes()
         stage.role("bulk", n=n)
         wal_stored = stage.server.wal_bytes() - wal_before
-        stage.calm_down()
+        if options.get("calm", True):
+            stage.calm_down()
         ledger = setting.ledger(executions)
         with stage.waiter() as waiter, WaitEvents(stage.server_url) as waits:
             wal_before, cpu_before = stage.server.wal_bytes(), stage.server.cpu_seconds()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import pytest
+
 from rota import Context, Rota, operate
 from rota.testing import drain
 
@@ -124,3 +126,21 @@ async def test_cleanup_code_of_a_stopped_task_runs_before_its_job_is_handed_back
         await began.wait()
     assert cleaned
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("rota-")]
+
+
+async def test_a_worker_whose_own_task_is_cancelled_ends(app: Rota) -> None:
+    began = asyncio.Event()
+
+    @app.task
+    async def slow() -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    await slow.enqueue()
+    async with app.worker(**STILL) as worker:
+        running = asyncio.create_task(worker.run())
+        await began.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            async with asyncio.timeout(20):
+                await running

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
 from rota import ConfigError, Rota
+from rota.model import Turn
 from rota.testing import FakeClock, drain
 
 STILL = {"keeper": False, "upkeep": False}
@@ -199,3 +201,33 @@ async def test_a_worker_option_that_cannot_be_used_is_named(
         async with app.worker(**{option: value}):
             pass
     assert not app.is_running
+
+
+async def test_under_load_two_turns_are_under_way_at_once_and_each_job_runs_once(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[int] = []
+    under_way = most = 0
+    store = await app.stores.get()
+    turn = store.turn
+
+    async def slow_turn(*asked: Any) -> Turn:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        try:
+            await asyncio.sleep(0.01)  # as long as a server may take to commit
+            return await turn(*asked)
+        finally:
+            under_way -= 1
+
+    monkeypatch.setattr(store, "turn", slow_turn)
+
+    @app.task
+    async def quick(n: int) -> None:
+        ran.append(n)
+
+    await quick.enqueue_many({"n": n} for n in range(5000))
+    assert await drain(app) == 5000
+    assert sorted(ran) == list(range(5000))
+    assert most == 2

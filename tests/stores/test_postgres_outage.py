@@ -11,6 +11,8 @@ import pytest
 
 from rota.errors import StoreUnavailable
 from rota.model import State
+from rota.store.postgres import listener
+from rota.store.postgres.connections import Connection
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.given import T0, change, new, running, want
 from servers import Postgres
@@ -193,3 +195,34 @@ async def listening(store: PostgresStore) -> None:
             return False
 
     await eventually(ask)
+
+
+async def test_a_listener_that_hears_very_much_does_not_take_itself_for_deaf(
+    migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connects = 0
+    connect = listener.connect
+
+    async def counted(*given: str) -> Connection:
+        nonlocal connects
+        connects += 1
+        return await connect(*given)
+
+    monkeypatch.setattr(listener, "connect", counted)
+    monkeypatch.setattr(listener, "PROBE_EVERY_S", 0.01)
+    monkeypatch.setattr(listener, "PROBE_WITHIN_S", 2.0)
+    store = PostgresStore(migrated_postgres_url)
+    await store.open()
+    waker = store.waker()
+    try:
+        async with await psycopg.AsyncConnection.connect(migrated_postgres_url, autocommit=True) as other:
+            for _ in range(400):  # some in one packet, beside the listener's own probes
+                await other.execute("SELECT pg_notify('rota_wake', 'q' || n) FROM generate_series(1, 5) AS n")
+            await waker.wait(None, 5)
+            await other.execute("SELECT pg_notify('rota_wake', 'the last')")
+            async with asyncio.timeout(10):
+                await waker.wait(["the last"], 60)
+        assert connects == 1
+    finally:
+        await waker.close()
+        await store.close()

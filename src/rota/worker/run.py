@@ -140,8 +140,13 @@ def fault_of(error: BaseException) -> Fault:
     trace = None
     if error.__traceback__ is not None and not isinstance(error, PayloadError):
         frames = traceback.TracebackException(kind, error, error.__traceback__, limit=-30)
+        # Without columns there are no marks (^^^) below the lines: those cost more than all the rest.
         frames.stack = traceback.StackSummary.from_list(
-            [f for f in frames.stack if "/rota/worker/" not in f.filename.replace("\\", "/")]
+            [
+                (f.filename, f.lineno or 0, f.name, f.line)
+                for f in frames.stack
+                if "/rota/worker/" not in f.filename.replace("\\", "/")
+            ]
         )
         text = "".join(frames.format())
         trace = clean(text[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)

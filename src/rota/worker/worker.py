@@ -39,7 +39,6 @@ SECOND_FROM = 200  # outcomes that are worth a turn beside the one under way
 AWAY_AT_STOP_S = 2.0  # how long a stopping worker waits for a store that is away
 LAST_TRY_S = 0.3
 LAST_WORDS_S = 1.0  # for runs that are handed back, to end by themselves
-HINTS_S = 60.0
 UNSERVED_S = 60.0
 SWEEP_SHARE = 100  # a sweep for lost jobs takes at most one part in this many of the time
 
@@ -91,6 +90,7 @@ class Worker:
         self.scheduler = scheduler
         self._changed = asyncio.Event()  # something ended here, or we should stop
         self._resting = asyncio.Event()
+        self._rest_s = 0.0
         self._stop = asyncio.Event()
         self._forced = asyncio.Event()
         self._pressed = asyncio.Event()  # outcomes pile up while a turn is under way
@@ -204,10 +204,11 @@ class Worker:
                     self._changed.clear()
                     await self._changed.wait()
         finally:
+            if not self._stop.is_set():  # we are cancelled ourselves
+                second.cancel()
             self._pressed.set()
-            await second
             hints.cancel()
-            await asyncio.gather(hints, return_exceptions=True)
+            await asyncio.gather(second, hints, return_exceptions=True)
             await waker.close()
 
     async def _second(self) -> None:
@@ -227,6 +228,7 @@ class Worker:
     async def _rest(self, delay: float) -> None:
         """Until the delay is over, the store hints at work, or something ends here."""
         if len(self.hands) < self.options.concurrency:  # without room a hint would be of no use
+            self._rest_s = delay
             self._resting.set()
         await pause(delay, self._changed)
         self._resting.clear()
@@ -236,7 +238,7 @@ class Worker:
         while True:
             await self._resting.wait()
             try:
-                await waker.wait(self.options.queues, HINTS_S)
+                await waker.wait(self.options.queues, self._rest_s)
                 self._changed.set()
             except StoreError as error:  # without hints we poll
                 log.debug("worker %s hears no hints: %s", self.id, error)

@@ -12,10 +12,8 @@ import logging
 import secrets
 from contextlib import suppress
 
-import psycopg
 from psycopg import Notify
 
-from ...errors import RotaError
 from .connections import Connection, Connections, connect
 from .waker import Switchboard
 
@@ -73,7 +71,7 @@ class Listener:
                 if self._deaf >= DEAF_AFTER:
                     self._complain(DEAF)
                     self._delay = DEAF_DELAY_S
-            except (RotaError, psycopg.Error, OSError) as error:
+            except Exception as error:
                 self._complain(f"lost its listening connection and will try again: {error}")
             await asyncio.sleep(self._delay * (0.5 + secrets.randbelow(1000) / 1000))
             self._delay = max(min(self._delay * 2, LONGEST_DELAY_S), FIRST_DELAY_S)
@@ -105,11 +103,13 @@ class Listener:
                 self._pass_on(notice)
 
     async def _hear_probe(self, connection: Connection) -> bool:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + PROBE_WITHIN_S
         found = False
-        async for notice in connection.notifies(timeout=PROBE_WITHIN_S, stop_after=1):
-            found = self._pass_on(notice)
-            if not found:
-                return await self._hear_probe(connection)
+        while not found and (left := deadline - loop.time()) > 0:
+            # Never left halfway: several may come at once, and those not looked at would be lost.
+            async for notice in connection.notifies(timeout=left, stop_after=1):
+                found = self._pass_on(notice) or found
         return found
 
     def _recovered(self) -> None:
