@@ -217,8 +217,8 @@ $$;
 -- starts there does not wade through the entries of jobs long gone at the front of the index. More
 -- urgent jobs are still seen; and if it does not find enough, the claim looks from the front as well.
 CREATE FUNCTION rota.turn(
-    ended uuid[], tokens bigint[], ages bigint[], outputs json, changes json, worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
-    since json, now timestamptz)
+    ended uuid[], tokens bigint[], ages bigint[], outputs json, changes json, worker text, lim integer,
+    lease_until timestamptz, queues text[], exclude text[], tasks text[], since json, now timestamptz)
 RETURNS TABLE (
     refused uuid[], woken text[], next_due_at timestamptz, rank integer, run_at text, id uuid,
     created_at text, token bigint, attempt integer, max_attempts integer, auto_remove boolean, tenant text,
@@ -241,7 +241,8 @@ DECLARE
     sharing integer;  -- how many lanes share the best rank
     top bigint;  -- claim ranks before this one
     quota integer;
-    got integer;
+    places tid[];
+    givers bigint[];
     wanted integer := lim;
     from_front boolean := false;
 BEGIN
@@ -289,18 +290,21 @@ BEGIN
             top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
         END IF;
         quota := ceil(wanted / sharing::double precision);
-        FOR i IN 1..sharing LOOP
-            quota := least(quota, wanted);
-            EXIT WHEN quota = 0;
+        -- from all that share at once: a thousand queues cost one statement, as one does
+        SELECT array_agg(p.place), array_agg(p.ord) INTO places, givers
+          FROM (SELECT f.place, l.ord
+                  FROM unnest(lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
+                       WITH ORDINALITY AS l(queue, rank, run_at, id, ord), LATERAL (
+                       SELECT q.ctid AS place FROM rota.queued AS q
+                        WHERE q.due AND q.queue = l.queue AND q.rank < top
+                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                          AND (tasks IS NULL OR q.task = ANY (tasks))
+                        ORDER BY q.rank, q.run_at, q.id LIMIT quota FOR UPDATE SKIP LOCKED) AS f
+                 LIMIT wanted) AS p;
+        IF places IS NOT NULL THEN
             RETURN QUERY
             WITH picked AS (
-                DELETE FROM rota.queued WHERE ctid = ANY (ARRAY(
-                    SELECT q.ctid FROM rota.queued AS q
-                     WHERE q.due AND q.queue = lane[i] AND q.rank < top
-                       AND (q.rank, q.run_at, q.id) > (seen_rank[i], seen_at[i], seen_id[i])
-                       AND (tasks IS NULL OR q.task = ANY (tasks))
-                     ORDER BY q.rank, q.run_at, q.id LIMIT quota FOR UPDATE SKIP LOCKED))
-                RETURNING *
+                DELETE FROM rota.queued WHERE ctid = ANY (places) RETURNING *
             )
             INSERT INTO rota.running AS r (
                 id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
@@ -312,20 +316,24 @@ BEGIN
                    p.cancel_requested
               FROM picked AS p
             RETURNING NULL::uuid[], NULL::text[], NULL::timestamptz, r.rank, r.run_at::text, r.id,
-                      r.created_at::text, r.token, r.attempt, r.max_attempts, r.auto_remove, r.tenant::text, r.queue::text, r.task::text,
-                      r.origin::text, r.payload, r.cost_cents, r.timeout, r.scheduled_for, r.schedule::text,
-                      r.key::text, r.tags::text[], r.parent, r.backoff, r.error, r.progress, r.cancel_requested;
-            GET DIAGNOSTICS got = ROW_COUNT;
-            wanted := wanted - got;
-            -- a lane that gave less than asked has nothing more to give up to here
-            IF got < quota THEN
-                seen_rank[i] := top - 1;
-                seen_at[i] := 'infinity';
-                seen_id[i] := last_id;
-            END IF;
-        END LOOP;
-        IF cardinality(lane) = 1 AND wanted > 0 THEN
+                      r.created_at::text, r.token, r.attempt, r.max_attempts, r.auto_remove, r.tenant::text,
+                      r.queue::text, r.task::text, r.origin::text, r.payload, r.cost_cents, r.timeout,
+                      r.scheduled_for, r.schedule::text, r.key::text, r.tags::text[], r.parent, r.backoff, r.error,
+                      r.progress, r.cancel_requested;
+            wanted := wanted - cardinality(places);
+        END IF;
+        IF wanted > 0 AND cardinality(lane) = 1 THEN
             lane := NULL;
+        ELSIF wanted > 0 THEN
+            -- a lane that gave less than its share has nothing more to give up to here
+            SELECT array_agg(CASE WHEN kept THEN rank ELSE (top - 1)::integer END ORDER BY ord),
+                   array_agg(CASE WHEN kept THEN run_at ELSE 'infinity' END ORDER BY ord),
+                   array_agg(CASE WHEN kept THEN id ELSE last_id END ORDER BY ord)
+              INTO seen_rank, seen_at, seen_id
+              FROM (SELECT l.*, l.ord > sharing OR coalesce(g.n, 0) >= quota AS kept
+                      FROM unnest(seen_rank, seen_at, seen_id) WITH ORDINALITY AS l(rank, run_at, id, ord)
+                      LEFT JOIN (SELECT o, count(*) AS n FROM unnest(givers) AS o GROUP BY o) AS g ON g.o = l.ord)
+                   AS s;
         END IF;
     END LOOP;
 END
