@@ -48,10 +48,10 @@ def test_a_bar_is_met_at_its_value() -> None:
 
 
 def test_a_bar_without_a_peer_judges_the_figure_itself() -> None:
-    found = taken("drain1", rota=[{"wal_bytes": 1300.0}])
+    found = taken("log", rota=[{"wal_bytes": 1300.0}])
     (verdict,) = bars.judged(found)
     assert verdict.met and verdict.other is None
-    (verdict,) = bars.judged(taken("drain1", rota=[{"wal_bytes": 1301.0}]))
+    (verdict,) = bars.judged(taken("log", rota=[{"wal_bytes": 1301.0}]))
     assert not verdict.met
 
 

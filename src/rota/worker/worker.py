@@ -207,6 +207,7 @@ class Worker:
             if not self._stop.is_set():  # we are cancelled ourselves
                 second.cancel()
             self._pressed.set()
+            self._resting.set()
             hints.cancel()
             await asyncio.gather(second, hints, return_exceptions=True)
             await waker.close()
@@ -235,7 +236,7 @@ class Worker:
 
     async def _hear(self, waker: Waker) -> None:
         """Listen for hints, by one task for all rests: a job may wait for nothing but us to wake up."""
-        while True:
+        while not self._stop.is_set():
             await self._resting.wait()
             try:
                 await waker.wait(self.options.queues, self._rest_s)

@@ -39,8 +39,10 @@ class Wait:
             self._future.set_result(None)
 
     async def over(self, timeout: float) -> None:
+        # Not wait_for: in Python 3.11 it forgets a cancellation that meets the wake-up.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._future, timeout)
+            async with asyncio.timeout(timeout):
+                await self._future
 
 
 class Hub:
