@@ -140,7 +140,7 @@ def fault_of(error: BaseException) -> Fault:
     trace = None
     if error.__traceback__ is not None and not isinstance(error, PayloadError):
         frames = traceback.TracebackException(kind, error, error.__traceback__, limit=-30)
-        # Without columns there are no marks (^^^) below the lines: those cost more than all the rest.
+        # Without columns there are no marks (^^^) below the lines: those cost two fifths of the whole.
         frames.stack = traceback.StackSummary.from_list(
             [
                 (f.filename, f.lineno or 0, f.name, f.line)

@@ -42,6 +42,8 @@ _COLUMNS = (
 )
 _COPY = f"COPY rota.queued (id, payload, {_COLUMNS}) FROM STDIN"
 _ALIKE = f"SELECT rota.insert_alike(%s, %s, {', '.join(['%s'] * 16)}, %s)"
+# Ids are new here (one that may have been sent before comes ``again``), so it is enough to look among
+# the running jobs once, before; insert_plain and insert_alike look after the insert as well.
 _ONE = (
     f"INSERT INTO rota.queued (id, payload, {_COLUMNS}) SELECT %s, %s, {', '.join(['%s'] * 16)} "
     "WHERE NOT EXISTS (SELECT FROM rota.running AS r WHERE r.id = %s) ON CONFLICT DO NOTHING "
