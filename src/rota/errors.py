@@ -13,6 +13,7 @@ RotaError
 ├── DuplicateJob           a live job already holds the key
 ├── NotFound               no such job, task or document
 ├── IllegalMove            the object's state forbids this
+├── Forbidden              the caller's role or tenant does not reach so far
 ├── InvalidSchedule        a schedule's rule cannot be used
 ├── JobFailed              raised by ``job.result()``
 ├── JobCancelled           raised by ``job.result()``
@@ -86,6 +87,10 @@ class IllegalMove(RotaError):
     def __init__(self, message: str, state: str | None = None) -> None:
         super().__init__(message)
         self.state = state
+
+
+class Forbidden(RotaError):
+    """The caller's role or tenant does not allow this."""
 
 
 class InvalidSchedule(RotaError, ValueError):

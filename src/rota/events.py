@@ -48,6 +48,20 @@ class Event(Value, frozen=True, kw_only=True):
     error: Any = None
 
 
+def about(job: Job, worker: str | None = None) -> dict[str, Any]:
+    """For ``extra=`` of a log record that tells of a job: what a line of JSON says beside the message."""
+    return {
+        "rota": {
+            "job_id": job.id,
+            "task": job.task,
+            "queue": job.queue,
+            "tenant": job.tenant,
+            "attempt": job.attempt,
+            "worker": worker or job.worker,
+        }
+    }
+
+
 Hook = Callable[[Event], Any]
 H = TypeVar("H", bound=Hook)
 

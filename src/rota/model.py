@@ -24,6 +24,11 @@ Missed = Literal["skip", "latest", "all"]
 Overlap = Literal["allow", "skip", "queue", "cancel_previous"]
 CalendarMode = Literal["skip", "next_working_day"]
 Source = Literal["code", "user", "registry", "sql"]
+Role = Literal["viewer", "operator", "admin"]
+Via = Literal["python", "cli", "http", "system"]
+AuditResult = Literal["done", "refused", "failed"]
+Scope = Literal["all", "queue", "task", "tenant", "schedule"]
+Level = Literal["fine", "warning", "problem"]
 AttemptOutcome = Literal["succeeded", "failed", "snoozed", "cancelled", "rescued", "released"]
 
 
@@ -210,6 +215,57 @@ class Attempt(Value, frozen=True, kw_only=True):
         return [] if self.logs_json is None else msgspec.json.decode(self.logs_json, type=list[LogLine])
 
 
+class Actor(Value, frozen=True, kw_only=True):
+    """Who acts: for the rules of access, and for the audit log."""
+
+    name: str
+    role: Role = "viewer"
+    tenant: str | None = None  # None: all tenants
+    payloads: bool = False  # may see what jobs were given and what they returned
+    via: Via = "python"
+    request_id: str | None = None
+    address: str | None = None
+
+
+class AuditEntry(Value, frozen=True, kw_only=True):
+    """One line of the audit log: who did what to which object, and how it ended. Never changed again."""
+
+    action: str  # ``job.cancel``, ``queue.pause``, ``job.exhausted_retries``, ``email.sent`` …
+    at: datetime
+    id: str = ""  # given by the store: grows with time
+    actor: str = "system"
+    role: str | None = None
+    via: str = "system"
+    tenant: str | None = None  # of the object; None: it belongs to nobody
+    object: str | None = None  # ``job:ID``, ``queue:mail``, ``schedule:default/nightly``, ``token:ID`` …
+    before_json: str | None = None
+    after_json: str | None = None
+    result: str = "done"
+    message: str | None = None
+    request_id: str | None = None
+    address: str | None = None
+
+    @property
+    def before(self) -> Any:
+        return None if self.before_json is None else msgspec.json.decode(self.before_json)
+
+    @property
+    def after(self) -> Any:
+        return None if self.after_json is None else msgspec.json.decode(self.after_json)
+
+
+class AuditFilter(Value, frozen=True, kw_only=True):
+    """Which lines; empty means all. Every given field must hold."""
+
+    actor: str | None = None
+    action: str | None = None  # exact, or all that begin with it when it ends with a dot: ``job.``
+    object: str | None = None
+    tenant: str | None = None
+    result: str | None = None
+    since_at: datetime | None = None
+    until_at: datetime | None = None
+
+
 class Change(Value, frozen=True, kw_only=False):
     """The decided end of an attempt: where the job goes, written only if (id, token) still holds."""
 
@@ -226,6 +282,7 @@ class Change(Value, frozen=True, kw_only=False):
     remove: bool = False  # leave no row: a succeeded ``auto_remove`` job
     record: Attempt | None = None
     then: tuple[NewJob, ...] = ()  # follow-up jobs, stored together with the change
+    audit: tuple[AuditEntry, ...] = ()  # what must be told of it for ever, stored together with the change
 
 
 class Want(Value, frozen=True, kw_only=True):
@@ -237,6 +294,7 @@ class Want(Value, frozen=True, kw_only=True):
     queues: tuple[str, ...] | None = None  # None: all
     exclude_queues: tuple[str, ...] = ()
     tasks: tuple[str, ...] | None = None  # the tasks it knows; None: any
+    exclude_tenants: tuple[str, ...] = ()
 
 
 class Turn(Value, frozen=True, kw_only=True):
@@ -285,6 +343,12 @@ class JobFilter(Value, frozen=True, kw_only=True):
     parent: JobId | None = None
     schedule: str | None = None
     scheduled: bool = False  # only jobs that a schedule made
+    worker: str | None = None
+    error: str | None = None  # this text stands in the error's type or message, in any case of letters
+    not_tasks: tuple[str, ...] = ()
+    not_queues: tuple[str, ...] = ()
+    after_id: JobId | None = None  # ids grow with time: these two also bound when a job was made
+    before_id: JobId | None = None
 
 
 class Edit(Value, frozen=True, kw_only=True):
@@ -403,6 +467,48 @@ class Overview(Value, frozen=True, kw_only=True):
     oldest_due_s: float | None
     queues: Mapping[str, QueueDepth]
     estimated: frozenset[str] = frozenset()
+
+
+class Tally(Value, frozen=True, kw_only=True):
+    """How many jobs of a task ended in a state within a minute; older ones by the hour or the day."""
+
+    at: datetime  # when the minute began
+    queue: str
+    task: str
+    state: str  # succeeded, failed, cancelled; removed: succeeded and deleted itself
+    n: int
+
+
+class Gate(Value, frozen=True, kw_only=True):
+    """A pause switch. While it stands, nothing it covers is begun; what runs goes on."""
+
+    scope: Scope
+    name: str | None = None  # of the queue, task, tenant or schedule; None for everything
+    tenant: str | None = None  # of a schedule
+    reason: str = ""
+    actor: str = "system"
+    since_at: datetime
+    until_at: datetime | None = None  # None: until it is lifted
+
+    @property
+    def id(self) -> str:
+        return gate_id(self.scope, self.name, self.tenant)
+
+
+def gate_id(scope: str, name: str | None = None, tenant: str | None = None) -> str:
+    """``all``, ``queue:mail``, ``schedule:default/nightly``."""
+    if scope == "all":
+        return "all"
+    return f"schedule:{tenant or 'default'}/{name}" if scope == "schedule" else f"{scope}:{name}"
+
+
+class Finding(Value, frozen=True, kw_only=True):
+    """What an examination found: the thing that was looked at, how it is, and what to do about it."""
+
+    check: str
+    level: Level
+    text: str
+    remedy: str | None = None
 
 
 class Document(Value, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from .core import payload
 from .core.options import Options, due, merge, name_text
 from .errors import ConfigError, DuplicateJob, OptionError, PayloadError, StoreUnavailable
 from .handle import Handles, JobHandle, from_job, from_new
-from .model import Inserted, JobFilter, NewJob, PageAsk
+from .model import Inserted, JobFilter, JobId, NewJob, PageAsk
 from .store.protocol import Store
 from .task import Task
 from .worker.context import CURRENT
@@ -42,6 +42,23 @@ class Producer:
         now = self._app.clock.now()
         (new,) = self._prepare(name, (arguments,), chosen, now)
         return await self._handle(new, (await _insert(store, [new], now))[0], now)
+
+    async def enqueue_as(self, name: str, arguments: Any, chosen: Options, id: JobId | None) -> JobHandle:
+        """``enqueue`` under an id that was promised before: however often it is asked for, one job."""
+        known = self._app.registry.get(name)
+        chosen = chosen if known is None else merge(known.chosen, chosen)
+        if id is None:
+            return await self.enqueue(name, arguments, chosen)
+        store = await self._app.stores.get()
+        now = self._app.clock.now()
+        (new,) = self._prepare(name, (arguments,), chosen, now)
+        new = replace(new, id=id)
+        (inserted,) = await store.insert([new], now, again=True)
+        if inserted.outcome == "existing":
+            found = await store.jobs(JobFilter(ids=(inserted.id,)), PageAsk(limit=1))
+            if found.items:
+                return from_job(found.items[0], self._app)
+        return await self._handle(new, inserted, now)
 
     def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:

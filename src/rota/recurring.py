@@ -15,7 +15,9 @@ import msgspec
 from .core.options import Options
 from .errors import AlreadyRegistered, IllegalMove, NotFound, RotaError
 from .model import PageAsk, Schedule, ScheduleFilter
+from .schedules import told
 from .task import Task, choose_executor
+from .trail import Note, tell
 
 if TYPE_CHECKING:
     from .app import Rota
@@ -73,6 +75,7 @@ class Recurring:
         found = await self._stored(tenant, id)
         if found is not None:
             await store.drop_schedules([found.id])
+            await self._tell("schedule.unregister", found, None)
         self._forget(tenant, id)
 
     async def _attach(self, fresh: Schedule) -> Schedule:
@@ -92,8 +95,16 @@ class Recurring:
                 write = await self._app.schedules.started(store, write)
                 if (await store.put_schedules([write], self._app.clock.now()))[0] is None:
                     continue
+                await self._tell("schedule.register", stored, write)
             return await self._app.schedules.get(fresh.name, tenant=fresh.tenant)
         raise IllegalMove(f"schedule {fresh.name!r} is being changed by others all the time: try again")
+
+    async def _tell(self, action: str, before: Schedule | None, after: Schedule | None) -> None:
+        one = after or before
+        assert one is not None
+        note = Note(action, f"schedule:{one.tenant}/{one.name}", one.tenant)
+        note.before, note.after = before and told(before), after and told(after)
+        await tell(self._app, note, "done")
 
     async def _stored(self, tenant: str, id: str) -> Schedule | None:
         store = await self._app.stores.get()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -18,13 +18,17 @@ from .calendars import load
 from .clock import Clock
 from .config import Settings
 from .core.calendars import Calendar
-from .core.firing import Decision, Fire, decide, job_id, key_of
+from .core.firing import Decision, Fire, decide, job_id, key_of, rule_of
+from .core.gates import over_schedule, standing
 from .core.lifecycle import cancel
+from .core.rules import spread
 from .errors import StoreError, StoreUnavailable
 from .events import Event, Hooks
 from .failpoints import hit
+from .gates import load as load_gates
 from .handle import job_of
-from .model import LIVE, Firing, JobFilter, NewJob, PageAsk, Schedule
+from .measures import Measures
+from .model import LIVE, AuditEntry, Firing, Gate, JobFilter, NewJob, PageAsk, Schedule
 from .store.protocol import Store
 from .task import Registry
 
@@ -34,6 +38,8 @@ BATCH = 200  # a batch is decided without a pause: no more than the loop's other
 REFUSED_S = 0.05
 GRACE_S = 5.0  # a fire that is late by no more than this, and a tick, is on time
 MOST_PREVIOUS = 1000
+LOOK_AT_GATE_S = 30.0  # a gate may be lifted without anybody telling us
+LONGEST_MESSAGE = 500
 
 
 class Scheduler:
@@ -56,6 +62,7 @@ class Scheduler:
         self._settings = settings
         self._hooks = hooks
         self._tick_s = tick_s
+        self.measures = Measures()  # its worker's, once it has one
 
     async def step(self) -> float:
         """Fire what is due; the seconds until the next schedule is, at most the tick."""
@@ -75,9 +82,11 @@ class Scheduler:
     async def _fire(self, schedules: Sequence[Schedule], now: datetime) -> frozenset[str]:
         calendars = await self._calendars(schedules)
         busy = await self._busy(schedules)
+        gates = standing(await load_gates(self._store), now)
         grace = GRACE_S + self._tick_s
         decisions = [
-            decide(schedule, now, grace, calendars.get(schedule.calendar or ""), key_of(schedule) in busy)
+            held_back(schedule, gates, now)
+            or decide(schedule, now, grace, calendars.get(schedule.calendar or ""), key_of(schedule) in busy)
             for schedule in schedules
         ]
         firings = [
@@ -91,8 +100,19 @@ class Scheduler:
             if firing.schedule.id not in refused:
                 if decision.cancel_previous:
                     await self._cancel_previous(decision, now)
+                if decision.broken is not None:
+                    await self._tell_disabled(decision.schedule, decision.broken, now)
+                self._count(decision, now)
                 self._tell(decision, firing.jobs)
         return refused
+
+    def _count(self, decision: Decision, now: datetime) -> None:
+        schedule = decision.schedule
+        for fire in decision.fires:
+            self.measures.fires[fire.origin] += 1
+            if fire.origin == "scheduler":  # what is caught up is late by its nature
+                meant = spread(rule_of(schedule), key_of(schedule)) if schedule.jitter else 0.0
+                self.measures.late.add(now - fire.at - timedelta(seconds=meant))
 
     async def _write(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
         """Fire them all; if the store cannot take one of them, that one is disabled and the others fire."""
@@ -111,13 +131,26 @@ class Scheduler:
             firing.schedule, enabled=False, reason=why, look_at=None, held=(), version=firing.expected
         )
         if (await self._store.put_schedules([off], now))[0] is not None:
-            log.error("schedule %s is disabled: %s", key_of(off), why)
+            await self._tell_disabled(off, why, now)
         return frozenset({off.id})
+
+    async def _tell_disabled(self, schedule: Schedule, why: str, now: datetime) -> None:
+        log.error("schedule %s is disabled: %s", key_of(schedule), why)
+        entry = AuditEntry(
+            action="schedule.disabled_by_error",
+            at=now,
+            actor="scheduler",
+            tenant=schedule.tenant,
+            object=f"schedule:{key_of(schedule)}",
+            message=why[:LONGEST_MESSAGE],
+        )
+        try:
+            await self._store.append_audit([entry])
+        except StoreError as error:  # it is disabled all the same, and says why itself
+            log.error("schedule %s: the audit log could not be told: %s", key_of(schedule), error)
 
     def _tell(self, decision: Decision, jobs: Sequence[NewJob]) -> None:
         schedule = decision.schedule
-        if decision.broken is not None:
-            log.error("schedule %s is disabled: %s", key_of(schedule), decision.broken)
         if decision.dropped:
             log.warning(
                 "schedule %s: %d missed fires are not caught up (missed=%s)",
@@ -162,6 +195,17 @@ class Scheduler:
         names = {s.calendar for s in schedules if s.calendar is not None}
         found = {name: await load(self._store, name) for name in names}
         return {name: calendar for name, calendar in found.items() if calendar is not None}
+
+
+def held_back(schedule: Schedule, gates: Sequence[Gate], now: datetime) -> Decision | None:
+    """A paused schedule keeps its next fire, and is looked at again: its ``missed`` policy then decides."""
+    gate = over_schedule(gates, schedule.tenant, schedule.name)
+    if gate is None or not schedule.enabled:
+        return None
+    again_at = now + timedelta(seconds=LOOK_AT_GATE_S)
+    if gate.until_at is not None:
+        again_at = min(again_at, gate.until_at)
+    return Decision(schedule=msgspec.structs.replace(schedule, look_at=again_at))
 
 
 def scheduled_job(schedule: Schedule, fire: Fire, registry: Registry, settings: Settings) -> NewJob:

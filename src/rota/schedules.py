@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -30,6 +31,7 @@ from .model import (
 from .runs import Run, Summary, run_of, summary_of
 from .scheduler import scheduled_job
 from .store.protocol import Store
+from .trail import Note, audited
 
 if TYPE_CHECKING:
     from .app import Rota
@@ -78,15 +80,18 @@ class Schedules:
         self, *, name: str, tenant: str = "default", **given: Unpack[ScheduleOptions]
     ) -> Schedule:
         """Store a new schedule; its first fire is counted from now."""
-        store = await self._app.stores.get()
-        fresh = self.build(name, tenant, given)
-        schedule = _still_to_come(await self.started(store, fresh))
-        if (await store.put_schedules([schedule], self._app.clock.now()))[0] is None:
-            raise AlreadyRegistered(
-                f"tenant {tenant!r} already has a schedule named {name!r}: update it, or choose another name"
-            )
-        self._app.wake_scheduler()
-        return await self.get(name, tenant=tenant)
+        async with self._audited("schedule.create", name, tenant) as note:
+            store = await self._app.stores.get()
+            fresh = self.build(name, tenant, given)
+            schedule = _still_to_come(await self.started(store, fresh))
+            if (await store.put_schedules([schedule], self._app.clock.now()))[0] is None:
+                raise AlreadyRegistered(
+                    f"tenant {tenant!r} already has a schedule named {name!r}: "
+                    "update it, or choose another name"
+                )
+            self._app.wake_scheduler()
+            note.after = told(schedule)
+            return await self.get(name, tenant=tenant)
 
     async def update(
         self, name: str, *, tenant: str = "default", **given: Unpack[ScheduleOptions]
@@ -101,17 +106,22 @@ class Schedules:
                 return msgspec.structs.replace(after, look_at=None)
             return msgspec.structs.replace(after, reason=None)
 
-        return await self._write(name, tenant, change, restart=TIMED & given.keys() != set())
+        return await self._write("update", name, tenant, change, restart=TIMED & given.keys() != set())
 
     async def enable(self, name: str, *, tenant: str = "default") -> Schedule:
         """Fire again, counted from now: what was missed while it was off is not caught up."""
         return await self._write(
-            name, tenant, lambda s: msgspec.structs.replace(s, enabled=True, reason=None), restart=True
+            "enable",
+            name,
+            tenant,
+            lambda s: msgspec.structs.replace(s, enabled=True, reason=None),
+            restart=True,
         )
 
     async def disable(self, name: str, *, tenant: str = "default", reason: str | None = None) -> Schedule:
         """Fire no more until enabled; history and settings stay."""
         return await self._write(
+            "disable",
             name,
             tenant,
             lambda s: msgspec.structs.replace(s, enabled=False, reason=reason, look_at=None, held=()),
@@ -120,9 +130,11 @@ class Schedules:
 
     async def delete(self, name: str, *, tenant: str = "default") -> None:
         """Forget the schedule. The jobs it has made stay."""
-        schedule = await self.get(name, tenant=tenant)
-        store = await self._app.stores.get()
-        await store.drop_schedules([schedule.id])
+        async with self._audited("schedule.delete", name, tenant) as note:
+            schedule = await self.get(name, tenant=tenant)
+            note.before = told(schedule)
+            store = await self._app.stores.get()
+            await store.drop_schedules([schedule.id])
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -190,18 +202,20 @@ class Schedules:
 
     async def trigger(self, name: str, *, tenant: str = "default") -> JobHandle:
         """Run it now, origin ``manual``; its next fire stays as it is. Works on a disabled one too."""
-        schedule = await self.get(name, tenant=tenant)
-        now = self._app.clock.now()
-        job = msgspec.structs.replace(
-            scheduled_job(
-                schedule, firing.Fire(at=now, origin="scheduler"), self._app.registry, self._app.settings
-            ),
-            id=self._app.ids.new(now),
-            origin="manual",
-        )
-        store = await self._app.stores.get()
-        inserted = (await store.insert([job], now))[0]
-        return from_new(job, inserted, now, self._app)
+        async with self._audited("schedule.trigger", name, tenant) as note:
+            schedule = await self.get(name, tenant=tenant)
+            now = self._app.clock.now()
+            job = msgspec.structs.replace(
+                scheduled_job(
+                    schedule, firing.Fire(at=now, origin="scheduler"), self._app.registry, self._app.settings
+                ),
+                id=self._app.ids.new(now),
+                origin="manual",
+            )
+            store = await self._app.stores.get()
+            inserted = (await store.insert([job], now))[0]
+            note.after = {"job": job.id}
+            return from_new(job, inserted, now, self._app)
 
     async def backfill(
         self, name: str, since: datetime, until: datetime, *, tenant: str = "default", dry_run: bool = True
@@ -213,8 +227,10 @@ class Schedules:
         jobs = [self._caught_up(schedule, at) for at in self._range(schedule, calendar, since, until)]
         jobs = await _unmade(store, jobs)
         if jobs and not dry_run:
-            told: Sequence[Inserted] = await store.insert(jobs, self._app.clock.now(), again=True)
-            jobs = [job for job, one in zip(jobs, told, strict=True) if one.outcome == "created"]
+            async with self._audited("schedule.backfill", name, tenant) as note:
+                made: Sequence[Inserted] = await store.insert(jobs, self._app.clock.now(), again=True)
+                jobs = [job for job, one in zip(jobs, made, strict=True) if one.outcome == "created"]
+                note.after = {"since": since, "until": until, "jobs": len(jobs)}
         return [job.scheduled_for for job in jobs if job.scheduled_for is not None]
 
     def _range(
@@ -272,19 +288,34 @@ class Schedules:
             raise NotFound(f"there is no calendar named {schedule.calendar!r}: import it first")
         return calendar
 
-    async def _write(self, name: str, tenant: str, change: Any, *, restart: bool) -> Schedule:
+    def _audited(self, action: str, name: str, tenant: str) -> AbstractAsyncContextManager[Note]:
+        return audited(self._app, action, f"schedule:{tenant}/{name}", tenant)
+
+    async def _write(self, verb: str, name: str, tenant: str, change: Any, *, restart: bool) -> Schedule:
+        async with self._audited(f"schedule.{verb}", name, tenant) as note:
+            return await self._written(name, tenant, change, restart, note)
+
+    async def _written(self, name: str, tenant: str, change: Any, restart: bool, note: Note) -> Schedule:
         """Read, change, write if nobody else did meanwhile; else once more."""
         store = await self._app.stores.get()
         for _ in range(TRIES):
-            after = change(await self.get(name, tenant=tenant))
+            before = await self.get(name, tenant=tenant)
+            after = change(before)
             if restart or (after.enabled and after.look_at is None and after.next_run_at is None):
                 after = await self.started(store, after)
             if restart:
                 _still_to_come(after)
             if (await store.put_schedules([after], self._app.clock.now()))[0] is not None:
                 self._app.wake_scheduler()
+                note.before, note.after = told(before), told(after)
                 return await self.get(after.name, tenant=tenant)
         raise IllegalMove(f"schedule {name!r} is being changed by others all the time: try again")
+
+
+def told(schedule: Schedule) -> dict[str, Any]:
+    """What the audit log keeps of a schedule: all that somebody decided, nothing that was computed."""
+    kept = {name: getattr(schedule, name) for name in ScheduleOptions.__annotations__ if name != "payload"}
+    return {**kept, "payload": schedule.payload, "reason": schedule.reason, "source": schedule.source}
 
 
 TIMED = frozenset(

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
+from . import notify
 from .clock import chance, monotonic
 from .errors import StoreError, StoreUnavailable
 
@@ -99,11 +100,27 @@ async def repeat(
             await any_of(stop.wait(), wake.wait(), timeout=delay)
 
 
+async def watchdog(stop: asyncio.Event) -> None:
+    """Tell systemd that we are alive, for as long as the event loop this runs on goes round."""
+    seconds = notify.watchdog_s()
+    while seconds is not None and not stop.is_set():
+        notify.say("WATCHDOG=1")
+        await pause(seconds, stop)
+
+
 class Signals:
     """First TERM or INT: ``drain``. Second: ``force``. Inert where signals cannot be caught."""
 
-    def __init__(self, drain: Callable[[], None], force: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        drain: Callable[[], None],
+        force: Callable[[], None],
+        *,
+        first: str = "no new jobs; waiting for the running ones (again to hand them back at once)",
+        second: str = "handing running jobs back now",
+    ) -> None:
         self._drain, self._force = drain, force
+        self._first, self._second = first, second
         self._seen = 0
         self._installed: list[int] = []
 
@@ -125,13 +142,11 @@ class Signals:
     def _caught(self, number: int) -> None:
         self._seen += 1
         if self._seen == 1:
-            log.info(
-                "%s: no new jobs; waiting for the running ones (again to hand them back at once)",
-                signal.Signals(number).name,
-            )
+            log.info("%s: %s", signal.Signals(number).name, self._first)
+            notify.stopping(self._first)
             self._drain()
         else:
-            log.warning("%s again: handing running jobs back now", signal.Signals(number).name)
+            log.warning("%s again: %s", signal.Signals(number).name, self._second)
             self._force()
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
 from .clock import Clock
 from .config import Settings
 from .core.lifecycle import LeaseExpired, decide
+from .events import about
 from .failpoints import hit
 from .model import Change, Document, Job, JobFilter, PageAsk, State
 from .store.protocol import Store
@@ -25,7 +26,8 @@ RESCUE_BATCH = 200
 PRUNE_S = 600.0
 PRUNE_BATCH = 5000
 WORKER_GONE_S = 60.0
-WORKER_FORGOTTEN_S = 24 * 3600.0
+# Documents that nobody takes away, and how long after the last word they are kept.
+FORGOTTEN_S = {"worker": 24 * 3600.0, "idempotency": 24 * 3600.0, "session": 12 * 3600.0}
 SAMPLE = 200
 
 Rescued = Callable[[Job, State], None]
@@ -37,7 +39,10 @@ async def rescue(store: Store, clock: Clock, holder: str, lease_s: float, rescue
     while True:
         hit("rescue.before")
         jobs = await store.reclaim(holder, lease_s, RESCUE_BATCH, clock.now())
-        changes = [decide(job, LeaseExpired(worker=job.worker), clock.now(), clock.jitter()) for job in jobs]
+        changes = [
+            decide(job, LeaseExpired(worker=job.worker, holder=holder), clock.now(), clock.jitter())
+            for job in jobs
+        ]
         hit("rescue.after")
         refused = await store.settle(changes, clock.now()) if changes else frozenset()
         for job, change in zip(jobs, changes, strict=True):
@@ -45,6 +50,7 @@ async def rescue(store: Store, clock: Clock, holder: str, lease_s: float, rescue
                 log.warning(
                     "rescued job %s (%s) from worker %s: attempt %d of %d, now %s",
                     job.id, job.task, job.worker, job.attempt, job.max_attempts, change.state,
+                    extra=about(job, holder),
                 )  # fmt: skip
                 rescued(_after(job, change), change.state)
         total += len(jobs)
@@ -60,7 +66,7 @@ def _after(job: Job, change: Change) -> Job:
 
 
 async def prune(store: Store, clock: Clock, settings: Settings) -> int:
-    """Forget final jobs that are older than their state is kept; how many."""
+    """Forget what is older than it is kept: final jobs, audit lines, stale documents; how many jobs."""
     now = clock.now()
     before = {
         State.SUCCEEDED: now - timedelta(days=settings.retention_succeeded_days),
@@ -74,17 +80,20 @@ async def prune(store: Store, clock: Clock, settings: Settings) -> int:
         total += count
         if count < PRUNE_BATCH:
             break
+    oldest_line_at = now - timedelta(days=settings.retention_audit_days)
+    while await store.prune_audit(oldest_line_at, PRUNE_BATCH) >= PRUNE_BATCH:
+        pass
     await store.upkeep(now)
-    await forget_workers(store, clock)
+    for kind, kept_s in FORGOTTEN_S.items():
+        await forget(store, kind, now - timedelta(seconds=kept_s))
     return total
 
 
-async def forget_workers(store: Store, clock: Clock) -> None:
-    """Drop the papers of workers that have been gone for a day."""
-    limit = clock.now() - timedelta(seconds=WORKER_FORGOTTEN_S)
-    for document in await store.find("worker"):
-        if document.updated_at < limit:
-            await store.drop("worker", document.key)
+async def forget(store: Store, kind: str, before: datetime) -> None:
+    """Drop the documents of a kind that were written last before then."""
+    for document in await store.find(kind):
+        if document.updated_at < before:
+            await store.drop(kind, document.key)
 
 
 def is_live(document: Document, clock: Clock, lease_s: float) -> bool:

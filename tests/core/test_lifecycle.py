@@ -25,7 +25,7 @@ from rota.core.lifecycle import (
     legal,
 )
 from rota.errors import OptionError
-from rota.model import FINAL, Backoff, Change, Fault, Job, LogLine, NewJob, State
+from rota.model import FINAL, AuditEntry, Backoff, Change, Fault, Job, LogLine, NewJob, State
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 FAULT = Fault(type="ValueError", message="no luck")
@@ -107,6 +107,66 @@ def test_jitter_is_taken_from_the_caller() -> None:
 
 def test_a_lost_job_that_was_asked_to_stop_ends_cancelled() -> None:
     assert end(LeaseExpired(worker="w1"), cancel_requested=True).state is State.CANCELLED
+
+
+def test_the_reason_an_operator_gave_for_stopping_a_running_job_survives_its_worker() -> None:
+    asked = lifecycle.cancel("wrong customer", NOW).error_json
+    change = end(LeaseExpired(worker="w1"), cancel_requested=True, error_json=asked)
+    assert change.error_json is not None
+    assert '"wrong customer"' in change.error_json
+    assert lifecycle.reason_to_stop(a_job(cancel_requested=True, error_json=asked)) == "wrong customer"
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (True, None),
+        (True, lifecycle.fault_json(FAULT)),
+        (True, "[not json"),
+        (False, lifecycle.cancel("no", NOW).error_json),
+    ],
+)
+def test_an_older_error_is_no_reason_to_stop(asked: bool, error: str | None) -> None:
+    assert lifecycle.reason_to_stop(a_job(cancel_requested=asked, error_json=error)) is None
+
+
+# --- what the audit log is told --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outcome", "attempt", "action"),
+    [
+        (Succeeded(), 3, None),
+        (Failed(fault=FAULT), 1, None),
+        (Failed(fault=FAULT), 3, "job.exhausted_retries"),
+        (Failed(fault=FAULT, final=True), 1, None),
+        (Snoozed(seconds=60), 3, None),
+        (Cancelled(reason="enough"), 3, None),
+        (LeaseExpired(worker="w1", holder="w2"), 1, "job.rescued"),
+        (LeaseExpired(worker="w1", holder="w2"), 3, "job.quarantined"),
+        (Released(), 3, None),
+    ],
+)
+def test_which_ends_are_told_to_the_audit_log(outcome: Outcome, attempt: int, action: str | None) -> None:
+    assert [line.action for line in end(outcome, attempt=attempt).audit] == ([action] if action else [])
+
+
+def test_a_line_names_the_job_its_tenant_the_worker_and_the_first_line_of_the_error() -> None:
+    wordy = Failed(fault=Fault(type="ValueError", message="no luck\nat all"))
+    (line,) = end(wordy, attempt=3, tenant="acme").audit
+    assert (line.object, line.tenant, line.actor) == (f"job:{a_job().id}", "acme", "worker:w1")
+    assert (line.message, line.at) == ("ValueError: no luck", NOW)
+    (line,) = end(LeaseExpired(worker="w1", holder="w2")).audit
+    assert line.actor == "worker:w2"
+
+
+def test_what_the_task_said_comes_before_what_the_system_says() -> None:
+    said = AuditEntry(action="email.sent", at=NOW)
+    report = Report(audit=(said,))
+    change = decide(a_job(attempt=3), Failed(fault=FAULT), NOW, 0.0, report=report)
+    assert [line.action for line in change.audit] == ["email.sent", "job.exhausted_retries"]
+    assert decide(a_job(), Succeeded(), NOW, 0.0, report=report).audit == (said,)
+    assert decide(a_job(), Succeeded(), NOW, 0.0).audit == ()
 
 
 def test_a_rescue_names_the_worker_that_went_silent() -> None:

@@ -64,6 +64,7 @@ class Model:
         """What a claim may take, in the order within a queue."""
         ready = [job for job in self.jobs.values() if job.state is State.QUEUED and job.run_at <= now]
         ready = [job for job in ready if want.queues is None or job.queue in want.queues]
+        ready = [job for job in ready if job.tenant not in want.exclude_tenants]
         return sorted(ready, key=lambda job: (-job.priority, job.run_at, job.id))
 
     def claim(self, id: JobId, worker: str, now: datetime) -> Entry:

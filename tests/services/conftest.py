@@ -33,7 +33,10 @@ def until() -> Until:
 
     async def wait(condition: Callable[[], object], seconds: float = 10.0) -> None:
         deadline = time.monotonic() + seconds
-        while not condition():
+        while True:
+            answer = condition()
+            if await answer if asyncio.iscoroutine(answer) else answer:
+                return
             assert time.monotonic() < deadline, "it did not happen in time"
             await asyncio.sleep(0.002)
 

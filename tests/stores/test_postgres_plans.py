@@ -18,7 +18,7 @@ HOT = re.compile(r"(?:Seq Scan|Bitmap Heap Scan) on (?:queued|running|done\w*|ke
 TURN = """
 SELECT * FROM rota.turn(
     %s::uuid[], %s::bigint[], %s::bigint[], NULL, %s::json,
-    'w', 100, '2030-01-01 13:00Z', NULL, '{}', NULL, %s::json, '2030-01-01 12:00Z')
+    'w', 100, '2030-01-01 13:00Z', NULL, '{}', NULL, %s::text[], %s::json, '2030-01-01 12:00Z')
 """
 FILL = """
 INSERT INTO rota.queued (id, created_at, run_at, task, queue, rank, payload, due)
@@ -89,11 +89,11 @@ async def test_a_turn_uses_indexes_on_small_tables(
     session = Explained(migrated_postgres_url)
     with session.connection as connection:
         connection.execute("ANALYZE")
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, None)
+        rows, plan = session.plans(TURN, *NOTHING_ENDED, None, None)
         assert_pinned(plan)
         for turn in range(14):  # beyond the fifth run a statement may get another plan
             ends = (None, None, None, changes(rows[1:])) if turn % 2 else successes(rows[1:])
-            rows, plan = session.plans(TURN, *ends, None)
+            rows, plan = session.plans(TURN, *ends, None, None)
             assert_pinned(plan)
 
 
@@ -105,17 +105,23 @@ async def test_a_turn_uses_indexes_among_a_million_jobs(
         connection.execute("SET auto_explain.log_min_duration = -1")
         connection.execute(FILL, {"now": T0, "later": T0 + timedelta(days=30), "jobs": 1_000_000})
         connection.execute("SET auto_explain.log_min_duration = 0")
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, None)
+        rows, plan = session.plans(TURN, *NOTHING_ENDED, None, None)
         assert len(rows) == 101
         assert_pinned(plan)
         connection.execute("ANALYZE rota.queued")
-        rows, plan = session.plans(TURN, None, None, None, changes(rows[1:]), None)
+        rows, plan = session.plans(TURN, None, None, None, changes(rows[1:]), None, None)
         assert len(rows) == 101
         assert_pinned(plan)
         last = max(rows[1:], key=lambda row: row[3:6])
         since = f'[{{"queue":"{last[12]}","rank":{last[3]},"run_at":"{last[4]}","id":"{last[5]}"}}]'
-        rows, plan = session.plans(TURN, *successes(rows[1:]), since)
+        rows, plan = session.plans(TURN, *successes(rows[1:]), None, since)
         assert len(rows) == 101
+        assert_pinned(plan)
+        rows, plan = session.plans(TURN, *NOTHING_ENDED, ["paused"], None)
+        assert len(rows) == 101
+        assert_pinned(plan)
+        rows, plan = session.plans(TURN, *NOTHING_ENDED, ["paused", "default"], None)
+        assert len(rows) == 1
         assert_pinned(plan)
         _, plan = session.plans(
             "SELECT id FROM rota.jobs WHERE id < %s ORDER BY id DESC LIMIT 51",

@@ -111,6 +111,11 @@ def test_an_unusable_address_is_refused_at_once(url: str) -> None:
         PostgresStore(url)
 
 
+@pytest.mark.parametrize("url", ["postgresql:///shop", "postgresql:///shop?host=/run/db", "postgres://host"])
+def test_an_address_without_a_host_or_a_database_is_left_to_libpq(url: str) -> None:
+    assert PostgresStore(url).url == url
+
+
 async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
     store = PostgresStore("postgresql://ann:secret@127.0.0.1:1/shop")
     with pytest.raises(StoreUnavailable) as caught:

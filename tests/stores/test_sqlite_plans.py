@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rota.model import JobFilter, State
+from rota.model import AuditFilter, JobFilter, State
+from rota.store.sqlite import audit
 from rota.store.sqlite.address import parse
 from rota.store.sqlite.claiming import merged_pick
 from rota.store.sqlite.connection import connect, migrate
@@ -59,6 +60,31 @@ HOT = {
     "delete": (("[]",), ["rota_jobs_id (id=?)"]),
     "renew": (("[]", NOW), ["rota_jobs_id (id=?)"]),
     "outdated": (("failed", NOW, 9), ["rota_jobs_finished (state=? AND finished_at>? AND finished_at<?)"]),
+    "last_open": (("q0", "t0", "[]", 9), ["rota_jobs_ready (queue=? AND task=?)"]),
+    "set_aside": (
+        ("q0", "t0", 1, 1, "", "[]"),
+        ["INTEGER PRIMARY KEY", "rota_jobs_ready (queue=? AND task=? AND (rank,run_at,id)<(?,?,?))"],
+    ),
+    "bring_back": (
+        ("x", "q0", "t0", 9),
+        ["INTEGER PRIMARY KEY", "rota_jobs_aside (tenant=? AND queue=? AND task=?)"],
+    ),
+    "ahead": (
+        ("q0", "t0", 1, 1, "", 9),
+        ["rota_jobs_ready (queue=? AND task=? AND (rank,run_at,id)<(?,?,?))"],
+    ),
+    "ended_of_tenant": (("x", "failed", 9), ["rota_jobs_finished (state=? AND finished_at>?)"]),
+    "lanes_aside": (
+        (),
+        [
+            "rota_jobs_aside",
+            "INTEGER PRIMARY KEY",
+            "rota_jobs_aside (tenant=? AND queue=? AND task>?)",
+            "rota_jobs_aside (tenant=? AND queue>?)",
+            "rota_jobs_aside (tenant>?)",
+            "INTEGER PRIMARY KEY",
+        ],
+    ),
     "lanes": (
         (),
         [
@@ -108,6 +134,10 @@ def test_the_lanes_of_a_queue_are_merged_without_sorting(connection: sqlite3.Con
         (JobFilter(key="k"), "rota_jobs_key"),
         (JobFilter(parent="p", states=(State.SUCCEEDED,)), "rota_jobs_parent"),
         (JobFilter(schedule="s"), "rota_jobs_schedule"),
+        (JobFilter(error="x"), "rota_jobs_error"),
+        (JobFilter(error="x", states=(State.FAILED,)), "rota_jobs_failed"),
+        (JobFilter(after_id="a", before_id="b"), "rota_jobs_id (id>? AND id<?)"),
+        (JobFilter(after_id="a", states=(State.FAILED,)), "rota_jobs_failed (id>?)"),
     ],
 )
 def test_a_page_is_read_in_order_without_sorting(
@@ -117,3 +147,33 @@ def test_a_page_is_read_in_order_without_sorting(
     steps = plan(connection, f"SELECT id {text} ORDER BY id DESC LIMIT 50", params)
     assert len(steps) == 1, steps
     assert index in steps[0]
+
+
+def test_running_jobs_are_found_among_any_number_of_others(connection: sqlite3.Connection) -> None:
+    text, params = matching(JobFilter(states=(State.RUNNING,)))
+    steps = plan(connection, f"SELECT id {text} ORDER BY id DESC LIMIT 50", params)
+    assert "rota_jobs_running" in steps[0]
+
+
+@pytest.mark.parametrize(
+    ("where", "index"),
+    [
+        (AuditFilter(), "rota_audit_id (id>? AND id<?)"),
+        (AuditFilter(action="job.", since_at=T0), "rota_audit_id (id>? AND id<?)"),
+        (AuditFilter(object="job:1", tenant="x"), "rota_audit_object (object=? AND id>? AND id<?)"),
+        (AuditFilter(actor="ann", tenant="x"), "rota_audit_actor (actor=? AND id>? AND id<?)"),
+        (AuditFilter(tenant="x", result="done"), "rota_audit_tenant (tenant=? AND id>? AND id<?)"),
+    ],
+)
+def test_a_page_of_the_audit_log_is_read_in_order_without_sorting(
+    connection: sqlite3.Connection, where: AuditFilter, index: str
+) -> None:
+    text, params = audit.matching(where)
+    query = f"SELECT * {text} AND id < ? ORDER BY id DESC LIMIT 50"
+    (step,) = plan(connection, query, [*params, "f"])
+    assert index in step
+
+
+def test_old_lines_of_the_audit_log_are_found_by_their_age(connection: sqlite3.Connection) -> None:
+    steps = plan(connection, statement("prune_audit"), (NOW, 10))
+    assert any("rota_audit_at (at<?)" in step for step in steps), steps

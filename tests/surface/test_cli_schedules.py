@@ -214,6 +214,15 @@ def test_an_update_changes_what_is_given_and_keeps_the_rest(folder: Path) -> Non
     assert (after["queue"], after["priority"], after["id"]) == (None, 3, before["id"])
 
 
+def test_the_beginning_and_the_end_of_a_schedule_can_be_taken_away(folder: Path) -> None:
+    create("n", "--every", "1h", "--start-at", "2030-01-01T00:00Z", "--until", "2040-01-01T00:00Z")
+    do("schedules", "update", "n", "--clear", "until", "--description", "x")
+    after = told("schedules", "show", "n")
+    assert (after["start_at"], after["until"]) == ("2030-01-01T00:00:00Z", None)
+    do("schedules", "update", "n", "--clear", "start-at")
+    assert told("schedules", "show", "n")["start_at"] is None
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -244,7 +253,7 @@ def test_switching_tells_the_next_run_and_a_wrong_name_does_not_stop_the_rest(fo
     assert "a  disabled" in do("schedules", "disable", "a", "b", "--reason", "stock-taking")
     assert "off: stock-taking" in do("schedules", "list")
     result = invoke("schedules", "enable", "nope", "a")
-    assert (result.exit_code, "no schedule named 'nope'" in result.stderr) == (1, True)
+    assert (result.exit_code, "no schedule 'nope'" in result.stderr) == (1, True)
     assert "a  enabled  next run in " in result.stdout
     assert [s["enabled"] for s in told("schedules", "list")["items"]] == [True, False]
     assert [s["name"] for s in told("schedules", "list", "--disabled")["items"]] == ["b"]
@@ -334,7 +343,7 @@ def test_a_row_broken_by_hand_is_shown_with_what_is_wrong(folder: Path) -> None:
     connection.close()
     text = do("schedules", "list")
     assert "At 03:00" in text
-    assert "cannot be used: cron='nonsense'" in text
+    assert "cannot be read: cron='nonsense'" in text
     assert "has 1 field" in do("schedules", "show", "bad")
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.cli.enqueue import duration
 from rota.cli.job_page import headline, progress
+from rota.cli.moments import duration
 from rota.cli.table import Column, cut, fit, width
 from rota.cli.text import json_text, safe, span, when
 

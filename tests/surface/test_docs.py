@@ -11,12 +11,11 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 import pytest
 from pages import DOCS, ROOT, Block, Page, all_pages
 
 import rota
-from rota import config, errors, events
+from rota import errors, events
 from rota.cli.root import COMMANDS, root
 from rota.core.lifecycle import MOVES
 from rota.core.options import FIELDS
@@ -160,25 +159,6 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert sorted(set(rota.__all__) - words) == []
 
 
-def test_every_setting_is_documented_with_its_variable_default_and_range() -> None:
-    rows = table_rows(page("docs/reference/settings.md"))
-    for field in msgspec.structs.fields(config.Settings):
-        row = rows[field.name]
-        assert f"`ROTA_{field.name.upper()}`" in row, field.name
-        assert f"`{shown(field.default)}`" in row, (field.name, row)
-        if field.name in config.RANGES:
-            low, high = (shown(value) for value in config.RANGES[field.name])
-            assert f"{low} to {high}" in row, (field.name, row)
-
-
-def shown(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
-
-
 def table_rows(page: Page) -> dict[str, str]:
     """The rows of the page's tables by the name in their first cell."""
     rows = [line for line in page.prose.splitlines() if line.startswith("| `")]
@@ -265,3 +245,9 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 def test_the_readme_names_the_two_commands_of_a_fresh_clone() -> None:
     lines = [line for block in page("README.md").blocks for line in block.text.splitlines()]
     assert {"make run", "make test"} <= {line.split("#")[0].strip() for line in lines}
+
+
+def test_the_http_reference_is_what_the_api_says_of_itself() -> None:
+    script = Path(__file__).parents[2] / "tools" / "http_reference.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], env=environment(), check=False)
+    assert done.returncode == 0, "docs/reference/http.md is out of date: run make papers"

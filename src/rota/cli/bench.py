@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -15,9 +13,10 @@ from ..app import Rota
 from ..model import State
 from ..task import Task
 from . import table
-from .bench_measures import Bench, Figures, Tick
+from .bench_measures import Bench, Figures
 from .bench_worker import QUEUE, bench_app
 from .confirm import confirm
+from .progress import progress
 from .target import Target, pass_target, target_options
 from .text import json_text, plural, safe
 
@@ -59,6 +58,7 @@ def bench(
     They wait in a queue of their own and are removed again; other jobs are not touched, but the
     server is kept busy meanwhile.
     """
+    target.refuse_api()
     app, task = bench_app(_url(target))
     names = chosen or tuple(MEANING)
     url, taken = asyncio.run(_take(app, task, names, jobs, workers, yes=yes))
@@ -85,7 +85,7 @@ async def _take(
         await _ask(app, store.url, yes=yes)
         taken = {}
         for name in names:
-            with _progress(name, bench.measures[name][0]) as tick:
+            with progress(f"{name:10}", bench.measures[name][0]) as tick:
                 taken[name] = await bench.take(name, tick)
         return store.url, taken
     finally:
@@ -101,19 +101,6 @@ async def _ask(app: Rota, url: str, *, yes: bool) -> None:
             "Measure it?",
             yes=yes,
         )
-
-
-@contextmanager
-def _progress(name: str, steps: int) -> Iterator[Tick]:
-    """A bar on a terminal; silence elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    drawn_every = max(steps // 100, 1)
-    with click.progressbar(
-        length=steps, label=f"{name:10}", file=sys.stderr, update_min_steps=drawn_every
-    ) as bar:
-        yield bar.update
 
 
 def _row(name: str, figures: Figures) -> tuple[str, ...]:

@@ -8,17 +8,17 @@ from typing import Any
 
 import click
 
-from ..app import Rota
-from ..core.calendars import Calendar
 from ..errors import NotFound
-from ..model import Schedule
+from ..operate import Desk
+from ..operate.asks import MOST, CalendarPut, SchedulesAsk
+from ..operate.views import CalendarView, ScheduleView
 from . import table
 from .confirm import confirm
 from .files import read_text
-from .target import Target, pass_target, target_options
+from .target import Target, now_of, pass_target, target_options
 from .text import json_text, plural, safe
+from .watching import watchable
 
-PAGE = 500
 SHOWN = 20
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 COLUMNS = (
@@ -36,16 +36,17 @@ def calendars() -> None:
 
 
 @calendars.command("list")
+@watchable
 @click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": null}.')
 @target_options
 @pass_target
 def list_(target: Target, as_json: bool) -> None:
     """All calendars, by name."""
 
-    async def ask(app: Rota) -> tuple[Sequence[Calendar], date]:
-        return await app.calendars.list(), app.clock.now().date()
+    async def ask(desk: Desk) -> tuple[Sequence[CalendarView], date]:
+        return (await desk.schedules.calendars()).items, (await now_of(desk)).date()
 
-    found, today = target.ask(ask)
+    found, today = target.desk(ask)
     if as_json:
         click.echo(json_text({"items": [_plain(calendar) for calendar in found], "next": None}))
     elif found:
@@ -58,28 +59,34 @@ def list_(target: Target, as_json: bool) -> None:
         )
 
 
-def _plain(calendar: Calendar) -> dict[str, Any]:
-    return {
-        "name": calendar.name,
-        "dates": sorted(calendar.dates),
-        "weekend": [WEEK[day] for day in sorted(calendar.weekend)],
-    }
+def _plain(calendar: CalendarView) -> dict[str, Any]:
+    weekend = [WEEK[day] for day in calendar.weekend]
+    return {"name": calendar.name, "dates": calendar.dates, "weekend": weekend}
 
 
-def _row(calendar: Calendar, today: date) -> tuple[str, ...]:
-    coming = min((day for day in calendar.dates if day >= today), default=None)
-    last = max(calendar.dates, default=None)
-    return (
-        safe(calendar.name),
-        str(len(calendar.dates)),
-        str(coming or "–"),
-        str(last or "–"),
-        _weekend(calendar),
-    )
+def _row(calendar: CalendarView, today: date) -> tuple[str, ...]:
+    days = _days(calendar)
+    coming = next((day for day in days if day >= today), None)
+    last = days[-1] if days else None
+    return safe(calendar.name), str(len(days)), str(coming or "–"), str(last or "–"), _weekend(calendar)
 
 
-def _weekend(calendar: Calendar) -> str:
-    return ", ".join(WEEK[day] for day in sorted(calendar.weekend)) or "none"
+def _days(calendar: CalendarView) -> list[date]:
+    return sorted(date.fromisoformat(day) for day in calendar.dates)
+
+
+def _weekend(calendar: CalendarView) -> str:
+    return ", ".join(WEEK[day] for day in calendar.weekend) or "none"
+
+
+async def _find(desk: Desk, name: str) -> CalendarView | None:
+    return next((one for one in (await desk.schedules.calendars()).items if one.name == name), None)
+
+
+async def _get(desk: Desk, name: str) -> CalendarView:
+    if (calendar := await _find(desk, name)) is None:
+        raise NotFound(f"there is no calendar named {name!r}")
+    return calendar
 
 
 @calendars.command()
@@ -91,15 +98,15 @@ def _weekend(calendar: Calendar) -> str:
 def show(target: Target, name: str, everything: bool, as_json: bool) -> None:
     """The dates of one calendar, and the schedules that name it."""
 
-    async def ask(app: Rota) -> tuple[Calendar, list[Schedule], date]:
-        return await app.calendars.get(name), await _users(app, name), app.clock.now().date()
+    async def ask(desk: Desk) -> tuple[CalendarView, list[ScheduleView], date]:
+        return await _get(desk, name), await _users(desk, name), (await now_of(desk)).date()
 
-    calendar, users, today = target.ask(ask)
+    calendar, users, today = target.desk(ask)
     if as_json:
         told = {**_plain(calendar), "schedules": [{"tenant": s.tenant, "name": s.name} for s in users]}
         click.echo(json_text(told, indent=2))
         return
-    days = sorted(day for day in calendar.dates if everything or day >= today)
+    days = [day for day in _days(calendar) if everything or day >= today]
     shown = days if everything else days[:SHOWN]
     click.echo(f"{safe(calendar.name)}: {plural(len(calendar.dates), 'date')}, weekend {_weekend(calendar)}")
     for day in shown:
@@ -119,14 +126,12 @@ def import_(target: Target, file: str, name: str, as_json: bool) -> None:
     """The dates of every event in an iCalendar FILE (- for stdin)."""
     text = read_text(file)
 
-    async def go(app: Rota) -> tuple[Calendar | None, Calendar]:
-        try:
-            before = await app.calendars.get(name)
-        except NotFound:
-            before = None
-        return before, await app.calendars.import_ics(name, text)
+    ask = CalendarPut(ics=text)
 
-    before, calendar = target.ask(go)
+    async def go(desk: Desk) -> tuple[CalendarView | None, CalendarView]:
+        return await _find(desk, name), await desk.schedules.put_calendar(name, ask)
+
+    before, calendar = target.desk(go)
     if as_json:
         click.echo(json_text(_plain(calendar)))
         return
@@ -142,34 +147,34 @@ def import_(target: Target, file: str, name: str, as_json: bool) -> None:
 def delete(target: Target, name: str, yes: bool) -> None:
     """Forget a calendar. A schedule that names it is disabled at its next fire."""
 
-    async def look(app: Rota) -> list[Schedule]:
-        await app.calendars.get(name)
-        return await _users(app, name)
+    async def look(desk: Desk) -> list[ScheduleView]:
+        await _get(desk, name)
+        return await _users(desk, name)
 
-    users = target.ask(look)
+    users = target.desk(look)
     effect = (
         f"It is used by {_names(users)}: at its next fire each would be disabled."
         if users
         else "No schedule uses it."
     )
     confirm(effect, f"Delete calendar {safe(name)}?", yes=yes)
-    target.ask(lambda app: app.calendars.delete(name))
+    target.desk(lambda desk: desk.schedules.delete_calendar(name))
     click.echo(f"{safe(name)}  deleted")
 
 
-async def _users(app: Rota, name: str) -> list[Schedule]:
+async def _users(desk: Desk, name: str) -> list[ScheduleView]:
     """The schedules that name the calendar."""
-    found: list[Schedule] = []
+    found: list[ScheduleView] = []
     cursor: str | None = None
     while True:
-        page = await app.schedules.list(limit=PAGE, cursor=cursor)
+        page = await desk.schedules.list(SchedulesAsk(limit=MOST, cursor=cursor))
         found += [schedule for schedule in page.items if schedule.calendar == name]
         cursor = page.next
         if cursor is None:
             return found
 
 
-def _names(schedules: Sequence[Schedule]) -> str:
+def _names(schedules: Sequence[ScheduleView]) -> str:
     names = [s.name if s.tenant == "default" else f"{s.tenant}/{s.name}" for s in schedules]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return safe(", ".join(names[:SHOWN])) + more

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from ..app import Rota
 from ..core.crontab import CrontabLine, from_crontab
 from ..core.words import words
 from ..errors import AlreadyRegistered
 from ..model import Value
+from ..operate import Desk
+from ..operate.asks import ScheduleMake
 from . import table
 from .enqueue import note_unknown
 from .failures import FAILED
 from .files import read_text
+from .progress import progress
 from .schedule_options import naming_flags, tenant_option
 from .target import Target, pass_target, target_options
 from .text import json_text, plural, safe
@@ -84,8 +86,8 @@ def crontab(
     entries, unreadable = _entries(lines), [line for line in lines if line.error is not None]
     made: list[str] = []
     if apply and task is not None:
-        said = {"task": task, "queue": queue}
-        made = target.ask(lambda app: _create(app, entries, tenant, said))
+        asks = _asks(target, entries, tenant, {"task": task, "queue": queue})
+        made = target.desk(lambda desk: _create(desk, entries, asks))
     if as_json:
         bad = [{"line": line.line, "cron": line.cron, "error": line.error} for line in unreadable]
         click.echo(json_text({"items": entries, "unreadable": bad, "applied": apply, "made": made}))
@@ -135,8 +137,12 @@ def _note(line: CrontabLine) -> str | None:
     return None
 
 
-async def _create(app: Rota, entries: Sequence[Entry], tenant: str, said: dict[str, Any]) -> list[str]:
-    """The names that were made; one that is taken is told and left as it is."""
+def _asks(
+    target: Target, entries: Sequence[Entry], tenant: str, said: Mapping[str, Any]
+) -> list[ScheduleMake]:
+    """What to make of each line, all of it checked before anything is sent."""
+    app = target.offline()
+    note_unknown(app, said["task"])
     rows = [
         {**said, "cron": e.cron, "timezone": e.timezone, "payload": {"command": e.command},
          "description": f"crontab, line {e.line}"}
@@ -145,14 +151,22 @@ async def _create(app: Rota, entries: Sequence[Entry], tenant: str, said: dict[s
     with naming_flags():
         for entry, row in zip(entries, rows, strict=True):
             app.schedules.build(entry.name, tenant, row)
-    note_unknown(app, said["task"])
+    return [
+        ScheduleMake(name=entry.name, tenant=tenant, **row) for entry, row in zip(entries, rows, strict=True)
+    ]
+
+
+async def _create(desk: Desk, entries: Sequence[Entry], asks: Sequence[ScheduleMake]) -> list[str]:
+    """The names that were made; one that is taken is told and left as it is."""
     made = []
-    for entry, row in zip(entries, rows, strict=True):
-        try:
-            await app.schedules.create(name=entry.name, tenant=tenant, **row)
-            made.append(entry.name)
-        except AlreadyRegistered as error:
-            click.echo(f"rota: line {entry.line}: {safe(error)}", err=True)
+    with progress("import", len(asks)) as tick:
+        for entry, ask in zip(entries, asks, strict=True):
+            try:
+                await desk.schedules.create(ask)
+                made.append(entry.name)
+            except AlreadyRegistered as error:
+                click.echo(f"rota: line {entry.line}: {safe(error)}", err=True)
+            tick(1)
     return made
 
 

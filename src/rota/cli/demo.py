@@ -12,25 +12,28 @@ import click
 from . import logs
 from .failures import FAILED
 from .target import Target, pass_target, url_option
+from .text import on_terminal
 
 
 @click.command()
 @click.option("--seconds", type=click.FloatRange(0.1), metavar="N", help="Stop by itself after this time.")
 @click.option("--quiet", is_flag=True, help="Summaries only, no line per job.")
+@click.option("--print-link", is_flag=True, help="Print a one-time sign-in link even without a terminal.")
 @url_option
 @pass_target
-def demo(target: Target, seconds: float | None, quiet: bool) -> None:
-    """See everything at once: a store, a worker and sample tasks.
+def demo(target: Target, seconds: float | None, quiet: bool, print_link: bool) -> None:
+    """See everything at once: a store, a worker, the admin interface and sample tasks.
 
     Uses a fresh SQLite file in a temporary directory unless --url names a store.
     """
+    target.refuse_api()
     # The samples read it, and so do the processes that some of them run in.
     os.environ["ROTA_URL"] = target.url or _fresh()
-    logs.set_up("warning", "text")
+    logs.set_up("error", "text")
     from ..demo.show import show
     from ..demo.tasks import app
 
-    if not asyncio.run(show(app, seconds=seconds, quiet=quiet)):
+    if not asyncio.run(show(app, seconds=seconds, quiet=quiet, link=print_link or on_terminal())):
         raise SystemExit(FAILED)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
-import re
 import sys
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +15,18 @@ import msgspec
 from ..app import Rota
 from ..core import payload as payloads
 from ..core.options import CONFLICTS, options
-from ..errors import OptionError, PayloadError
-from ..handle import JobHandle, plain
+from ..errors import JobCancelled, JobFailed, NotFound, OptionError, PayloadError
+from ..model import LIVE, State
+from ..operate import Desk
+from ..operate.asks import EnqueueAsk, JobsAsk
+from ..operate.views import JobView
+from ..service import pause
 from .failures import Failure
-from .target import Target, pass_target, target_options
+from .moments import duration, instant
+from .target import Target, now_of, pass_target, target_options
 from .text import json_text, safe, when
 
-DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+(?:\.\d+)?)s)?")
-SIZES = (86_400, 3_600, 60, 1)
-
-
-def duration(value: str) -> float:
-    text = value.strip().lower().replace(" ", "")
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    match = DURATION.fullmatch(text)
-    if not text or match is None:
-        raise click.BadParameter(f"{value!r} is not a duration: write seconds, or 90s, 15m, 1h30m, 2d")
-    return sum(float(n) * size for n, size in zip(match.groups(), SIZES, strict=True) if n)
-
-
-def instant(value: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not an ISO instant: write 2030-01-31T08:00:00Z") from None
-    if at.tzinfo is None:
-        raise click.BadParameter(f"{value!r} has no time zone: add Z or an offset such as +02:00")
-    return at
+SOONEST_LOOK_S, LATEST_LOOK_S = 0.05, 1.0
 
 
 def read_payload(ctx: click.Context, param: click.Parameter, value: str) -> Mapping[str, Any]:
@@ -123,16 +106,17 @@ def enqueue(
     if "on_conflict" in chosen and "key" not in chosen:
         raise click.UsageError("--on-conflict needs --key.")
 
-    async def go(app: Rota) -> None:
-        _check_payload(app, task, payload)
-        job = await _store(app, task, payload, chosen)
-        if wait:
-            job = await _wait(job, wait_timeout)
-            click.echo(json_text(plain(job) if as_json else job.output))
-        else:
-            click.echo(json_text(plain(job)) if as_json else job.id)
+    _check_payload(target.offline(), task, payload)
 
-    target.ask(go)
+    async def go(desk: Desk) -> None:
+        job = await _store(desk, EnqueueAsk(task=task, payload=dict(payload), **chosen))
+        if wait:
+            job = await _wait(desk, job, wait_timeout)
+            click.echo(json_text(job if as_json else job.output))
+        else:
+            click.echo(json_text(job) if as_json else job.id)
+
+    target.desk(go)
 
 
 def _check_payload(app: Rota, task: str, payload: Mapping[str, Any]) -> None:
@@ -156,22 +140,53 @@ def note_unknown(app: Rota, task: str) -> None:
         click.echo(f"note: the app has no task {safe(task)!r}; another worker must know it.{hint}", err=True)
 
 
-async def _store(app: Rota, task: str, payload: Mapping[str, Any], chosen: Mapping[str, Any]) -> JobHandle:
-    await app.stores.get()
-    before = app.clock.now()
-    job = await app.enqueue(task, payload, **chosen)
-    now = app.clock.now()
-    how = "already there, with this key," if job.created_at < before else "stored"
+async def _store(desk: Desk, ask: EnqueueAsk) -> JobView:
+    holder = await _holder(desk, ask)
+    job = await desk.jobs.enqueue(ask)
+    now = await now_of(desk)
+    how = "already there, with this key," if job.id == holder else "stored"
     due = f", due {when(job.run_at, now)}" if job.run_at > now else ""
     click.echo(f"{safe(job.task)} {how} on queue {safe(job.queue)}{due}: {job.id}", err=True)
     return job
 
 
-async def _wait(job: JobHandle, timeout: float) -> JobHandle:
+async def _holder(desk: Desk, ask: EnqueueAsk) -> str | None:
+    """The live job that has the key already."""
+    if ask.key is None:
+        return None
+    where = JobsAsk(state=tuple(LIVE), key=ask.key, tenant=ask.tenant or "default", limit=1)
+    return next((job.id for job in (await desk.jobs.list(where)).items), None)
+
+
+async def _wait(desk: Desk, job: JobView, timeout: float) -> JobView:
+    """The job when it has ended; an error if it did not end well, or not in time."""
+    stored, delay, never = job, SOONEST_LOOK_S, asyncio.Event()
     try:
-        output = await job.result(timeout)
-    except TimeoutError as error:
-        raise Failure(f"{error}: is a worker running? See rota jobs show {job.id}") from error
-    if job.auto_remove:
-        return msgspec.structs.replace(job, output_json=json_text(output))
-    return await job.refresh()
+        async with asyncio.timeout(timeout):
+            while job.state in LIVE:
+                await pause(delay, never)
+                delay = min(delay * 2, LATEST_LOOK_S)
+                job = await desk.jobs.show(job.id)
+    except TimeoutError:
+        raise Failure(
+            f"job {job.id} has not ended within {timeout:g} s: is a worker running? "
+            f"See rota jobs why {job.id}"
+        ) from None
+    except NotFound:
+        if not stored.auto_remove:
+            raise
+        return stored  # it has succeeded, and left nothing behind
+    return _succeeded(job)
+
+
+def _succeeded(job: JobView) -> JobView:
+    cause = job.error if isinstance(job.error, dict) else {}
+    if job.state is State.CANCELLED:
+        raise JobCancelled(f"job {job.id} ({job.task}) was cancelled: {cause.get('message')}")
+    if job.state is State.FAILED:
+        raise JobFailed(
+            f"job {job.id} ({job.task}) failed after {job.attempt} attempts: "
+            f"{cause.get('type')}: {cause.get('message')}",
+            cause,
+        )
+    return job

@@ -8,16 +8,18 @@ from typing import Any
 
 import click
 
-from ..app import Rota
 from ..core.words import Fire
 from ..errors import InvalidSchedule
-from ..model import Schedule
+from ..operate import Desk
+from ..operate.asks import PreviewAsk, WhichTenant
+from ..operate.views import FireView, Preview, ScheduleView
 from . import table
 from .failures import USAGE
 from .schedule_options import by_flag, chosen, column_of, one_rule, rule_options, tenant_option
-from .schedule_page import fire_plain, in_words, local
-from .target import Target, pass_target, target_options
+from .schedule_page import local
+from .target import Target, now_of, pass_target, target_options
 from .text import json_text, safe, when
+from .watching import watchable
 
 MOST = 1000
 COLUMNS = (
@@ -29,7 +31,7 @@ COLUMNS = (
 )
 
 
-def show_fires(fires: Sequence[Fire], timezone: str, now: datetime) -> None:
+def show_fires(fires: Sequence[Fire | FireView], timezone: str, now: datetime) -> None:
     rows = [
         (
             str(number),
@@ -47,6 +49,7 @@ def show_fires(fires: Sequence[Fire], timezone: str, now: datetime) -> None:
 
 
 @click.command()
+@watchable
 @click.argument("name")
 @click.option("-n", "count", type=click.IntRange(1, MOST), default=10, show_default=True, help="So many.")
 @tenant_option
@@ -56,16 +59,17 @@ def show_fires(fires: Sequence[Fire], timezone: str, now: datetime) -> None:
 def preview(target: Target, name: str, count: int, tenant: str, as_json: bool) -> None:
     """The next fires from now, and what a change of the clocks does to them."""
 
-    async def ask(app: Rota) -> tuple[Schedule, Sequence[Fire], datetime]:
-        schedule = await app.schedules.get(name, tenant=tenant)
-        return schedule, await app.schedules.preview(name, count, tenant=tenant), app.clock.now()
+    async def ask(desk: Desk) -> tuple[ScheduleView, Preview, datetime]:
+        schedule = await desk.schedules.show(name, WhichTenant(tenant=tenant))
+        found = await desk.schedules.preview(name, PreviewAsk(tenant=tenant, n=count))
+        return schedule, found, await now_of(desk)
 
-    schedule, fires, now = target.ask(ask)
+    schedule, found, now = target.desk(ask)
     if as_json:
-        click.echo(json_text({"items": [fire_plain(fire) for fire in fires], "next": None}))
+        click.echo(json_text({"items": found.fires, "next": None}))
         return
-    click.echo(f"{safe(in_words(schedule))}{'' if schedule.enabled else ' (off: it does not fire now)'}")
-    show_fires(fires, schedule.timezone, now)
+    click.echo(f"{safe(found.words)}{'' if schedule.enabled else ' (off: it does not fire now)'}")
+    show_fires(found.fires, schedule.timezone, now)
 
 
 @click.command()
@@ -79,7 +83,7 @@ def preview(target: Target, name: str, count: int, tenant: str, as_json: bool) -
 def validate(target: Target, /, count: int, as_json: bool, **given: Any) -> None:
     """What a rule means in words, and its next fires; or what is wrong, and where. Stores nothing."""
     one_rule(given, needed=True)
-    app = target.open()
+    app = target.offline()
     now = app.clock.now()
     anchored = {**given, "anchor_at": now} if given["every"] is not None else given
     try:
@@ -90,7 +94,7 @@ def validate(target: Target, /, count: int, as_json: bool, **given: Any) -> None
         click.echo(json_text({"valid": False, "error": str(error), "column": column_of(error)}))
         raise SystemExit(USAGE) from error
     if as_json:
-        click.echo(json_text({"valid": True, "words": words, "fires": [fire_plain(f) for f in fires]}))
+        click.echo(json_text({"valid": True, "words": words, "fires": fires}))
     else:
         click.echo(safe(words))
         show_fires(fires, given["timezone"] or "UTC", now)

@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from .. import operate, upkeep
-from ..app import Rota
 from ..errors import SchemaMismatch, StoreUnavailable
+from ..operate import Desk
 from .failures import FAILED, SCHEMA, UNREACHABLE
-from .stats import unserved_lines
+from .stats import unserved, unserved_lines
 from .target import Target, pass_target, target_options
 from .text import json_text, plural, safe, span, style
 
@@ -29,41 +28,36 @@ COLOURS = {"healthy": "green", "degraded": "yellow"}
 @pass_target
 def health(target: Target, late_after: float, timeout: float, as_json: bool) -> None:
     """Is the store there, its schema current, and somebody at work?"""
-    report = target.ask(lambda app: examine(app, late_after, timeout))
+    report: dict[str, Any] = {"status": "healthy", "problems": [], "store": target.place()}
+    try:
+        target.desk(lambda desk: examine(desk, late_after, timeout, report))
+    except SchemaMismatch as error:
+        report |= {"status": "schema", "problems": [str(error)]}
+    except StoreUnavailable as error:
+        report |= {"status": "unreachable", "problems": [str(error)]}
+    except TimeoutError:
+        report |= {"status": "unreachable", "problems": [f"no answer within {timeout:g} s"]}
     click.echo(json_text(report) if as_json else _text(report))
     raise SystemExit(CODES[report["status"]])
 
 
-async def examine(app: Rota, late_after: float, timeout: float) -> dict[str, Any]:
-    """What is known about the store, worst news first."""
-    report: dict[str, Any] = {"status": "healthy", "problems": [], "store": app.stores.root().url}
-    try:
-        async with asyncio.timeout(timeout):
-            await _look(app, late_after, report)
-    except SchemaMismatch as error:
-        return {**report, "status": "schema", "problems": [str(error)]}
-    except StoreUnavailable as error:
-        return {**report, "status": "unreachable", "problems": [str(error)]}
-    except TimeoutError:
-        return {**report, "status": "unreachable", "problems": [f"no answer within {timeout:g} s"]}
-    return report
-
-
-async def _look(app: Rota, late_after: float, report: dict[str, Any]) -> None:
-    store = await app.stores.get()
-    if pending := await store.pending():
-        raise SchemaMismatch(f"migrations are pending: {', '.join(pending)}; run rota migrate")
-    lease_s = app.settings.lease_duration_s
-    workers = await operate.workers(store, app.clock, lease_s)
-    report["workers"] = sum(row["state"] != "lost" for row in workers)
-    report["oldest_due_s"] = (await operate.stats(store, app.clock))["oldest_due_s"]
-    report["unserved"] = dict(await upkeep.unserved(store, app.clock, lease_s))
+async def examine(desk: Desk, late_after: float, timeout: float, report: dict[str, Any]) -> None:
+    """Add to the report what is known, worst news first."""
+    async with asyncio.timeout(timeout):
+        told = await desk.house.stats()
+        workers = (await desk.house.workers()).items
+        report["workers"] = sum(worker.state != "lost" for worker in workers)
+        report["oldest_due_s"] = told.oldest_due_s
+        report["paused"] = told.paused
+        report["unserved"] = await unserved(desk)
     report["problems"] = _problems(report, late_after)
     report["status"] = "degraded" if report["problems"] else "healthy"
 
 
 def _problems(report: dict[str, Any], late_after: float) -> list[str]:
     problems = []
+    if report["paused"]:
+        problems.append("everything is paused: no job starts until rota resume")
     if not report["workers"]:
         problems.append("no worker is alive: start one with rota worker --app MODULE:APP")
     oldest = report["oldest_due_s"]

@@ -2,92 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from .. import operate
-from ..app import Rota
-from ..handle import plain
-from ..model import LIVE, Attempt, Job, State, Value
+from ..model import LIVE, State, Value
+from ..operate import Desk
+from ..operate.views import AttemptView, JobView
+from . import table
+from .target import now_of
 from .text import exact, json_text, safe, span, state, style, when
+
+COLUMNS = (
+    table.Column("ID"),
+    table.Column("STATE"),
+    table.Column("TASK", yields=5),
+    table.Column("QUEUE", yields=2),
+    table.Column("TRY", yields=3, right=True),
+    table.Column("WHEN", yields=4),
+    table.Column("NOTE", yields=1),
+)
+HINDRANCES = ("dependency", "paused", "no_worker", "unknown_task", "unserved_queue", "lease_expired")
+
+
+# --- as a row ------------------------------------------------------------------------------------
+
+
+def show_jobs(jobs: Sequence[JobView], now: datetime) -> None:
+    table.show(COLUMNS, [_row(job, now) for job in jobs])
+
+
+def _row(job: JobView, now: datetime) -> tuple[str, ...]:
+    tries = f"{job.attempt}/{job.max_attempts}"
+    return (job.id, state(job.state), safe(job.task), safe(job.queue), tries, _time(job, now), _note(job))
+
+
+def _time(job: JobView, now: datetime) -> str:
+    if job.state not in LIVE:
+        return when(job.finished_at, now)
+    if job.state is State.RUNNING:
+        return f"for {span((now - (job.started_at or now)).total_seconds())}"
+    return when(job.run_at, now) if job.run_at > now else f"due {when(job.run_at, now)}"
+
+
+def _note(job: JobView) -> str:
+    if job.state is State.RUNNING:
+        return safe(progress(job.progress))
+    return safe(headline(job.error))[:200] if job.state is not State.SUCCEEDED else ""
+
+
+# --- the whole -----------------------------------------------------------------------------------
 
 
 class JobPage(Value, frozen=True, kw_only=True):
-    job: Job
-    attempts: Sequence[Attempt]
+    job: JobView
+    attempts: Sequence[AttemptView]
     now: datetime
-    hindrance: str | None = None  # why no worker will take it
+    hindrance: str | None = None  # why it does not run, and will not by itself
 
 
-async def gather(app: Rota, job_id: str) -> JobPage:
-    store = await app.stores.get()
-    job = await operate.get(store, job_id)
-    attempts = await operate.attempts(store, job)
-    workers = await operate.workers(store, app.clock, app.settings.lease_duration_s)
-    return JobPage(job=job, attempts=attempts, now=app.clock.now(), hindrance=hindrance(job, workers))
-
-
-def hindrance(job: Job, workers: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why no live worker can take a queued job; None if one can, or none has to."""
-    if job.state not in LIVE - {State.RUNNING}:
-        return None
-    live = [w for w in workers if w["state"] != "lost"]
-    if not live:
-        return "no worker is alive: start one with rota worker --app MODULE:APP"
-    knowing = [w for w in live if job.task in (w.get("tasks") or ())]
-    if not knowing:
-        return f"no live worker knows task {job.task!r}: start one whose app has it"
-    if not any(_serves(w, job.queue) for w in knowing):
-        return f"no live worker serves queue {job.queue!r} and knows task {job.task!r}: add the queue to -q"
-    return None
-
-
-def _serves(worker: Mapping[str, Any], queue: str) -> bool:
-    queues = worker.get("queues")
-    return (not queues or queue in queues) and queue not in (worker.get("exclude_queues") or ())
-
-
-# --- as data -------------------------------------------------------------------------------------
+async def gather(desk: Desk, job_id: str) -> JobPage:
+    job = await desk.jobs.show(job_id)
+    attempts = await desk.jobs.attempts(job.id)
+    why = await desk.jobs.why(job.id)
+    held = next((reason for reason in why.reasons if reason.code in HINDRANCES), None)
+    hindrance = " ".join(filter(None, (held.text, held.remedy))) if held is not None else None
+    return JobPage(job=job, attempts=attempts.items, now=await now_of(desk), hindrance=hindrance)
 
 
 def as_plain(page: JobPage) -> dict[str, Any]:
-    attempts = [_attempt_plain(attempt) for attempt in page.attempts]
-    return {**plain(page.job), "attempts": attempts, "hindrance": page.hindrance}
-
-
-def _attempt_plain(attempt: Attempt) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(attempt)
-    told["error"], told["logs"] = decoded(told.pop("error_json")), decoded(told.pop("logs_json")) or []
-    return told
-
-
-def decoded(text: str | None) -> Any:
-    """JSON from the store; what cannot be read is shown as it is."""
-    try:
-        return None if text is None else msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return {"unreadable": text[:1000] if text else text}
+    told: dict[str, Any] = msgspec.to_builtins(page.job)
+    return {**told, "attempts": msgspec.to_builtins(page.attempts), "hindrance": page.hindrance}
 
 
 # --- as text -------------------------------------------------------------------------------------
 
 
 def as_text(page: JobPage) -> str:
-    told = plain(page.job)
+    job = page.job
     parts = [
-        f"{state(page.job.state)}  {style(safe(page.job.task), bold=True)}  {page.job.id}",
+        f"{state(job.state)}  {style(safe(job.task), bold=True)}  {job.id}",
         *_facts(page),
         *([f"\n  {style('! ' + safe(page.hindrance), 'yellow')}"] if page.hindrance else []),
-        *as_block("Payload", json_text(told["payload"], indent=2)),
-        *(
-            as_block("Output", json_text(told["output"], indent=2))
-            if page.job.output_json is not None
-            else []
-        ),
-        *_error(told["error"]),
+        *as_block("Payload", json_text(job.payload, indent=2)),
+        *(as_block("Output", json_text(job.output, indent=2)) if job.output is not None else []),
+        *_error(job.error),
         *_attempts(page),
     ]
     return "\n".join(parts)
@@ -100,7 +101,7 @@ def _facts(page: JobPage) -> list[str]:
         ("tenant", job.tenant),
         ("priority", job.priority),
         ("attempt", f"{job.attempt} of {job.max_attempts}"),
-        ("progress", progress(plain(job)["progress"])),
+        ("progress", progress(job.progress)),
         ("cancelling", "asked to stop" if job.cancel_requested and job.state is State.RUNNING else None),
         ("key", job.key),
         ("tags", ", ".join(job.tags)),
@@ -155,18 +156,15 @@ def _attempts(page: JobPage) -> list[str]:
     return [f"\n{style('Attempts', bold=True)}", *lines]
 
 
-def _attempt(attempt: Attempt, now: datetime) -> list[str]:
+def _attempt(attempt: AttemptView, now: datetime) -> list[str]:
     took = ""
     if attempt.started_at is not None:
         took = f"  took {span((attempt.finished_at - attempt.started_at).total_seconds())}"
-    cause = f"  {headline(decoded(attempt.error_json))}".rstrip()
+    cause = f"  {headline(attempt.error)}".rstrip()
     worker = f"  on {attempt.worker}" if attempt.worker else ""
     head = safe(f"{attempt.outcome}  {when(attempt.finished_at, now)}{took}{worker}{cause}")
     return [f"  {attempt.attempt}  {head}", *(f"     {line}" for line in _logs(attempt))]
 
 
-def _logs(attempt: Attempt) -> list[str]:
-    lines = decoded(attempt.logs_json) or []
-    if not isinstance(lines, list):
-        return [safe(lines)]
-    return [safe(f"{str(at['at'])[11:19]}  {at['level']:<7}  {at['message']}") for at in lines]
+def _logs(attempt: AttemptView) -> list[str]:
+    return [safe(f"{line.at:%H:%M:%S}  {line.level:<7}  {line.message}") for line in attempt.logs]

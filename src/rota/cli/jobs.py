@@ -1,55 +1,45 @@
-"""``rota jobs``: list, show, retry, cancel; ``enqueue`` has a module of its own."""
+"""``rota jobs``: list, show, why, move. Enqueueing, and acts on many, have modules of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 import click
 
-from .. import operate
-from ..app import Rota
-from ..errors import IllegalMove, NotFound
-from ..handle import plain
-from ..model import Job, JobFilter, Page, PageAsk, State
-from . import job_page, table
-from .enqueue import enqueue
+from ..core.why import Why
+from ..model import Page
+from ..operate import Desk, check_id
+from ..operate.asks import MOST, JobsAsk, MoveAsk
+from ..operate.views import JobView
+from . import job_bulk, job_page
+from .asking import asked
+from .enqueue import checked, enqueue
 from .failures import FAILED
+from .job_match import as_fields, chosen, match_options
+from .job_page import show_jobs
+from .moments import duration, instant
 from .paging import say_more
-from .target import Target, pass_target, target_options
-from .text import json_text, safe, span, state, when
-
-MOST = 1000
-COLUMNS = (
-    table.Column("ID"),
-    table.Column("STATE"),
-    table.Column("TASK", yields=5),
-    table.Column("QUEUE", yields=2),
-    table.Column("TRY", yields=3, right=True),
-    table.Column("WHEN", yields=4),
-    table.Column("NOTE", yields=1),
-)
+from .target import Target, now_of, pass_target, target_options
+from .text import json_text, safe, state, style, when
+from .watching import watchable
 
 
 @click.group()
 def jobs() -> None:
-    """List, show, enqueue, retry and cancel jobs."""
+    """List, show, enqueue, retry, cancel, move and delete jobs."""
 
 
-jobs.add_command(enqueue)
+for command in (enqueue, job_bulk.retry, job_bulk.cancel, job_bulk.delete):
+    jobs.add_command(command)
 
 
 # --- list ----------------------------------------------------------------------------------------
 
 
 @jobs.command("list")
-@click.option(
-    "--state", "states", type=click.Choice([str(s) for s in State]), multiple=True, help="Only these."
-)
-@click.option("--task", help="Only this task.")
-@click.option("--queue", help="Only this queue.")
-@click.option("--tenant", help="Only this tenant.")
-@click.option("--tag", help="Only jobs with this tag.")
+@watchable
+@match_options
 @click.option("--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="At most so many.")
 @click.option("--cursor", help="Go on where a page ended.")
 @click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": cursor or null}.')
@@ -57,57 +47,27 @@ jobs.add_command(enqueue)
 @pass_target
 @click.pass_context
 def list_(
-    ctx: click.Context,
-    target: Target,
-    states: tuple[str, ...],
-    task: str | None,
-    queue: str | None,
-    tenant: str | None,
-    tag: str | None,
-    limit: int,
-    cursor: str | None,
-    as_json: bool,
+    ctx: click.Context, target: Target, /, limit: int, cursor: str | None, as_json: bool, **given: Any
 ) -> None:
     """Jobs, newest first."""
-    chosen = tuple(State(s) for s in states) or None
-    where = JobFilter(states=chosen, task=task, queue=queue, tenant=tenant, tag=tag)
+    said = chosen(given)
 
-    async def ask(app: Rota) -> tuple[Page[Job], datetime]:
-        store = await app.stores.get()
-        return await operate.jobs(store, where, PageAsk(limit=limit, cursor=cursor)), app.clock.now()
+    async def look(desk: Desk) -> tuple[Page[JobView], datetime]:
+        ask = asked(JobsAsk, **await as_fields(desk, said), limit=limit, cursor=cursor)
+        return await desk.jobs.list(ask), await now_of(desk)
 
-    page, now = target.ask(ask)
+    page, now = target.desk(look)
     if as_json:
-        click.echo(json_text({"items": [plain(job) for job in page.items], "next": page.next}))
+        click.echo(json_text(page))
     elif not page.items:
-        click.echo(_nothing(where))
+        click.echo(_nothing(filtered=bool(said)))
     else:
-        table.show(COLUMNS, [_row(job, now) for job in page.items])
+        show_jobs(page.items, now)
         say_more(ctx, target, page.next)
 
 
-def _row(job: Job, now: datetime) -> tuple[str, ...]:
-    tries = f"{job.attempt}/{job.max_attempts}"
-    return (job.id, state(job.state), safe(job.task), safe(job.queue), tries, _time(job, now), _note(job))
-
-
-def _time(job: Job, now: datetime) -> str:
-    if job.is_final:
-        return when(job.finished_at, now)
-    if job.state is State.RUNNING:
-        return f"for {span((now - (job.started_at or now)).total_seconds())}"
-    return when(job.run_at, now) if job.run_at > now else f"due {when(job.run_at, now)}"
-
-
-def _note(job: Job) -> str:
-    told = plain(job)
-    if job.state is State.RUNNING:
-        return safe(job_page.progress(told["progress"]))
-    return safe(job_page.headline(told["error"]))[:200] if job.state is not State.SUCCEEDED else ""
-
-
-def _nothing(where: JobFilter) -> str:
-    if where != JobFilter():
+def _nothing(*, filtered: bool) -> str:
+    if filtered:
         return "No job matches. Without filters: rota jobs list"
     return (
         "No jobs yet. Enqueue one from your program with task.enqueue(…), or from here:\n"
@@ -116,7 +76,7 @@ def _nothing(where: JobFilter) -> str:
     )
 
 
-# --- show ----------------------------------------------------------------------------------------
+# --- show and why --------------------------------------------------------------------------------
 
 
 @jobs.command()
@@ -126,53 +86,79 @@ def _nothing(where: JobFilter) -> str:
 @pass_target
 def show(target: Target, job_id: str, as_json: bool) -> None:
     """Everything about one job."""
-    operate.check_id(job_id)
-    page = target.ask(lambda app: job_page.gather(app, job_id))
+    check_id(job_id)
+    page = target.desk(lambda desk: job_page.gather(desk, job_id))
     click.echo(json_text(job_page.as_plain(page), indent=2) if as_json else job_page.as_text(page))
 
 
-# --- retry and cancel ----------------------------------------------------------------------------
+@jobs.command()
+@click.argument("job_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="The reasons as one object.")
+@target_options
+@pass_target
+def why(target: Target, job_id: str, as_json: bool) -> None:
+    """Why a job is not running: what is in its way, in the order in which it must be cleared."""
+    checked_id = check_id(job_id)
+    found, now = target.desk(lambda desk: _explained(desk, checked_id))
+    click.echo(json_text(found, indent=2) if as_json else _told(found, now))
 
-Act = Callable[[Rota, str], Awaitable[Job]]
+
+async def _explained(desk: Desk, job_id: str) -> tuple[Why, datetime]:
+    return await desk.jobs.why(job_id), await now_of(desk)
+
+
+def _told(found: Why, now: datetime) -> str:
+    lines = [f"{state(found.state)}  {found.job}"]
+    for reason in found.reasons:
+        ends = f" ({when(reason.clears_at, now)})" if reason.clears_at is not None else ""
+        lines.append(f"  {style('●', 'yellow')} {safe(reason.text)}{ends}")
+        lines += [f"    {safe(reason.remedy)}"] if reason.remedy else []
+    if found.fine:
+        lines.append(f"  {style('✓', 'green')} {safe(found.fine[0].upper() + found.fine[1:])}.")
+    if found.likely_start_at is not None:
+        lines.append(f"  It likely starts {when(found.likely_start_at, now)}.")
+    return "\n".join(lines)
+
+
+# --- move ----------------------------------------------------------------------------------------
 
 
 @jobs.command()
 @click.argument("job_ids", metavar="ID…", nargs=-1, required=True)
+@click.option("--now", "at_once", is_flag=True, help="Due at once.")
+@click.option("--at", "run_at", type=instant, callback=checked("run_at"), metavar="INSTANT", help="Due then.")
+@click.option("--delay", type=duration, callback=checked("delay"), help="Due after this: 90, 15m, 1h30m.")
+@click.option("--priority", type=int, callback=checked("priority"), help="Larger first.")
+@click.option("--queue", callback=checked("queue"), help="Where it shall wait.")
 @target_options
 @pass_target
-def retry(target: Target, job_ids: tuple[str, ...]) -> None:
-    """Run jobs that have ended once more."""
-    _each(target, job_ids, lambda app, job_id: app.retry(job_id), lambda job: "due now")
+def move(
+    target: Target,
+    job_ids: tuple[str, ...],
+    at_once: bool,
+    run_at: datetime | None,
+    delay: float | None,
+    priority: int | None,
+    queue: str | None,
+) -> None:
+    """Change when queued jobs are due, how urgent they are, or where they wait."""
+    said = {"--now": at_once or None, "--at": run_at, "--delay": delay}
+    times = [flag for flag, value in said.items() if value is not None]
+    if len(times) > 1:
+        raise click.UsageError(f"{' and '.join(times)} were given: keep one.")
+    if not times and priority is None and queue is None:
+        raise click.UsageError("nothing to change was given: say when, how urgent, or where; see --help.")
 
+    async def go(desk: Desk) -> int:
+        due = run_at if delay is None else await now_of(desk) + timedelta(seconds=delay)
+        ask = asked(MoveAsk, now=at_once, run_at=due, priority=priority, queue=queue)
+        now = await now_of(desk)
 
-@jobs.command()
-@click.argument("job_ids", metavar="ID…", nargs=-1, required=True)
-@click.option("--reason", default="cancelled by an operator", show_default=True, help="Kept with the job.")
-@target_options
-@pass_target
-def cancel(target: Target, job_ids: tuple[str, ...], reason: str) -> None:
-    """Cancel queued jobs; ask running ones to stop."""
+        def note(job: JobView) -> str:
+            return f"due {when(job.run_at, now)}, priority {job.priority}, queue {safe(job.queue)}"
 
-    def note(job: Job) -> str:
-        return "asked to stop" if job.state is State.RUNNING else ""
+        return await job_bulk.each(ids, lambda job_id: desk.jobs.move(job_id, ask), note)
 
-    _each(target, job_ids, lambda app, job_id: app.cancel(job_id, reason), note)
-
-
-def _each(target: Target, job_ids: Sequence[str], act: Act, note: Callable[[Job], str]) -> None:
-    """One line per job; exit code 1 if any could not be done. Nothing is sent if an id cannot be one."""
-    checked = list(dict.fromkeys(operate.check_id(job_id) for job_id in job_ids))
-
-    async def go(app: Rota) -> int:
-        failed = 0
-        for job_id in checked:
-            try:
-                job = await act(app, job_id)
-                click.echo(f"{job.id}  {state(job.state)}  {note(job)}".rstrip())
-            except (NotFound, IllegalMove) as error:
-                failed += 1
-                click.echo(f"rota: {safe(error)}", err=True)
-        return failed
-
-    if target.ask(go):
+    ids = job_bulk.checked_ids(job_ids)
+    if target.desk(go):
         raise SystemExit(FAILED)

@@ -20,9 +20,10 @@ def say_more(ctx: click.Context, target: Target, cursor: str | None) -> None:
 
 
 def _again(ctx: click.Context, target: Target) -> str:
-    """The same command once more, without its cursor; and without a URL that may hold a password."""
+    """The same command once more, without its cursor; without a URL that may hold a password, or a token."""
     url = target.url if "@" not in (target.url or "") else None
-    where = [(flag, value) for flag, value in (("--app", target.app), ("--url", url)) if value]
+    flags = [("--api", target.api)] if target.is_remote else [("--app", target.app), ("--url", url)]
+    where = [(flag, value) for flag, value in flags if value]
     words = [f"{flag} {shlex.quote(safe(value))}" for flag, value in where]
     return " ".join(("rota", ctx.command_path.partition(" ")[2], *words, *_given(ctx)))
 
@@ -35,6 +36,6 @@ def _given(ctx: click.Context) -> Iterator[str]:
         value = ctx.params[option.name]
         if option.is_flag:
             yield option.opts[0] if value else option.secondary_opts[0]
-        elif option.name != "cursor":
+        elif option.name not in ("cursor", "watch"):
             values = value if isinstance(value, tuple) else (value,)
             yield from (f"{option.opts[0]} {shlex.quote(safe(each))}" for each in values)

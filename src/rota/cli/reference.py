@@ -9,8 +9,7 @@ import traceback
 from types import ModuleType
 from typing import Any
 
-import msgspec
-
+from .. import config
 from ..app import Rota
 from ..errors import ConfigError, RotaError
 from ..portal import Portal
@@ -34,7 +33,7 @@ def load(reference: str) -> Rota:
 def rebind(app: Rota, url: str) -> Rota:
     """The same app and tasks on another store."""
     os.environ["ROTA_URL"] = url  # for task processes, which import the app anew
-    app.settings = msgspec.structs.replace(app.settings, url=url)
+    app.settings = config.replaced(app.settings, url=url)
     app.stores = Stores(url, app.clock)
     app.portal = Portal(app.stores.close)
     return app

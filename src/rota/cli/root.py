@@ -18,16 +18,31 @@ from .target import Target, target_options
 # name: (module, what it does); each module has a command of the name's own.
 COMMANDS = {
     "demo": ("demo", "See everything at once: a store, a worker and sample tasks."),
+    "up": ("up", "Run jobs and serve the admin interface, in one process."),
     "worker": ("worker", "Run jobs."),
+    "serve": ("serve", "Serve the admin interface."),
     "migrate": ("migrate", "Bring the store's schema up to date."),
-    "jobs": ("jobs", "List, show, enqueue, retry and cancel jobs."),
+    "jobs": ("jobs", "List, show, enqueue, retry, cancel, move and delete jobs."),
     "schedules": ("schedules", "List, show, create, change and try out schedules."),
     "runs": ("runs", "What schedules have run, and how it went."),
     "calendars": ("calendars", "Dates on which schedules do not run."),
-    "stats": ("stats", "Counts by state and queue."),
+    "queues": ("queues", "List, pause and resume queues."),
+    "tasks": ("tasks", "List, pause and resume tasks."),
+    "tenants": ("tenants", "List, pause and resume tenants."),
+    "pause": ("gates", "Pause everything, or one queue, task, tenant or schedule."),
+    "resume": ("gates", "Let what was paused go on."),
+    "gates": ("gates", "What is paused, by whom, and why."),
     "workers": ("workers", "The workers that are alive."),
+    "stats": ("stats", "Counts by state and queue."),
+    "top": ("top", "A live view: queues, running jobs, failures."),
+    "audit": ("audit", "Who did what, and how it ended."),
     "health": ("health", "Is everything all right? For people and probes."),
+    "doctor": ("doctor", "Look at everything that can go wrong, with remedies."),
+    "token": ("token", "Make, list and revoke access tokens."),
+    "users": ("users", "People who sign in with a password."),
+    "config": ("config", "The settings in force, and where they come from."),
     "bench": ("bench", "How fast is this store? A short measurement."),
+    "completion": ("completion", "Completion of commands and options for your shell."),
 }
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 import msgspec
 
-from ..app import Rota
 from ..model import Page
-from ..runs import Run, Summary
+from ..operate import Desk
+from ..operate.asks import MOST, RunsAsk
+from ..runs import Run, Summary, summary_of
 from . import table
+from .asking import asked
 from .paging import say_more
 from .schedule_page import outcome, summed_up
-from .target import Target, pass_target, target_options
+from .target import Target, now_of, pass_target, target_options
 from .text import exact, json_text, safe, span, when
+from .watching import watchable
 
-MOST = 1000
+SUMMARISED = 1000
 COLUMNS = (
     table.Column("SCHEDULE", yields=6),
     table.Column("SCHEDULED FOR", yields=4),
@@ -36,10 +39,11 @@ def runs() -> None:
 
 
 @runs.command("list")
+@watchable
 @click.option("--schedule", metavar="NAME", help="Only those of this schedule.")
 @click.option("--tenant", help="Only this tenant.")
 @click.option("--failed", is_flag=True, help="Only those that failed.")
-@click.option("--days", type=click.FloatRange(0, min_open=True), default=7.0, show_default=True,
+@click.option("--days", type=click.FloatRange(0, 36_500, min_open=True), default=7.0, show_default=True,
               help="With --schedule: sum up so many days.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="At most so many.")
 @click.option("--cursor", help="Go on where a page ended.")
@@ -59,16 +63,13 @@ def list_(
     as_json: bool,
 ) -> None:
     """Runs of schedules, newest first."""
+    ask = asked(RunsAsk, schedule=schedule, tenant=tenant, failed=failed, limit=limit, cursor=cursor)
 
-    async def ask(app: Rota) -> tuple[Page[Run], Summary | None, datetime]:
-        told = None
-        if schedule is not None:
-            await app.schedules.get(schedule, tenant=tenant or "default")
-            told = await app.schedules.summary(schedule, tenant=tenant or "default", days=days)
-        page = await app.schedules.runs(schedule, tenant=tenant, failed=failed, limit=limit, cursor=cursor)
-        return page, told, app.clock.now()
+    async def look(desk: Desk) -> tuple[Page[Run], Summary | None, datetime]:
+        told = None if schedule is None else await _summed(desk, schedule, tenant or "default", days)
+        return await desk.schedules.runs(ask), told, await now_of(desk)
 
-    page, summary, now = target.ask(ask)
+    page, summary, now = target.desk(look)
     if as_json:
         click.echo(json_text(_plain(page, summary)))
         return
@@ -79,6 +80,20 @@ def list_(
     if summary is not None:
         click.echo(f"\n{summed_up(summary, days)}")
     say_more(ctx, target, page.next)
+
+
+async def _summed(desk: Desk, name: str, tenant: str, days: float) -> Summary:
+    """The runs of the last days, at most the newest thousand."""
+    found: list[Run] = []
+    ask = RunsAsk(tenant=tenant, limit=MOST)
+    while len(found) < SUMMARISED:
+        page = await desk.schedules.runs_of(name, ask)
+        found += page.items
+        if page.next is None:
+            break
+        ask = msgspec.structs.replace(ask, cursor=page.next)
+    since = await now_of(desk) - timedelta(days=days)
+    return summary_of([run for run in found if (run.finished_at or run.created_at) >= since])
 
 
 def _plain(page: Page[Run], summary: Summary | None) -> dict[str, Any]:

@@ -8,12 +8,15 @@ from datetime import datetime
 from typing import Any
 
 import click
+import msgspec
 
-from ..app import Rota
 from ..errors import NotFound
-from ..model import Schedule
+from ..operate import Desk
+from ..operate.asks import BackfillAsk, ScheduleEdit, ScheduleMake, WhichTenant
+from ..operate.views import ScheduleView
 from .confirm import confirm
-from .enqueue import instant, note_unknown
+from .enqueue import note_unknown
+from .moments import instant
 from .schedule_options import (
     CLEARABLE,
     chosen,
@@ -22,8 +25,8 @@ from .schedule_options import (
     schedule_options,
     tenant_option,
 )
-from .schedule_page import in_words, local, next_run, plain
-from .target import Target, pass_target, target_options
+from .schedule_page import local, next_run
+from .target import Target, now_of, pass_target, target_options
 from .text import json_text, plural, safe
 
 SHOWN = 10
@@ -42,16 +45,13 @@ def create(target: Target, /, name: str, tenant: str, as_json: bool, **given: An
     """Store a schedule: exactly one of --cron, --every and --at. Its first fire is counted from now."""
     one_rule(given, needed=True)
     said = chosen(given)
+    ask = ScheduleMake(name=name, tenant=tenant, **_fields(target, name, tenant, said, said))
 
-    async def go(app: Rota) -> None:
-        with naming_flags():
-            app.schedules.build(name, tenant, said)
-        note_unknown(app, said["task"])
+    async def go(desk: Desk) -> tuple[ScheduleView, datetime]:
         with _sending():
-            schedule = await app.schedules.create(name=name, tenant=tenant, **said)
-        _tell(schedule, "created", app, as_json)
+            return await desk.schedules.create(ask), await now_of(desk)
 
-    target.ask(go)
+    _tell(*target.desk(go), "created", as_json)
 
 
 @click.command()
@@ -74,17 +74,26 @@ def update(
     if not said:
         raise click.UsageError("nothing to change was given: name at least one flag.")
 
-    async def go(app: Rota) -> None:
-        with naming_flags():
-            app.schedules.build(name, tenant, _whole(said))
-        if "task" in said:
-            note_unknown(app, said["task"])
-        await app.schedules.get(name, tenant=tenant)
-        with _sending():
-            schedule = await app.schedules.update(name, tenant=tenant, **said)
-        _tell(schedule, "updated", app, as_json)
+    ask = ScheduleEdit(tenant=tenant, **_fields(target, name, tenant, said, _whole(said)))
 
-    target.ask(go)
+    async def go(desk: Desk) -> tuple[ScheduleView, datetime]:
+        await desk.schedules.show(name, WhichTenant(tenant=tenant))
+        with _sending():
+            return await desk.schedules.update(name, ask), await now_of(desk)
+
+    _tell(*target.desk(go), "updated", as_json)
+
+
+def _fields(
+    target: Target, name: str, tenant: str, said: Mapping[str, Any], whole: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What was said, as values instead of texts; all of it checked before anything is sent."""
+    app = target.offline()
+    with naming_flags():
+        built = app.schedules.build(name, tenant, whole)
+    if "task" in said:
+        note_unknown(app, said["task"])
+    return {field: said[field] if field in ("payload", "task") else getattr(built, field) for field in said}
 
 
 def _cleared(names: Sequence[str], given: Mapping[str, Any]) -> dict[str, None]:
@@ -111,13 +120,13 @@ def _sending() -> Iterator[None]:
         raise click.BadParameter(str(error), param_hint="'--calendar'") from error
 
 
-def _tell(schedule: Schedule, done: str, app: Rota, as_json: bool) -> None:
+def _tell(schedule: ScheduleView, now: datetime, done: str, as_json: bool) -> None:
     if as_json:
-        click.echo(json_text(plain(schedule)))
+        click.echo(json_text(schedule))
         return
-    click.echo(f"{safe(schedule.name)}  {done}: {safe(in_words(schedule))}")
+    click.echo(f"{safe(schedule.name)}  {done}: {safe(schedule.words)}")
     if schedule.enabled:
-        click.echo(f"  next run {next_run(schedule, app.clock.now())}")
+        click.echo(f"  next run {next_run(schedule, now)}")
     else:
         click.echo(f"  off: fires after rota schedules enable {safe(schedule.name)}")
     if schedule.source == "code":
@@ -152,31 +161,30 @@ def backfill(
     if until < since:
         raise click.BadParameter(f"{until.isoformat()} is before --since: swap them", param_hint="'--until'")
 
-    async def look(app: Rota) -> tuple[Schedule, Sequence[datetime]]:
-        schedule = await app.schedules.get(name, tenant=tenant)
+    async def look(desk: Desk) -> tuple[ScheduleView, Sequence[datetime]]:
+        schedule = await desk.schedules.show(name, WhichTenant(tenant=tenant))
         with naming_flags():
-            return schedule, await app.schedules.backfill(name, since, until, tenant=tenant)
+            return schedule, (await desk.schedules.backfill(name, ask)).fires
 
-    async def make(app: Rota) -> Sequence[datetime]:
-        return await app.schedules.backfill(name, since, until, tenant=tenant, dry_run=False)
-
-    schedule, fires = target.ask(look)
+    ask = BackfillAsk(tenant=tenant, since=since, until=until, dry_run=True)
+    schedule, fires = target.desk(look)
     made: Sequence[datetime] = ()
     if apply and fires:
         confirm(_effect(schedule, fires), f"Make {plural(len(fires), 'job')}?", yes=yes)
-        made = target.ask(make)
+        order = msgspec.structs.replace(ask, dry_run=False)
+        made = target.desk(lambda desk: desk.schedules.backfill(name, order)).fires
     if as_json:
         click.echo(json_text({"count": len(fires), "fires": fires, "applied": apply, "made": made}))
     else:
         click.echo(_told(schedule, fires, made, apply))
 
 
-def _effect(schedule: Schedule, fires: Sequence[datetime]) -> str:
+def _effect(schedule: ScheduleView, fires: Sequence[datetime]) -> str:
     task = safe(schedule.task)
     return f"{_listed(schedule, fires)}\nEach becomes a job of task {task}, origin catchup, due at once."
 
 
-def _told(schedule: Schedule, fires: Sequence[datetime], made: Sequence[datetime], applied: bool) -> str:
+def _told(schedule: ScheduleView, fires: Sequence[datetime], made: Sequence[datetime], applied: bool) -> str:
     if not fires:
         return f"{safe(schedule.name)} has no fire in that range that is without a job."
     if applied:
@@ -184,7 +192,7 @@ def _told(schedule: Schedule, fires: Sequence[datetime], made: Sequence[datetime
     return f"{_listed(schedule, fires)}\nDry run: nothing was made. To make these jobs: add --apply"
 
 
-def _listed(schedule: Schedule, fires: Sequence[datetime]) -> str:
+def _listed(schedule: ScheduleView, fires: Sequence[datetime]) -> str:
     shown = [f"  {local(at, schedule.timezone)}" for at in fires[:SHOWN]]
     if len(fires) > SHOWN:
         shown += ["  …", f"  {local(fires[-1], schedule.timezone)}"]

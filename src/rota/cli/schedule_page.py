@@ -11,81 +11,66 @@ from typing import Any
 
 import msgspec
 
-from ..app import Rota
 from ..core.firing import rule_of
 from ..core.intervals import briefly
-from ..core.words import Fire, words
+from ..core.words import words
 from ..core.zones import zone
 from ..errors import InvalidSchedule, NotFound
 from ..model import Schedule, State, Value
+from ..operate import Desk
+from ..operate.asks import PreviewAsk, RunsAsk, WhichTenant
+from ..operate.views import FireView, GateView, ScheduleView
 from ..runs import Run, Summary
-from .job_page import as_block, decoded
+from .job_page import as_block
+from .target import now_of
 from .text import exact, json_text, plural, safe, span, state, style, when
 
 SHOWN = 5
 DAYS = 7.0
-HIDDEN = ("payload_json", "declared_json", "look_at")
 
 
 class SchedulePage(Value, frozen=True, kw_only=True):
-    schedule: Schedule
-    fires: Sequence[Fire]
+    schedule: ScheduleView
+    fires: Sequence[FireView]
     runs: Sequence[Run]
     summary: Summary
     now: datetime
     hindrance: str | None = None  # why its fires are not known
 
 
-async def gather(app: Rota, name: str, tenant: str) -> SchedulePage:
-    schedule = await app.schedules.get(name, tenant=tenant)
-    fires: Sequence[Fire] = ()
+async def gather(desk: Desk, name: str, tenant: str) -> SchedulePage:
+    which = WhichTenant(tenant=tenant)
+    schedule = await desk.schedules.show(name, which)
+    fires: Sequence[FireView] = ()
     hindrance = None
     try:
-        fires = await app.schedules.preview(name, SHOWN, tenant=tenant)
+        fires = (await desk.schedules.preview(name, PreviewAsk(tenant=tenant, n=SHOWN))).fires
     except (InvalidSchedule, NotFound) as error:
         hindrance = str(error)
     return SchedulePage(
         schedule=schedule,
         fires=fires,
-        runs=(await app.schedules.runs(name, tenant=tenant, limit=SHOWN)).items,
-        summary=await app.schedules.summary(name, tenant=tenant, days=DAYS),
-        now=app.clock.now(),
+        runs=(await desk.schedules.runs_of(name, RunsAsk(tenant=tenant, limit=SHOWN))).items,
+        summary=await desk.schedules.summary(name, which),
+        now=await now_of(desk),
         hindrance=hindrance,
     )
 
 
-# --- as data -------------------------------------------------------------------------------------
-
-
-def plain(schedule: Schedule) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(schedule)
-    told["payload"] = decoded(schedule.payload_json)
-    told["words"] = in_words(schedule)
-    return {name: value for name, value in told.items() if name not in HIDDEN}
-
-
-def fire_plain(fire: Fire) -> dict[str, Any]:
-    return {"at": fire.at, "local": fire.local, "note": fire.note}
-
-
 def as_plain(page: SchedulePage) -> dict[str, Any]:
-    return {
-        **plain(page.schedule),
-        "fires": [fire_plain(fire) for fire in page.fires],
-        "runs": msgspec.to_builtins(page.runs),
-        "summary": msgspec.to_builtins(page.summary),
-        "hindrance": page.hindrance,
-    }
+    told: dict[str, Any] = msgspec.to_builtins(page)
+    return {**told.pop("schedule"), **{name: value for name, value in told.items() if name != "now"}}
 
 
 # --- as words ------------------------------------------------------------------------------------
 
 
 def in_words(schedule: Schedule) -> str:
+    """The rule of a schedule that comes from the store, not from the desk."""
     try:
         return words(rule_of(schedule))
     except InvalidSchedule as error:
-        return f"cannot be used: {error}"
+        return f"cannot be read: {error}"
 
 
 def local(instant: datetime, timezone: str) -> str:
@@ -98,12 +83,17 @@ def local(instant: datetime, timezone: str) -> str:
     return there.strftime(f"%Y-%m-%d {clock} %Z")
 
 
-def next_run(schedule: Schedule, now: datetime) -> str:
+def next_run(schedule: Schedule | ScheduleView, now: datetime) -> str:
     if not schedule.enabled:
         return "off"
     if schedule.next_run_at is None:
         return "–"
     return f"{when(schedule.next_run_at, now)}, {local(schedule.next_run_at, schedule.timezone)}"
+
+
+def paused(gate: GateView) -> str:
+    until = f", until {exact(gate.until_at)}" if gate.until_at is not None else ""
+    return f"by {gate.actor}{': ' if gate.reason else ''}{gate.reason}{until}"
 
 
 def outcome(run: Run) -> str:
@@ -135,10 +125,10 @@ def as_text(page: SchedulePage) -> str:
     schedule = page.schedule
     label = "enabled" if schedule.enabled else "disabled"
     parts = [
-        f"{state(label)}  {style(safe(schedule.name), bold=True)}  {safe(in_words(schedule))}",
+        f"{state(label)}  {style(safe(schedule.name), bold=True)}  {safe(schedule.words)}",
         *_facts(page),
         *([f"\n  {style('! ' + safe(page.hindrance), 'yellow')}"] if page.hindrance else []),
-        *(as_block("Payload", json_text(decoded(schedule.payload_json), indent=2))),
+        *(as_block("Payload", json_text(schedule.payload, indent=2))),
         *_fires(page),
         *_runs(page),
     ]
@@ -151,11 +141,11 @@ def _facts(page: SchedulePage) -> list[str]:
         ("task", schedule.task),
         ("tenant", schedule.tenant),
         ("off because", schedule.reason if not schedule.enabled else None),
+        ("paused", schedule.gate and paused(schedule.gate)),
         ("rule", _rule(schedule)),
         ("time zone", schedule.timezone),
         ("next run", next_run(schedule, now)),
         ("last fire", schedule.last_fire_at and f"{when(schedule.last_fire_at, now)}"),
-        ("waiting", schedule.held and plural(len(schedule.held), "fire")),
         ("jitter", schedule.jitter and f"up to {briefly(schedule.jitter)}"),
         ("missed", _missed(schedule)),
         ("overlap", schedule.overlap),
@@ -173,7 +163,7 @@ def _facts(page: SchedulePage) -> list[str]:
     ]
 
 
-def _rule(schedule: Schedule) -> str:
+def _rule(schedule: ScheduleView) -> str:
     if schedule.cron is not None:
         return f"cron {schedule.cron}"
     if schedule.every is not None:
@@ -181,7 +171,7 @@ def _rule(schedule: Schedule) -> str:
     return f"at {exact(schedule.at)}" if schedule.at is not None else "none"
 
 
-def _missed(schedule: Schedule) -> str:
+def _missed(schedule: ScheduleView) -> str:
     if schedule.missed == "skip":
         return "skip"
     window = f", none older than {briefly(schedule.missed_window)}" if schedule.missed_window else ""
@@ -189,7 +179,7 @@ def _missed(schedule: Schedule) -> str:
     return f"{schedule.missed}{cap}{window}"
 
 
-def _maker(schedule: Schedule) -> str:
+def _maker(schedule: ScheduleView) -> str:
     made = {"code": f"the code of {schedule.owner}", "registry": "app.register", "sql": "SQL", "user": "hand"}
     return made.get(schedule.source, schedule.source)
 

@@ -11,12 +11,14 @@ from datetime import datetime
 import click
 import msgspec
 
-from ..app import Rota
 from ..errors import IllegalMove, NotFound
-from ..handle import plain as job_plain
-from ..model import Page, Schedule
+from ..model import Page
+from ..operate import Desk
+from ..operate.asks import MOST, DisableAsk, RunsAsk, SchedulesAsk, WhichTenant
+from ..operate.views import ScheduleView
 from ..runs import Run
 from . import schedule_page, table
+from .asking import asked
 from .confirm import confirm
 from .crontab import import_
 from .failures import FAILED
@@ -24,11 +26,11 @@ from .fires import preview, validate
 from .paging import say_more
 from .schedule_edit import backfill, create, update
 from .schedule_options import tenant_option
-from .schedule_page import in_words, last_run, next_run
-from .target import Target, pass_target, target_options
+from .schedule_page import last_run, next_run, paused
+from .target import Target, now_of, pass_target, target_options
 from .text import json_text, safe, state
+from .watching import watchable
 
-MOST = 1000
 COLUMNS = (
     table.Column("NAME"),
     table.Column("STATE", yields=3),
@@ -48,6 +50,7 @@ def schedules() -> None:
 
 
 @schedules.command("list")
+@watchable
 @click.option("--tenant", help="Only this tenant.")
 @click.option("--task", help="Only those of this task.")
 @click.option("--enabled/--disabled", default=None, help="Only those that fire, or do not.")
@@ -68,15 +71,16 @@ def list_(
     as_json: bool,
 ) -> None:
     """Schedules, by tenant and name."""
+    ask = asked(SchedulesAsk, tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor)
 
-    async def ask(app: Rota) -> tuple[Page[Schedule], list[Run | None], datetime]:
-        page = await app.schedules.list(tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor)
-        return page, [await _last(app, schedule) for schedule in page.items], app.clock.now()
+    async def look(desk: Desk) -> tuple[Page[ScheduleView], list[Run | None], datetime]:
+        page = await desk.schedules.list(ask)
+        return page, [await _last(desk, schedule) for schedule in page.items], await now_of(desk)
 
-    page, runs, now = target.ask(ask)
+    page, runs, now = target.desk(look)
     both = list(zip(page.items, runs, strict=True))
     if as_json:
-        items = [{**schedule_page.plain(s), "last_run": msgspec.to_builtins(run)} for s, run in both]
+        items = [{**msgspec.to_builtins(schedule), "last_run": run} for schedule, run in both]
         click.echo(json_text({"items": items, "next": page.next}))
     elif not both:
         click.echo(_nothing(filtered=any(v is not None for v in (tenant, task, enabled))))
@@ -86,22 +90,29 @@ def list_(
         say_more(ctx, target, page.next)
 
 
-async def _last(app: Rota, schedule: Schedule) -> Run | None:
-    page = await app.schedules.runs(schedule.name, tenant=schedule.tenant, limit=1)
+async def _last(desk: Desk, schedule: ScheduleView) -> Run | None:
+    page = await desk.schedules.runs(RunsAsk(schedule=schedule.name, tenant=schedule.tenant, limit=1))
     return page.items[0] if page.items else None
 
 
-def _row(schedule: Schedule, run: Run | None, now: datetime, several: bool) -> tuple[str, ...]:
+def _row(schedule: ScheduleView, run: Run | None, now: datetime, several: bool) -> tuple[str, ...]:
     name = f"{schedule.tenant}/{schedule.name}" if several else schedule.name
-    off = f"off: {schedule.reason}" if schedule.reason else "off"
     return (
-        safe(name),
-        state("enabled", word="on") if schedule.enabled else state("disabled", word="off"),
-        safe(in_words(schedule)),
-        next_run(schedule, now) if schedule.enabled else safe(off)[:200],
-        last_run(run, now),
+        safe(name), _switch(schedule), safe(schedule.words), _next(schedule, now), last_run(run, now),
         safe(schedule.task),
-    )
+    )  # fmt: skip
+
+
+def _switch(schedule: ScheduleView) -> str:
+    if schedule.enabled and schedule.gate is not None:
+        return state("paused")
+    return state("enabled", word="on") if schedule.enabled else state("disabled", word="off")
+
+
+def _next(schedule: ScheduleView, now: datetime) -> str:
+    if not schedule.enabled:
+        return safe(f"off: {schedule.reason}" if schedule.reason else "off")[:200]
+    return next_run(schedule, now) if schedule.gate is None else safe(paused(schedule.gate))[:200]
 
 
 def _nothing(*, filtered: bool) -> str:
@@ -126,13 +137,13 @@ def _nothing(*, filtered: bool) -> str:
 @pass_target
 def show(target: Target, name: str, tenant: str, as_json: bool) -> None:
     """Everything about one schedule: rule, next fires, last runs."""
-    page = target.ask(lambda app: schedule_page.gather(app, name, tenant))
+    page = target.desk(lambda desk: schedule_page.gather(desk, name, tenant))
     click.echo(json_text(schedule_page.as_plain(page), indent=2) if as_json else schedule_page.as_text(page))
 
 
 # --- switches and the trigger --------------------------------------------------------------------
 
-Act = Callable[[Rota, str], Awaitable[Schedule]]
+Act = Callable[[Desk, str], Awaitable[ScheduleView]]
 
 
 @schedules.command()
@@ -142,7 +153,8 @@ Act = Callable[[Rota, str], Awaitable[Schedule]]
 @pass_target
 def enable(target: Target, names: tuple[str, ...], tenant: str) -> None:
     """Let schedules fire again, counted from now: what was missed while off is not caught up."""
-    _each(target, names, lambda app, name: app.schedules.enable(name, tenant=tenant))
+    which = WhichTenant(tenant=tenant)
+    _each(target, names, lambda desk, name: desk.schedules.enable(name, which))
 
 
 @schedules.command()
@@ -153,30 +165,28 @@ def enable(target: Target, names: tuple[str, ...], tenant: str) -> None:
 @pass_target
 def disable(target: Target, names: tuple[str, ...], reason: str | None, tenant: str) -> None:
     """Let schedules fire no more until they are enabled. Jobs that they have made stay."""
-    _each(target, names, lambda app, name: app.schedules.disable(name, tenant=tenant, reason=reason))
+    ask = asked(DisableAsk, tenant=tenant, reason=reason)
+    _each(target, names, lambda desk, name: desk.schedules.disable(name, ask))
 
 
 def _each(target: Target, names: Sequence[str], act: Act) -> None:
     """One line per schedule; exit code 1 if any could not be done."""
 
-    async def go(app: Rota) -> int:
+    async def go(desk: Desk) -> int:
         failed = 0
         for name in dict.fromkeys(names):
             try:
-                done = await act(app, name)
+                done = await act(desk, name)
                 label = state("enabled" if done.enabled else "disabled")
-                click.echo(f"{safe(done.name)}  {label}  {_next(done, app)}".rstrip())
+                coming = f"next run {next_run(done, await now_of(desk))}" if done.enabled else ""
+                click.echo(f"{safe(done.name)}  {label}  {coming}".rstrip())
             except (NotFound, IllegalMove) as error:
                 failed += 1
                 click.echo(f"rota: {safe(error)}", err=True)
         return failed
 
-    if target.ask(go):
+    if target.desk(go):
         raise SystemExit(FAILED)
-
-
-def _next(schedule: Schedule, app: Rota) -> str:
-    return f"next run {next_run(schedule, app.clock.now())}" if schedule.enabled else ""
 
 
 @schedules.command()
@@ -187,13 +197,9 @@ def _next(schedule: Schedule, app: Rota) -> str:
 @pass_target
 def trigger(target: Target, name: str, tenant: str, as_json: bool) -> None:
     """Run it now, also if it is off. Its next fire stays as it is. Prints the job's id."""
-
-    async def go(app: Rota) -> None:
-        job = await app.schedules.trigger(name, tenant=tenant)
-        click.echo(f"{safe(job.task)} stored on queue {safe(job.queue)}, origin manual: {job.id}", err=True)
-        click.echo(json_text(job_plain(job)) if as_json else job.id)
-
-    target.ask(go)
+    job = target.desk(lambda desk: desk.schedules.trigger(name, WhichTenant(tenant=tenant)))
+    click.echo(f"{safe(job.task)} stored on queue {safe(job.queue)}, origin manual: {job.id}", err=True)
+    click.echo(json_text(job) if as_json else job.id)
 
 
 # --- delete --------------------------------------------------------------------------------------
@@ -208,23 +214,25 @@ def trigger(target: Target, name: str, tenant: str, as_json: bool) -> None:
 def delete(target: Target, name: str, tenant: str, yes: bool) -> None:
     """Forget a schedule. The jobs it has made stay."""
 
-    async def look(app: Rota) -> tuple[Schedule, datetime]:
-        return await app.schedules.get(name, tenant=tenant), app.clock.now()
+    which = WhichTenant(tenant=tenant)
 
-    schedule, now = target.ask(look)
+    async def look(desk: Desk) -> tuple[ScheduleView, datetime]:
+        return await desk.schedules.show(name, which), await now_of(desk)
+
+    schedule, now = target.desk(look)
     confirm(_effect(schedule, now), f"Delete {safe(name)}?", yes=yes)
-    target.ask(lambda app: app.schedules.delete(name, tenant=tenant))
+    target.desk(lambda desk: desk.schedules.delete(name, which))
     click.echo(f"{safe(name)}  deleted")
 
 
-def _effect(schedule: Schedule, now: datetime) -> str:
+def _effect(schedule: ScheduleView, now: datetime) -> str:
     back = {
         "code": f"\nThe code of {safe(schedule.owner)} declares it: it comes back when that program starts "
         "next. To keep it off, disable it instead.",
         "registry": "\nA program registered it: it comes back when it does so again.",
     }
     return (
-        f"{safe(schedule.name)}: {safe(in_words(schedule))}; next run {next_run(schedule, now)}.\n"
+        f"{safe(schedule.name)}: {safe(schedule.words)}; next run {next_run(schedule, now)}.\n"
         f"It will fire no more. The jobs it has made, and so its runs, stay.{back.get(schedule.source, '')}"
     )
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import click
+import msgspec
 
-from .. import operate, upkeep
-from ..app import Rota
-from ..model import State
+from ..errors import Forbidden
+from ..model import QueueDepth, State
+from ..operate import Desk
+from ..operate.asks import MOST, JobsAsk
+from ..operate.views import Stats
 from . import table
-from .target import Target, pass_target, target_options
+from .target import Target, now_of, pass_target, target_options
 from .text import json_text, plural, safe, span, state, style
+from .watching import watchable
 
 QUEUES = (
     table.Column("QUEUE", yields=1),
@@ -24,47 +28,60 @@ QUEUES = (
 
 
 @click.command()
+@watchable
 @click.option("--json", "as_json", is_flag=True, help="The same as one object.")
 @target_options
 @pass_target
 def stats(target: Target, as_json: bool) -> None:
     """Counts by state, the age of the oldest due job, the depth of each queue."""
 
-    async def ask(app: Rota) -> dict[str, Any]:
-        store = await app.stores.get()
-        missing = await upkeep.unserved(store, app.clock, app.settings.lease_duration_s)
-        return {**await operate.stats(store, app.clock), "unserved": dict(missing)}
-
-    told = target.ask(ask)
+    told, missing = target.desk(_ask)
     if as_json:
-        click.echo(json_text(told))
+        click.echo(json_text({**msgspec.to_builtins(told), "unserved": missing}))
         return
     _counts(told)
-    _queues(told["queues"])
-    for line in unserved_lines(told["unserved"]):
+    _queues(told.queues)
+    for line in unserved_lines(missing):
         click.echo(f"\n{style(line, 'yellow')}")
 
 
-def _counts(told: Mapping[str, Any]) -> None:
+async def _ask(desk: Desk) -> tuple[Stats, Mapping[str, int]]:
+    return await desk.house.stats(), await unserved(desk)
+
+
+async def unserved(desk: Desk) -> Mapping[str, int]:
+    """Tasks that no live worker knows, with how many of the oldest due jobs wait for them."""
+    try:
+        workers = (await desk.house.workers()).items
+    except Forbidden:  # a tenant's own token may not know the workers
+        return {}
+    known = {task for worker in workers if worker.state != "lost" for task in worker.tasks}
+    page = await desk.jobs.list(JobsAsk(state=(State.QUEUED,), order="oldest", limit=MOST))
+    now = await now_of(desk)
+    return Counter(job.task for job in page.items if job.run_at <= now and job.task not in known)
+
+
+def _counts(told: Stats) -> None:
+    if told.paused:
+        click.echo(f"{style('Everything is paused: no job starts. Go on with rota resume.', 'yellow')}\n")
     for name in State:
         label = state(name)
-        count = f"{'≈' if name in told['estimated'] else ''}{told[name]}"
+        count = f"{'≈' if name in told.estimated else ''}{getattr(told, name)}"
         click.echo(f"{label}{' ' * (12 - table.width(label))}{count:>10}")
-    oldest = told["oldest_due_s"]
+    oldest = told.oldest_due_s
     click.echo(f"\noldest due job: {'none is due' if oldest is None else span(oldest)}")
 
 
-def _queues(queues: Mapping[str, Mapping[str, Any]]) -> None:
+def _queues(queues: Mapping[str, QueueDepth]) -> None:
     if not queues:
         return
     click.echo()
     table.show(QUEUES, [_queue(name, depth) for name, depth in sorted(queues.items())])
 
 
-def _queue(name: str, depth: Mapping[str, Any]) -> tuple[str, ...]:
-    oldest = depth["oldest_due_s"]
-    counts = (str(depth[key]) for key in ("queued", "scheduled", "running"))
-    return (safe(name), *counts, "–" if oldest is None else span(oldest))
+def _queue(name: str, depth: QueueDepth) -> tuple[str, ...]:
+    oldest = "–" if depth.oldest_due_s is None else span(depth.oldest_due_s)
+    return (safe(name), str(depth.queued), str(depth.scheduled), str(depth.running), oldest)
 
 
 def unserved_lines(unserved: Mapping[str, int]) -> list[str]:

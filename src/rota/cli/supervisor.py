@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from .. import notify
 from ..clock import monotonic
-from ..service import Signals, pause
+from ..service import Signals, pause, watchdog
 from .failures import FAILED
 from .target import URL_OVERRIDE
 
@@ -31,7 +32,7 @@ SETTLED_S = 60.0  # a child that lived this long starts again without a wait tha
 
 def run(processes: int, flags: Mapping[str, Any], app: str, url: str | None) -> int:
     """Run the workers until all have ended; the worst of their exit codes."""
-    env = {**os.environ, SUPERVISED: "1"}
+    env = {**notify.without(os.environ), SUPERVISED: "1"}
     if url is not None:
         env[URL_OVERRIDE] = url
     return asyncio.run(Supervisor(processes, command(flags, app), env).run())
@@ -58,8 +59,15 @@ class Supervisor:
         self._stop = asyncio.Event()
 
     async def run(self) -> int:
+        ended = asyncio.Event()
         with Signals(self._end, self._end):
-            codes = await asyncio.gather(*(self._keep(number + 1) for number in range(self._processes)))
+            alive = asyncio.create_task(watchdog(ended), name="rota-watchdog")
+            notify.ready(f"watching over {self._processes} workers")
+            try:
+                codes = await asyncio.gather(*(self._keep(number + 1) for number in range(self._processes)))
+            finally:
+                ended.set()
+                await alive
         return max(codes)
 
     def _end(self) -> None:

@@ -23,6 +23,7 @@ LOOKS: dict[str, tuple[str, str]] = {
     "cancelled": ("⊘", "bright_black"),
     "retried": ("↻", "yellow"),
     "draining": ("◌", "yellow"),
+    "paused": ("‖", "yellow"),
     "lost": ("✗", "red"),
     "enabled": ("●", "green"),
     "disabled": ("○", "bright_black"),
@@ -103,4 +104,4 @@ def exact(instant: datetime) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
-import msgspec
 
+from .. import config, notify
 from ..app import Rota, worker_options
 from ..errors import ConfigError
+from ..events import Event, Hooks
+from ..service import watchdog
 from . import logs, supervisor
 from .failures import FAILED
 from .target import Target, pass_target, target_options
@@ -40,8 +43,7 @@ def names(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> 
               help="How long running jobs may take to end once asked to stop.  [default: 30]")  # fmt: skip
 @click.option("--no-scheduler", is_flag=True, help="Do not fire schedules here.")
 @click.option("-n", "--name", help="How this worker is listed.  [default: the host's name]")
-@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
-@click.option("--log-format", type=click.Choice(("text", "json")), help="[default: text on a terminal]")
+@logs.log_options
 @target_options
 @pass_target
 def worker(
@@ -49,25 +51,23 @@ def worker(
     /,
     processes: int,
     no_scheduler: bool,
-    log_level: str,
+    log_level: str | None,
     log_format: logs.Format | None,
     **given: Any,
 ) -> None:
     """Run the jobs of --app until TERM or Ctrl-C, then finish what runs. A second signal hands it back."""
     if target.app is None:
         raise ConfigError("a worker needs the tasks of an app: give --app MODULE:APP, or set ROTA_APP")
-    form = log_format or logs.usual()
-    logs.set_up(log_level, form)
-    app = target.open()
+    app, level, form = logs.set_up_for(target, log_level, log_format)
     options = {name: value for name, value in given.items() if value not in (None, (), False)}
     _check(app, options)
     if form == "text" and not supervisor.is_supervised():
         click.echo(_banner(app, options, processes), err=True)
     if processes > 1:
-        flags = {**options, "no_scheduler": no_scheduler, "log_level": log_level, "log_format": form}
+        flags = {**options, "no_scheduler": no_scheduler, "log_level": level, "log_format": form}
         raise SystemExit(supervisor.run(processes, flags, target.app, target.url))
     if no_scheduler:
-        app.settings = msgspec.structs.replace(app.settings, scheduler_enabled=False)
+        app.settings = config.replaced(app.settings, scheduler_enabled=False)
     raise SystemExit(_work(app, options))
 
 
@@ -79,11 +79,30 @@ def _check(app: Rota, options: Mapping[str, Any]) -> None:
 
 
 def _work(app: Rota, options: Mapping[str, Any]) -> int:
+    if notify.is_wanted():
+        _tell_systemd(app.hooks)
     with supervisor.watching_parent():
         worker = app.run(**options)
     if worker.handed_back:
         click.echo(f"rota: {plural(worker.handed_back, 'running job')} handed back unfinished", err=True)
     return FAILED if worker.was_forced else 0
+
+
+def _tell_systemd(hooks: Hooks) -> None:
+    """Ready once the worker has started; alive for as long as its loop goes round."""
+    stop = asyncio.Event()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def started(event: Event) -> None:
+        notify.ready(f"worker {event.worker} is running")
+        tasks.append(asyncio.create_task(watchdog(stop), name="rota-watchdog"))
+
+    async def stopped(event: Event) -> None:
+        stop.set()
+        await asyncio.gather(*tasks)
+
+    hooks.add("worker.started", started)
+    hooks.add("worker.stopped", stopped)
 
 
 def _banner(app: Rota, options: Mapping[str, Any], processes: int) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 import click
 
-from .. import operate
-from ..app import Rota
+from ..model import Page
+from ..operate import Desk
+from ..operate.views import WorkerView
 from . import table
-from .target import Target, pass_target, target_options
+from .target import Target, now_of, pass_target, target_options
 from .text import json_text, safe, state, when
+from .watching import watchable
 
 COLUMNS = (
     table.Column("ID", yields=4),
@@ -32,34 +32,38 @@ def workers() -> None:
 
 
 @workers.command("list")
+@watchable
 @click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": null}.')
 @target_options
 @pass_target
 def list_(target: Target, as_json: bool) -> None:
     """Workers heard of lately, the live ones first."""
 
-    async def ask(app: Rota) -> tuple[list[dict[str, Any]], datetime]:
-        store = await app.stores.get()
-        return await operate.workers(store, app.clock, app.settings.lease_duration_s), app.clock.now()
+    async def ask(desk: Desk) -> tuple[Page[WorkerView], datetime]:
+        return await desk.house.workers(), await now_of(desk)
 
-    rows, now = target.ask(ask)
+    page, now = target.desk(ask)
     if as_json:
-        click.echo(json_text({"items": rows, "next": None}))
-    elif rows:
-        table.show(COLUMNS, [_row(row, now) for row in rows])
+        click.echo(json_text(page))
+    elif page.items:
+        table.show(COLUMNS, [_row(worker, now) for worker in page.items])
     else:
         click.echo("No worker is alive. Start one: rota worker --app MODULE:APP")
 
 
-def _row(row: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
-    since = row.get("started_at")
+def _row(worker: WorkerView, now: datetime) -> tuple[str, ...]:
     return (
-        safe(row["id"]),
-        state(str(row["state"])),
-        f"{row.get('running', 0)}/{row.get('concurrency', '?')}",
-        str(row.get("finished", 0)),
-        safe(", ".join(row.get("queues") or ()) or "all"),
-        safe(", ".join(row.get("tasks") or ())),
-        when(datetime.fromisoformat(since), now) if isinstance(since, str) else "–",
-        when(row["seen_at"], now),
+        safe(worker.id),
+        state(worker.state),
+        f"{worker.running}/{worker.concurrency}",
+        str(worker.finished),
+        safe(_queues(worker)),
+        safe(", ".join(worker.tasks)),
+        when(worker.started_at, now),
+        when(worker.seen_at, now),
     )
+
+
+def _queues(worker: WorkerView) -> str:
+    served = "all" if worker.queues is None else ", ".join(worker.queues)
+    return f"{served} but {', '.join(worker.exclude_queues)}" if worker.exclude_queues else served

@@ -16,6 +16,7 @@ from ..model import (
     FINAL,
     Attempt,
     AttemptOutcome,
+    AuditEntry,
     Backoff,
     Change,
     Edit,
@@ -68,9 +69,10 @@ class Cancelled(Value, frozen=True, kw_only=True, tag=True):
 
 
 class LeaseExpired(Value, frozen=True, kw_only=True, tag=True):
-    """The worker that ran the job went silent; whoever reclaimed it decides."""
+    """The worker that ran the job went silent; whoever reclaimed it, the holder, decides."""
 
     worker: str | None = None
+    holder: str | None = None
 
 
 class Released(Value, frozen=True, kw_only=True, tag=True):
@@ -89,6 +91,7 @@ class Report(Value, frozen=True, kw_only=True):
     cost_cents: float = 0.0
     progress_json: str | None = None
     then: tuple[NewJob, ...] = ()
+    audit: tuple[AuditEntry, ...] = ()  # what the task itself had to say
 
 
 NOTHING = Report()
@@ -125,28 +128,66 @@ def decide(
         case Cancelled(reason=reason):
             error = fault_json(Fault(type="Cancelled", message=reason, at=now, attempt=job.attempt))
             return _change(job, State.CANCELLED, "cancelled", now, report, error_json=error)
-        case LeaseExpired(worker=worker):
-            error = fault_json(
-                Fault(
-                    type="LeaseExpired",
-                    message=f"worker {worker or 'unknown'} fell silent during attempt {job.attempt}",
-                    at=now,
-                    attempt=job.attempt,
-                )
+        case LeaseExpired(worker=worker, holder=holder):
+            fault = Fault(
+                type="LeaseExpired",
+                message=f"worker {worker or 'unknown'} fell silent during attempt {job.attempt}",
+                at=now,
+                attempt=job.attempt,
             )
+            if (asked := reason_to_stop(job)) is not None:
+                fault = msgspec.structs.replace(fault, type="Cancelled", message=asked)
             state = State.CANCELLED if job.cancel_requested else _retry_or_fail(job)
-            return _change(job, state, "rescued", now, report, error_json=error)
+            told = _told(job, RESCUES.get(state), fault, holder or worker, now)
+            return _change(job, state, "rescued", now, report, error_json=fault_json(fault), audit=told)
         case Failed(fault=fault, final=final):
             error = fault_json(msgspec.structs.replace(fault, at=fault.at or now, attempt=job.attempt))
-            if final or _retry_or_fail(job) is State.FAILED:
-                return _change(job, State.FAILED, "failed", now, report, error_json=error)
+            used_up = _retry_or_fail(job) is State.FAILED
+            if final or used_up:
+                action = "job.exhausted_retries" if used_up else None
+                told = _told(job, action, fault, report.worker or job.worker, now)
+                return _change(job, State.FAILED, "failed", now, report, error_json=error, audit=told)
             policy = job.backoff or backoff or Backoff.standard()
             later = now + timedelta(seconds=delay(policy, job.attempt, jitter))
             return _change(job, State.QUEUED, "failed", now, report, run_at=later, error_json=error)
 
 
+def reason_to_stop(job: Job) -> str | None:
+    """Why an operator asked a running job to stop: the request stands in its error until it ends."""
+    if not job.cancel_requested or job.error_json is None:
+        return None
+    try:
+        fault = msgspec.json.decode(job.error_json, type=Fault)
+    except msgspec.DecodeError:  # edited by hand
+        return None
+    return fault.message if fault.type == "Cancelled" else None
+
+
 def _retry_or_fail(job: Job) -> State:
     return State.QUEUED if job.attempt < job.max_attempts else State.FAILED
+
+
+RESCUES = {State.QUEUED: "job.rescued", State.FAILED: "job.quarantined"}
+LONGEST_MESSAGE = 500
+
+
+def _told(
+    job: Job, action: str | None, fault: Fault, worker: str | None, now: datetime
+) -> tuple[AuditEntry, ...]:
+    """What the audit log is told when a worker decides something that somebody may have to answer for."""
+    if action is None:
+        return ()
+    first_line = next(iter(fault.message.splitlines()), "")
+    return (
+        AuditEntry(
+            action=action,
+            at=now,
+            actor=f"worker:{worker or 'unknown'}",
+            tenant=job.tenant,
+            object=f"job:{job.id}",
+            message=f"{fault.type}: {first_line}"[:LONGEST_MESSAGE],
+        ),
+    )
 
 
 def _change(
@@ -161,6 +202,7 @@ def _change(
     error_json: str | None = None,
     refund: bool = False,
     remove: bool = False,
+    audit: tuple[AuditEntry, ...] = (),
 ) -> Change:
     quiet = state is State.SUCCEEDED and job.attempt == 1 and not report.logs
     never_begun = outcome == "released" and report.started_at is None
@@ -192,6 +234,7 @@ def _change(
         remove,
         record,
         report.then if report.then and state in FINAL else (),
+        report.audit + audit,
     )
 
 

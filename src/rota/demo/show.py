@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import click
 
@@ -20,19 +21,45 @@ DECLARED_S = 0.2  # between looks for the schedules that the worker is about to 
 SHUTDOWN_S = 10.0
 
 
-async def show(app: Rota, *, seconds: float | None, quiet: bool) -> bool:
+async def show(app: Rota, *, seconds: float | None, quiet: bool, link: bool = False) -> bool:
     """True if all that ran was finished; False if it was handed back at a second signal."""
     await app.migrate()
     store = await app.stores.get()
     teller = Teller(app, quiet=quiet)
     teller.listen()
-    click.echo(header(store.url))
     try:
-        await _run(app, teller, seconds)
+        async with _served(app, link) as entries:
+            click.echo(header(store.url, entries))
+            await _run(app, teller, seconds)
         click.echo(closing(teller.counts, store.url, keeps=store.can.shared))
     finally:
         await app.close()
     return not teller.counts["released"]
+
+
+@asynccontextmanager
+async def _served(app: Rota, link: bool) -> AsyncIterator[list[tuple[str, str]]]:
+    """The admin interface beside the worker, on a free port; what to tell of it."""
+    try:
+        from ..admin.server import Listen, PortInUse, Server
+    except ImportError:
+        yield [("dashboard", "pip install 'rota[server]', then start again")]
+        return
+    from ..admin.welcome import first_token
+
+    listen = Listen(host=app.settings.admin_host, port=app.settings.admin_port)
+    try:
+        server = Server(app, listen)
+    except PortInUse:
+        server = Server(app, Listen(host=app.settings.admin_host, port=0))
+    await server.start()
+    try:
+        entries = [("dashboard", server.link() if link else server.url)]
+        if (token := await first_token(app)) is not None:
+            entries.append(("sign in with", token))
+        yield entries
+    finally:
+        await server.stop()
 
 
 async def _run(app: Rota, teller: Teller, seconds: float | None) -> None:

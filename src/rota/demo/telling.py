@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -103,7 +103,7 @@ def _outcome(event: Event, job: Job) -> str:
             return str(error.get("message", ""))
 
 
-def header(url: str) -> str:
+def header(url: str, entries: Sequence[tuple[str, str]] = ()) -> str:
     at = command(url)
     rows = (
         ("the jobs", f"{at} jobs list"),
@@ -114,8 +114,9 @@ def header(url: str) -> str:
     )
     return "\n".join(
         (
-            style("rota demo", bold=True) + ": a store, a worker and sample tasks in one process.",
+            style("rota demo", bold=True) + ": a store, a worker, an API and sample tasks in one process.",
             f"The store is {safe(url)}",
+            *(f"  {what:<13}{style(safe(line), 'cyan')}" for what, line in entries),
             "Look closer from another terminal:",
             *(f"  {what:<13}{style(line, 'cyan')}" for what, line in rows),
             "Ctrl-C finishes what runs and stops.",

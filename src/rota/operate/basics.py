@@ -1,4 +1,4 @@
-"""Every action of an operator, once. The app, the command line and the API are its clients."""
+"""What is done to one job, and what is read of all: the plain acts, without access or audit."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from .clock import Clock
-from .core import lifecycle
-from .core.ids import is_id
-from .errors import IllegalMove, NotFound, OptionError
-from .model import Attempt, Document, Edit, Job, JobFilter, Page, PageAsk, State
-from .store.protocol import Store
-from .upkeep import is_live
+from ..clock import Clock
+from ..core import lifecycle
+from ..core.ids import is_id
+from ..errors import IllegalMove, NotFound, OptionError
+from ..model import Attempt, Document, Edit, Job, JobFilter, PageAsk, State
+from ..store.protocol import Store
+from ..upkeep import is_live
 
 
 async def get(store: Store, job_id: str) -> Job:
@@ -38,10 +38,6 @@ def check_state(state: str) -> State:
     return State(state)
 
 
-async def jobs(store: Store, where: JobFilter, page: PageAsk) -> Page[Job]:
-    return await store.jobs(where, page)
-
-
 async def attempts(store: Store, job: Job) -> Sequence[Attempt]:
     """All attempts, oldest first; a silent first success is told from the job itself."""
     recorded = list(await store.attempts(job.id))
@@ -62,16 +58,6 @@ async def attempts(store: Store, job: Job) -> Sequence[Attempt]:
     return recorded
 
 
-async def cancel(store: Store, clock: Clock, job_id: str, reason: str = "cancelled") -> Job:
-    """Cancel a queued job at once; ask a running one to stop."""
-    return await _edit_one(store, clock, job_id, lifecycle.cancel(reason, clock.now()), "cancel")
-
-
-async def retry(store: Store, clock: Clock, job_id: str) -> Job:
-    """Put a job that has ended back into its queue, due now, with all its attempts."""
-    return await _edit_one(store, clock, job_id, lifecycle.retry(clock.now()), "retry")
-
-
 async def delete(store: Store, clock: Clock, job_id: str) -> None:
     """Remove a job that does not run, with its history."""
     job = await get(store, job_id)
@@ -79,7 +65,7 @@ async def delete(store: Store, clock: Clock, job_id: str) -> None:
         raise _illegal(await get(store, job_id), "delete")
 
 
-async def _edit_one(store: Store, clock: Clock, job_id: str, edit: Edit, verb: str) -> Job:
+async def edit_one(store: Store, clock: Clock, job_id: str, edit: Edit, verb: str) -> Job:
     job = await get(store, job_id)
     if job.state not in edit.touches:
         raise _illegal(job, verb)
@@ -100,6 +86,7 @@ def _illegal(job: Job, verb: str) -> IllegalMove:
         "cancel": "only queued, waiting and running jobs can be cancelled",
         "retry": "only jobs that have ended can be retried",
         "delete": "a running job must be cancelled first",
+        "move": "only queued jobs can be moved",
     }[verb]
     return IllegalMove(f"cannot {verb} job {job.id}, which is {job.state}: {remedy}", job.state)
 

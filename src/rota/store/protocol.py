@@ -14,12 +14,14 @@ Rules, each one a test in ``rota.testing.store_conformance``:
     only. Within a queue jobs come by priority (larger first), due time, id. Between queues the
     higher priority comes first, and queues of equal priority share a claim evenly.
 3.  ``beat`` and ``settle`` touch a job only if it is running and the token is the caller's.
-4.  ``settle`` writes state, attempt record and follow-up jobs together, or not at all.
-5.  A job that is not due, or whose task is not in ``want.tasks``, is never claimed.
+4.  ``settle`` writes state, attempt record, follow-up jobs and audit lines together, or not at all.
+5.  A job that is not due, whose task is not in ``want.tasks``, or whose tenant is in
+    ``want.exclude_tenants``, is never claimed.
 6.  ``fire`` and ``put_schedules`` write a schedule only if its version is the expected one. Any number of
     schedulers, no leader, no duplicates.
 7.  ``edit`` touches only the states its Edit names, and returns the ids it did touch. A cancel that
     was asked of a running job survives its return to the queue.
+8.  The audit log is only added to; ``prune_audit`` alone forgets. Ids grow in the order of adding.
 """
 
 from __future__ import annotations
@@ -30,11 +32,14 @@ from typing import Any, Protocol
 
 from ..model import (
     Attempt,
+    AuditEntry,
+    AuditFilter,
     Capabilities,
     Change,
     Document,
     Due,
     Edit,
+    Finding,
     Firing,
     Inserted,
     Job,
@@ -45,10 +50,12 @@ from ..model import (
     Page,
     PageAsk,
     Pulse,
+    QueueDepth,
     Reply,
     Schedule,
     ScheduleFilter,
     State,
+    Tally,
     Turn,
     Want,
 )
@@ -174,13 +181,43 @@ class Store(Protocol):
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
         """Recorded attempts, oldest first (a silent first success has no record of its own)."""
 
-    async def overview(self, now: datetime) -> Overview: ...
+    async def overview(self, now: datetime, tenant: str | None = None) -> Overview:
+        """Counts of now; of one tenant by reading a bounded number of jobs, and said to be estimated."""
+
+    async def count(self, where: JobFilter, most: int) -> int:
+        """How many jobs match, at most ``most``."""
+
+    async def ahead(self, job: Job, most: int) -> int:
+        """Due jobs of the same queue that a claim would take before this one, at most ``most``."""
+
+    async def tenants(self, now: datetime, most: int) -> Mapping[str, QueueDepth]:
+        """Live jobs by tenant, from at most ``most`` of them, the oldest first."""
+
+    async def activity(self, since: datetime, until: datetime) -> Sequence[Tally]:
+        """How many jobs ended how, in the minutes that began within [since, until)."""
 
     async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
         """Forget at most ``limit`` final jobs that finished before their state's instant; how many."""
 
     async def upkeep(self, now: datetime) -> None:
         """What this store alone needs every few minutes: partitions, statistics. Cheap when done."""
+
+    async def examine(self, now: datetime) -> Sequence[Finding]:
+        """What only this kind of store can tell of its health; what it may not see is a finding too."""
+
+    def gauges(self) -> Mapping[str, float]:
+        """Measures of this object itself, such as its connections: name → value, no I/O."""
+
+    # --- the audit log ---------------------------------------------------------------------------
+
+    async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Add the lines, in order; each gets an id."""
+
+    async def audit(self, where: AuditFilter, page: PageAsk) -> Page[AuditEntry]:
+        """By id, newest first unless told otherwise. A row that cannot be read never hides the rest."""
+
+    async def prune_audit(self, before: datetime, limit: int) -> int:
+        """Forget at most ``limit`` lines older than this; how many."""
 
     # --- small versioned documents ---------------------------------------------------------------
 

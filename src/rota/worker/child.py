@@ -65,10 +65,16 @@ def serve(request: Request, answers: BinaryIO) -> None:
         lines = context.lines
         new = list(lines[sent:]) if len(lines) >= sent else list(lines)
         sent = len(lines)
-        message = Answer(progress_json=context.progress_json, cost_cents=context.cost_cents, lines=new, **end)
+        message = Answer(
+            progress_json=context.progress_json,
+            cost_cents=context.cost_cents,
+            lines=new,
+            audited=context.audited,
+            **end,
+        )
         answers.write(msgspec.json.encode(message) + b"\n")
 
-    context = Context(job, request.worker, Clock(), changed=answer)
+    context = Context(job, request.worker, Clock(), changed=answer, secret_fields=request.secret_fields)
     outcome = attempt(request, job, context)
     answer(context, done=True, **_told(outcome))
 

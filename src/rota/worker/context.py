@@ -1,25 +1,36 @@
 """What a running task can say and ask: ``Context``, and the capture of its log lines.
 
-Owns the bounds on logs, progress and cost. Never touches the store: the keeper and the settler
-carry what is gathered here.
+Owns the bounds on logs, progress, cost and audit, and keeps secrets out of them. Never touches the
+store: the keeper and the settler carry what is gathered here.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import re
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
 import msgspec
 
 from ..clock import Clock
+from ..core import payload
 from ..errors import OptionError
-from ..model import Job, LogLine, Progress
+from ..model import AuditEntry, Job, LogLine, Progress
+from .secrecy import Secrecy
 
 MOST_LINES = 200
 LONGEST_LINE = 2000
+MOST_AUDITED = 20
+LONGEST_DETAILS = 4096
+ACTION = re.compile(r"(?=.{1,100}\Z)[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+RESERVED = (  # what the system and its operators do is told by rota alone
+    "all", "audit", "calendar", "config", "gate", "job", "jobs", "queue", "schedule", "session", "task",
+    "tenant", "token", "user", "worker",
+)  # fmt: skip
 LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
@@ -39,16 +50,25 @@ class Context:
     progress_json: str | None = None
     cost_cents: float = 0.0
     stop_reason: str | None = None
+    stop_text: str | None = None  # what whoever cancelled it gave as the reason
+    audited: tuple[AuditEntry, ...] = ()
     _lines: deque[LogLine] | None = None
     _dropped: int = 0
+    _secrecy: Secrecy | None = None
 
     def __init__(
-        self, job: Job, worker: str, clock: Clock, changed: Callable[[Context], None] | None = None
+        self,
+        job: Job,
+        worker: str,
+        clock: Clock,
+        changed: Callable[[Context], None] | None = None,
+        secret_fields: tuple[str, ...] = (),
     ) -> None:
         self.job = job
         self.worker = worker
         self._clock = clock
         self._changed = changed
+        self.secret_fields = secret_fields
 
     @property
     def attempt(self) -> int:
@@ -63,7 +83,8 @@ class Context:
         """Say how far the job is; shown with it within about a second."""
         if isinstance(percent, bool) or not isinstance(percent, (int, float)) or not math.isfinite(percent):
             raise OptionError(f"progress percent={percent!r}: must be a number from 0 to 100")
-        bounded = Progress(percent=min(max(float(percent), 0.0), 100.0), message=clean(str(message), 500))
+        said = clean(self.discreet(str(message)), 500)
+        bounded = Progress(percent=min(max(float(percent), 0.0), 100.0), message=said)
         self.progress_json = msgspec.json.encode(bounded).decode()
         self._tell()
 
@@ -71,8 +92,8 @@ class Context:
         """Add a line to this attempt's log, kept with the job."""
         if level not in LEVELS:
             raise OptionError(f"log level={level!r}: must be one of {', '.join(LEVELS)}")
-        line = LogLine(at=self._clock.now(), level=level, message=clean(str(message), LONGEST_LINE))
-        self.extend([line])
+        said = clean(self.discreet(str(message)), LONGEST_LINE)
+        self.extend([LogLine(at=self._clock.now(), level=level, message=said)])
         self._tell()
 
     def cost(self, cents: float) -> None:
@@ -81,6 +102,46 @@ class Context:
             raise OptionError(f"cost cents={cents!r}: must be a number from 0 to 1e12")
         self.cost_cents += cents
         self._tell()
+
+    def audit(self, action: str, /, **details: Any) -> None:
+        """Tell the audit log what was done, such as ``ctx.audit("email.sent", to=address)``.
+
+        Stored together with the outcome of this attempt; dropped, like it, if the lease is lost.
+        """
+        if not ACTION.fullmatch(action):
+            raise OptionError(
+                f"audit action={action!r}: write thing.deed, such as email.sent: at most 100 characters "
+                "of a-z, 0-9, _ and -, with a dot"
+            )
+        if action.partition(".")[0] in RESERVED:
+            raise OptionError(f"audit action={action!r}: that word belongs to rota; begin with another")
+        if len(self.audited) >= MOST_AUDITED:
+            raise OptionError(f"audit action={action!r}: an attempt can tell at most {MOST_AUDITED} lines")
+        entry = AuditEntry(
+            action=action,
+            at=self._clock.now(),
+            actor=f"task:{self.job.task}",
+            tenant=self.job.tenant,
+            object=f"job:{self.job.id}",
+            after_json=self._details(action, details) if details else None,
+        )
+        self.audited = (*self.audited, entry)
+        self._tell()
+
+    def _details(self, action: str, details: dict[str, Any]) -> str:
+        what = f"the details of audit action {action!r}"
+        plain = msgspec.json.decode(payload.encode(details, limit=LONGEST_DETAILS, what=what))
+        return msgspec.json.encode(self.secrecy.value(plain)).decode()
+
+    @property
+    def secrecy(self) -> Secrecy:
+        if self._secrecy is None:
+            self._secrecy = Secrecy(self.job.payload_json, self.secret_fields)
+        return self._secrecy
+
+    def discreet(self, text: str) -> str:
+        """The text without the secrets of the payload."""
+        return self.secrecy.text(text) if self.secret_fields else text
 
     @property
     def lines(self) -> tuple[LogLine, ...]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from ..clock import Clock, monotonic
 from ..errors import StoreError, StoreUnavailable
+from ..events import about
 from ..failpoints import hit
 from ..model import Change, JobId, State, Turn, Want
 from ..store.protocol import Store
@@ -115,8 +116,9 @@ class Exchange:
                 self._settler.back(batch[position:])
                 raise
             except StoreError as cause:
-                log.error("job %s: its outcome cannot be stored: %s", change.id, cause)
-                accepted = unstorable(change, cause, self._clock.now())
+                why = run.context.discreet(str(cause))
+                log.error("job %s: its outcome cannot be stored: %s", change.id, why, extra=about(run.job))
+                accepted = unstorable(change, why, self._clock.now())
                 refused = await self._store.settle([accepted], self._clock.now())
             await self._settled([(run, accepted)], refused)
 

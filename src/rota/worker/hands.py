@@ -15,7 +15,9 @@ from datetime import datetime
 
 from ..clock import Clock, monotonic
 from ..core.lifecycle import Outcome, Released, decide
+from ..events import about
 from ..failpoints import hit
+from ..measures import Measures
 from ..model import Change, Job
 from ..task import Registry
 from .context import Context
@@ -39,6 +41,8 @@ class Hands:
         concurrency: int,
         lease_s: float,
         output_limit: int,
+        secret_fields: tuple[str, ...],
+        measures: Measures,
         began: Callable[[Run], None],
         decided: Callable[[Run, Change | None], None],
     ) -> None:
@@ -51,6 +55,8 @@ class Hands:
         self._clock = clock
         self._concurrency = concurrency
         self._fresh_s = lease_s * FENCE
+        self._secret_fields = secret_fields
+        self._measures = measures
         self._tell_began = began
         self._decided = decided
         self._closed = False
@@ -65,7 +71,8 @@ class Hands:
         for job in jobs:
             task = self._registry.get(job.task)
             assert task is not None, job.task  # a claim asks only for tasks we know
-            self.waiting.append(Run(job, task, Context(job, self._worker, self._clock), asked_at))
+            context = Context(job, self._worker, self._clock, None, self._secret_fields)
+            self.waiting.append(Run(job, task, context, asked_at))
         self._hand_out()
 
     def _hand_out(self) -> None:
@@ -95,7 +102,8 @@ class Hands:
 
     def _begin(self, run: Run, now: datetime | None = None) -> None:
         hit("handler.before")
-        run.started_at = now or self._clock.now()
+        run.started_at = now = now or self._clock.now()
+        self._measures.wait.add(now - run.job.run_at)
         if run.timeout is not None:
             run.timer = asyncio.get_running_loop().call_later(run.timeout, self.stop, run, "timeout")
         self._tell_began(run)
@@ -113,6 +121,8 @@ class Hands:
         del self.running[run]
         self.ended += 1
         now = self._clock.now()
+        if run.started_at is not None:
+            self._measures.duration.add(now - run.started_at)
         self._conclude(run, outcome, now)
         return self._next(now)
 
@@ -161,6 +171,7 @@ class Hands:
             run.job.id,
             run.job.task,
             run.stop_reason,
+            extra=about(run.job, self._worker),
         )
         self._conclude(run, raised(run, RuntimeError("it did not stop")))
 

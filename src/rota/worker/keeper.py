@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ..clock import Clock, monotonic
+from ..core.lifecycle import reason_to_stop
 from ..errors import StoreUnavailable
 from ..failpoints import hit
-from ..model import Lease, Note, Pulse, Reply
+from ..model import JobFilter, Lease, Note, PageAsk, Pulse, Reply
 from ..service import Patience, repeat
 from ..store.protocol import Store
 from .run import FENCE
@@ -54,6 +55,7 @@ class Keeper:
         self._lost = lost
         self._cancel = cancel
         self._beat_at = float("-inf")
+        self._news = self._carried = 0
         self._tick = min(TICK, lease_s / 4)
         self._patience = Patience("heartbeat", longest=self._tick)
         self._opened = False
@@ -65,6 +67,10 @@ class Keeper:
     def start(self) -> None:
         self._thread = threading.Thread(target=self._serve, name="rota-keeper", daemon=True)
         self._thread.start()
+
+    def hurry(self) -> None:
+        """There is news of this worker: let the next tick carry it."""
+        self._news += 1
 
     async def stop(self) -> None:
         """End the thread; a beat that hangs is not waited for."""
@@ -109,17 +115,18 @@ class Keeper:
         runs = [run for run in self._runs() if not run.ended and run.stop_reason != "lost"]
         due = [run for run in runs if sent_at - run.renewed_at >= self._lease_s / 3]
         notes = [run for run in runs if run.context.progress_json not in (None, run.noted)]
-        if not (runs or sent_at - self._beat_at >= self._lease_s / 3):
+        news = self._news
+        if not (runs or news > self._carried or sent_at - self._beat_at >= self._lease_s / 3):
             return
         hit("beat.before")
         for first in range(0, max(len(due), 1), TOGETHER):
             part = due[first : first + TOGETHER]
             reply = await store.beat(self._pulse(part, notes if first == 0 else []), self._clock.now())
-            self._heard(reply, part, runs, sent_at)
+            await self._heard(store, reply, part, runs, sent_at)
         hit("beat.after")
         for run in notes:
             run.noted = run.context.progress_json
-        self._beat_at = sent_at
+        self._beat_at, self._carried = sent_at, news
         if self._clock.is_stale:
             await self._clock.sync(store.clock)
 
@@ -135,13 +142,25 @@ class Keeper:
             ],
         )
 
-    def _heard(self, reply: Reply, due: list[Run], runs: list[Run], sent_at: float) -> None:
+    async def _heard(
+        self, store: Store, reply: Reply, due: list[Run], runs: list[Run], sent_at: float
+    ) -> None:
         for run in due:
             if run.job.id not in reply.lost:
                 run.renewed_at = sent_at
         # Runs, not ids: this worker may have begun the same job again under a newer lease.
         self._at_home(self._lost, [run for run in due if run.job.id in reply.lost])
-        self._at_home(self._cancel, [run for run in runs if run.job.id in reply.cancel])
+        asked = [run for run in runs if run.job.id in reply.cancel and run.stop_reason is None]
+        if asked:
+            await self._ask_why(store, asked)
+            self._at_home(self._cancel, asked)
+
+    async def _ask_why(self, store: Store, asked: list[Run]) -> None:
+        ids = tuple(run.job.id for run in asked)
+        found = {job.id: job for job in (await store.jobs(JobFilter(ids=ids), PageAsk(limit=len(ids)))).items}
+        for run in asked:
+            if run.job.id in found:
+                run.context.stop_text = reason_to_stop(found[run.job.id])
 
     async def _fence(self) -> float:
         """Stop what may already have been given to somebody else."""

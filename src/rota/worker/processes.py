@@ -20,7 +20,7 @@ import msgspec
 
 from ..core.lifecycle import Cancelled, Failed, Outcome, Snoozed, Succeeded
 from ..errors import ConfigError
-from ..model import Fault, LogLine
+from ..model import AuditEntry, Fault, LogLine
 from .lanes import Finished
 from .run import Run, raised
 
@@ -40,6 +40,7 @@ class Request(msgspec.Struct, kw_only=True):
     job: Any
     worker: str
     limit: int
+    secret_fields: tuple[str, ...] = ()
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -55,6 +56,7 @@ class Answer(msgspec.Struct, kw_only=True):
     progress_json: str | None = None
     cost_cents: float = 0.0
     lines: list[LogLine] = msgspec.field(default_factory=list)
+    audited: tuple[AuditEntry, ...] = ()  # all so far
 
 
 class Child:
@@ -226,6 +228,7 @@ def request_for(run: Run, worker: str, limit: int) -> bytes:
         job=run.job,
         worker=worker,
         limit=limit,
+        secret_fields=run.context.secret_fields,
     )
     return msgspec.json.encode(request)
 
@@ -234,6 +237,7 @@ def _take_over(run: Run, answer: Answer) -> None:
     context = run.context
     context.cost_cents = answer.cost_cents
     context.extend(answer.lines)
+    context.audited = answer.audited
     if answer.progress_json is not None:
         context.progress_json = answer.progress_json
 

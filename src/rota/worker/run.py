@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import traceback
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Literal
 
@@ -81,6 +82,7 @@ class Run:
             logs=context.lines,
             cost_cents=context.cost_cents,
             progress_json=context.progress_json,
+            audit=context.audited,
         )
 
 
@@ -93,14 +95,15 @@ def returned(run: Run, value: Any, limit: int) -> Outcome:
             output_json=payload.encode(value, limit=limit, what=f"the output of task {run.task.name!r}")
         )
     except PayloadError as error:
-        return Failed(fault=Fault(type="PayloadError", message=clean(str(error), LONGEST_MESSAGE)))
+        message = clean(run.context.discreet(str(error)), LONGEST_MESSAGE)
+        return Failed(fault=Fault(type="PayloadError", message=message))
 
 
 def raised(run: Run, error: BaseException) -> Outcome:
     """The outcome of a task that raised; a stop we asked for comes before what it raised."""
     match run.stop_reason:
         case "cancelled":
-            return Cancelled(reason="cancelled while it was running")
+            return Cancelled(reason=run.context.stop_text or "cancelled while it was running")
         case "timeout":
             return timed_out(run)
         case "released":
@@ -109,11 +112,11 @@ def raised(run: Run, error: BaseException) -> Outcome:
         case Snooze():
             return Snoozed(seconds=error.seconds, reason=error.reason)
         case Cancel():
-            return Cancelled(reason=clean(error.reason, LONGEST_MESSAGE))
+            return Cancelled(reason=clean(run.context.discreet(error.reason), LONGEST_MESSAGE))
         case Undecodable():
-            return Failed(fault=fault_of(error.cause), final=True)
+            return Failed(fault=fault_of(error.cause, run.context.discreet), final=True)
         case _:
-            return Failed(fault=fault_of(error))
+            return Failed(fault=fault_of(error, run.context.discreet))
 
 
 def timed_out(run: Run) -> Outcome:
@@ -128,8 +131,8 @@ class Undecodable(Exception):
         self.cause = cause
 
 
-def fault_of(error: BaseException) -> Fault:
-    """The error as it is stored: bounded, without rota's own frames."""
+def fault_of(error: BaseException, discreet: Callable[[str], str]) -> Fault:
+    """The error as it is stored: bounded, without rota's own frames, and without secrets."""
     kind = type(error)
     ours = kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "rota"
     name = kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
@@ -148,6 +151,7 @@ def fault_of(error: BaseException) -> Fault:
                 if "/rota/worker/" not in f.filename.replace("\\", "/")
             ]
         )
-        text = "".join(frames.format())
+        text = discreet("".join(frames.format()))  # before it is cut: half a secret is one too
         trace = clean(text[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)
-    return Fault(type=clean(name, 200), message=clean(message, LONGEST_MESSAGE), traceback=trace)
+    message = clean(discreet(message), LONGEST_MESSAGE)
+    return Fault(type=clean(discreet(name), 200), message=message, traceback=trace)

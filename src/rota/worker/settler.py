@@ -75,11 +75,11 @@ class Settler:
         return frozenset(gone)
 
 
-def unstorable(change: Change, error: Exception, now: datetime) -> Change:
+def unstorable(change: Change, why: str, now: datetime) -> Change:
     """What becomes of a job whose own change the store cannot take: failed, with the reason."""
     fault = Fault(
         type="StoreError",
-        message=f"its outcome could not be stored: {error}"[:2000],
+        message=f"its outcome could not be stored: {why}"[:2000],
         at=now,
         attempt=change.attempt,
     )
@@ -93,4 +93,5 @@ def unstorable(change: Change, error: Exception, now: datetime) -> Change:
         remove=False,
         record=None,
         then=(),
+        audit=(),
     )

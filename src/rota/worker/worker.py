@@ -1,7 +1,7 @@
 """The worker: turns with the store, and the orderly ways to begin and to stop.
 
 One loop makes turns (``exchange.py``), and under load a second one beside it. Nothing is held while
-user code runs but the lease.
+user code runs but the lease. Nothing is claimed before the gates are known.
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from typing import Any
 
 import msgspec
 
-from .. import upkeep
+from .. import __version__, upkeep
 from ..clock import Clock, monotonic
 from ..config import Settings
+from ..core.gates import restrict
 from ..errors import StoreError, StoreUnavailable
-from ..events import Event, Hooks
+from ..events import Hooks
+from ..gates import Watch
+from ..measures import Measures
 from ..model import Change, Job, State, Turn, Value, Want
 from ..scheduler import Scheduler
-from ..service import Patience, any_of, pause, repeat
+from ..service import Patience, Step, any_of, pause, repeat
 from ..store.protocol import Store, Waker
 from ..task import Registry
+from .chores import Chores
 from .context import LogCapture
 from .exchange import Exchange, event_name
 from .hands import Hands
 from .keeper import Keeper
 from .run import Run
+from .telling import Telling
 
 log = logging.getLogger("rota.worker")
 
@@ -39,8 +44,6 @@ SECOND_FROM = 200  # outcomes that are worth a turn beside the one under way
 AWAY_AT_STOP_S = 2.0  # how long a stopping worker waits for a store that is away
 LAST_TRY_S = 0.3
 LAST_WORDS_S = 1.0  # for runs that are handed back, to end by themselves
-UNSERVED_S = 60.0
-SWEEP_SHARE = 100  # a sweep for lost jobs takes at most one part in this many of the time
 
 
 class WorkerOptions(Value, frozen=True, kw_only=True):
@@ -79,6 +82,8 @@ class Worker:
         self.handed_back = 0  # runs that were begun and given back unfinished
         self.was_forced = False
         self.is_idle = False
+        self.measures = Measures()
+        self._telling = Telling(identity, clock, hooks, self.measures)
         self._store = store
         self._registry = registry
         self._clock = clock
@@ -87,7 +92,11 @@ class Worker:
         self.exchange = Exchange(store, clock, options.lease_s, self._on_settled, self._on_refused)
         self._claimed = 0
         self._patience = Patience("worker")
+        self._gates = Watch(store, clock)
+        self._keeper: Keeper | None = None
         self.scheduler = scheduler
+        if scheduler is not None:
+            scheduler.measures = self.measures
         self._changed = asyncio.Event()  # something ended here, or we should stop
         self._resting = asyncio.Event()
         self._rest_s = 0.0
@@ -96,7 +105,6 @@ class Worker:
         self._pressed = asyncio.Event()  # outcomes pile up while a turn is under way
         self._heard_at = monotonic()  # when the store last answered, while we stop
         self._pace = Pace()
-        self._unserved: frozenset[str] = frozenset()
         self._started_at = clock.now()
         self.hands = Hands(
             identity,
@@ -105,6 +113,8 @@ class Worker:
             options.concurrency,
             options.lease_s,
             settings.max_payload_bytes,
+            settings.secret_fields,
+            self.measures,
             self._on_began,
             self._on_decided,
         )
@@ -129,33 +139,34 @@ class Worker:
         """Work until drained. Never ends because the store went away."""
         capture = LogCapture(self.id)
         logging.getLogger().addHandler(capture)
-        keeper = self._keeper() if self.options.keeper else None
-        services = self._services() if self.options.upkeep else []
+        if self.options.keeper:
+            self._keeper = self._new_keeper()
+        services = self._services()
         try:
-            if keeper is not None:
-                keeper.start()
-            self._emit("worker.started")
+            if self._keeper is not None:
+                self._keeper.start()
+            self._telling.emit("worker.started")
             log.info("worker %s started: %s", self.id, self._describe())
             await self._work()
             await self._drain()
         finally:
             logging.getLogger().removeHandler(capture)
-            await self._end(services, keeper)
+            await self._end(services)
             await self._sign_off()
-            self._emit("worker.stopped")
+            self._telling.emit("worker.stopped")
             log.info("worker %s stopped after %d jobs", self.id, self.finished)
 
-    async def _end(self, services: list[asyncio.Task[None]], keeper: Keeper | None) -> None:
+    async def _end(self, services: list[asyncio.Task[None]]) -> None:
         ends: list[Coroutine[Any, Any, Any]] = [self.hands.close()]
         for service in services:
             service.cancel()
         if services:
             ends.append(asyncio.wait(services, timeout=1.0))
-        if keeper is not None:
-            ends.append(keeper.stop())
+        if self._keeper is not None:
+            ends.append(self._keeper.stop())
         await asyncio.gather(*ends)
 
-    def _keeper(self) -> Keeper:
+    def _new_keeper(self) -> Keeper:
         return Keeper(
             self._store,
             self._clock,
@@ -168,13 +179,11 @@ class Worker:
         )
 
     def _services(self) -> list[asyncio.Task[None]]:
-        steps = {
-            "rescue": self._rescue_step,
-            "prune": self._prune_step,
-            "unserved": self._unserved_step,
-        }
+        steps: dict[str, Step] = {"gates": self._gates_step}
+        if self.options.upkeep:
+            steps |= self._chores().steps
         services = [repeat(step, self._stop, Patience(name)) for name, step in steps.items()]
-        if self.scheduler is not None:
+        if self.scheduler is not None and self.options.upkeep:
             step, wake = self.scheduler.step, self.scheduler.wake
             services.append(repeat(step, self._stop, Patience("scheduler"), wake))
         return [asyncio.create_task(service, name="rota-service") for service in services]
@@ -254,25 +263,31 @@ class Worker:
         except Exception as error:
             if not isinstance(error, StoreUnavailable):
                 log.error("worker %s: %s", self.id, error, exc_info=not isinstance(error, StoreError))
-            self._emit("worker.error", error=error)
+            elif self._patience.down_since is None:
+                self.measures.outages += 1
+            self._telling.emit("worker.error", error=error)
             await pause(self._patience.failed(error, self.exchange.asked_at), self._stop)
             return 0.0
 
     async def _step(self) -> float:
+        if not self._gates.seen:
+            await self.exchange.answered(self._gates.look())
         self._claimed -= self.hands.release_stale()
-        want = self._want()
+        wish = self._want()
+        want = None if wish is None else restrict(wish, self._gates.standing())
         if want is None and not len(self.exchange):
-            if not self._registry.names:
+            if (wish is not None or not self._registry.names) and not self._has_work:
                 self._found_nothing()
-            return self.options.poll_s
+            return self._until_open()
         turn, asked_at = await self.exchange.turn(want)
         if turn.jobs:
             self.is_idle = False
             self._claimed += len(turn.jobs)
+            self.measures.claims += len(turn.jobs)
             self.hands.take(turn.jobs, asked_at)
         if want is None:
-            return self.options.poll_s
-        return self._after(turn, want)
+            return self._until_open()
+        return min(self._after(turn, want), self._until_open())
 
     def _after(self, turn: Turn, want: Want) -> float:
         if len(turn.jobs) >= want.limit:
@@ -284,6 +299,13 @@ class Worker:
         until_due = (turn.next_due_at - self._clock.now()).total_seconds()
         return min(max(until_due, 0.001), self.options.poll_s)
 
+    def _until_open(self) -> float:
+        """The seconds until a gate opens by itself, at most until the next poll."""
+        end_at = self._gates.next_end_at()
+        if end_at is None:
+            return self.options.poll_s
+        return min(max((end_at - self._clock.now()).total_seconds(), 0.001), self.options.poll_s)
+
     @property
     def _has_work(self) -> bool:
         return bool(len(self.hands) or len(self.exchange) or self.exchange.under_way)
@@ -293,7 +315,7 @@ class Worker:
             self.drain()
         if not self.is_idle:
             self.is_idle = True
-            self._emit("worker.idle")
+            self._telling.emit("worker.idle")
 
     # --- room ------------------------------------------------------------------------------------
 
@@ -323,7 +345,7 @@ class Worker:
 
     def _on_began(self, run: Run) -> None:
         if self._hooks.wants("job.started"):
-            self._emit("job.started", run.job)
+            self._telling.emit("job.started", run.job)
 
     def _on_decided(self, run: Run, change: Change | None) -> None:
         if change is None:
@@ -337,22 +359,11 @@ class Worker:
         self.finished += 1
         if change.state is State.QUEUED:
             self.handed_back += run.started_at is not None and event_name(change) == "job.released"
-        if self._hooks and self._hooks.wants(name := event_name(change)):
-            job = after(run, change)
-            self._emit(name, job, error=job.error)
+        self._telling.settled(run, change)
 
     def _on_refused(self, run: Run, change: Change | None) -> None:
         self.refused += 1
-        log.warning(
-            "refused: job %s (%s) attempt %d, token %d: the lease is gone, another worker may own the job; "
-            "the outcome of this attempt is dropped (%s)",
-            run.job.id,
-            run.job.task,
-            run.job.attempt,
-            run.job.token,
-            "it was stopped" if change is None else change.state,
-        )
-        self._emit("job.refused", run.job)
+        self._telling.refused(run, change)
 
     # --- drain -----------------------------------------------------------------------------------
 
@@ -411,38 +422,33 @@ class Worker:
 
     # --- services --------------------------------------------------------------------------------
 
-    async def _rescue_step(self) -> float:
-        def rescued(job: Job, state: State) -> None:
-            self._emit("job.rescued", job)
-            if state is not State.QUEUED:
-                self._emit(f"job.{state}", job, error=job.error)
+    async def _gates_step(self) -> float:
+        if await self._gates.look():
+            if self._gates.standing():  # what has not begun may be paused now: let the next claim choose anew
+                self._claimed -= self.hands.release_waiting()
+            if self._keeper is not None:
+                self._keeper.hurry()
             self._changed.set()
+        return self.options.poll_s
 
-        began = monotonic()
-        await upkeep.rescue(self._store, self._clock, self.id, self.options.lease_s, rescued)
-        pause_s = max(self.options.sweep_s, SWEEP_SHARE * (monotonic() - began))
-        return pause_s * (0.75 + self._clock.jitter() / 2)
+    def _on_rescued(self, name: str, job: Job, error: Any) -> None:
+        self._telling.emit(name, job, error)
+        self._changed.set()
 
-    async def _prune_step(self) -> float:
-        await upkeep.prune(self._store, self._clock, self._settings)
-        return upkeep.PRUNE_S * (0.75 + self._clock.jitter() / 2)
-
-    async def _unserved_step(self) -> float:
-        missing = await upkeep.unserved(self._store, self._clock, self.options.lease_s)
-        for task in sorted(missing.keys() - self._unserved - set(self._registry.names)):
-            log.warning(
-                "no live worker knows task %r: %d or more due jobs wait for one that does",
-                task,
-                missing[task],
-            )
-        self._unserved = frozenset(missing)
-        return UNSERVED_S
+    def _chores(self) -> Chores:
+        return Chores(
+            self._store,
+            self._clock,
+            self._settings,
+            self.id,
+            self.options.lease_s,
+            self.options.sweep_s,
+            lambda: self._registry.names,
+            self._on_rescued,
+            self.measures,
+        )
 
     # --- telling ---------------------------------------------------------------------------------
-
-    def _emit(self, name: str, job: Job | None = None, error: Any = None) -> None:
-        if self._hooks.wants(name):
-            self._hooks.emit(Event(name=name, at=self._clock.now(), worker=self.id, job=job, error=error))
 
     def _describe(self) -> str:
         queues = ", ".join(self.options.queues) if self.options.queues else "all queues"
@@ -461,10 +467,19 @@ class Worker:
             "concurrency": self.options.concurrency,
             "running": len(self.hands.running),
             "finished": self.finished,
-            "state": "draining" if self._stop.is_set() else "running",
+            "state": self.state,
             "started_at": self._started_at,
+            "version": __version__,
+            "measures": self.measures.told(),
         }
         return msgspec.json.encode(body).decode()
+
+    @property
+    def state(self) -> str:
+        """``running``, ``paused`` while everything is, or ``draining``."""
+        if self._stop.is_set():
+            return "draining"
+        return "paused" if self._gates.is_all_closed else "running"
 
 
 class Pace:
@@ -481,18 +496,3 @@ class Pace:
             self._pace = (ended - self._ended) / (now - self._at)
             self._at, self._ended = now, ended
         return self._pace
-
-
-def after(run: Run, change: Change) -> Job:
-    """The job as the change left it."""
-    return msgspec.structs.replace(
-        run.job,
-        state=change.state,
-        output_json=change.output_json,
-        error_json=change.error_json,
-        run_at=change.run_at or run.job.run_at,
-        started_at=run.started_at,
-        attempt=change.attempt,
-        progress_json=change.progress_json or run.job.progress_json,
-        cost_cents=run.job.cost_cents + change.cost_cents,
-    )

@@ -35,7 +35,7 @@ CREATE TABLE rota.queued (
     error json,
     progress json,
     cancel_requested boolean NOT NULL DEFAULT false,
-    due boolean NOT NULL
+    due boolean  -- false: later; NULL: due, but set aside while its tenant is paused
 ) WITH (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.2,

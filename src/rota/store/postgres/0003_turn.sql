@@ -96,12 +96,13 @@ DECLARE
     keys text[];
     removed uuid[];
     follow json;
+    lines json;
 BEGIN
     WITH change AS MATERIALIZED (
         SELECT * FROM json_to_recordset(changes) AS c(
             id uuid, token bigint, state text, attempt integer, run_at timestamptz, output_json text, error_json text,
             started_at timestamptz, cost_cents double precision, progress_json text, remove boolean, record json,
-            "then" json)
+            "then" json, audit json)
     ), taken AS (
         -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
         -- and a row that a beat renews meanwhile is met again under its new version.
@@ -113,7 +114,7 @@ BEGIN
                c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
-               c.record, c."then"
+               c.record, c."then", c.audit
           FROM taken AS r JOIN change AS c ON c.id = r.id AND c.token = r.token
     ), finished AS (
         INSERT INTO rota.done (
@@ -153,8 +154,9 @@ BEGIN
            array_agg(key) FILTER (WHERE state <> 'queued'),
            array_agg(id) FILTER (WHERE remove),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
-           (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL)
-      INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, woken, follow
+           (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
+           (SELECT json_agg(l) FROM held AS h, LATERAL json_array_elements(h.audit) AS l WHERE h.audit IS NOT NULL)
+      INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, woken, follow, lines
       FROM held;
     IF ended IS NOT NULL THEN
         PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
@@ -168,6 +170,9 @@ BEGIN
     END IF;
     IF follow IS NOT NULL THEN
         PERFORM FROM rota.insert_jobs(follow, now, false, false);
+    END IF;
+    IF lines IS NOT NULL THEN
+        PERFORM rota.append_audit(lines);
     END IF;
     IF wanted > coalesce(cardinality(held), 0) THEN
         refused := ARRAY(SELECT c.id FROM json_to_recordset(changes) AS c(id uuid)
@@ -213,12 +218,14 @@ $$;
 
 -- Settle, then claim at most lim jobs. The first row answers for the turn, each other one is a job.
 -- ended, tokens, ages, outputs: see rota.succeed; changes: all other ends, see rota.settle.
+-- queues, tasks, exclude_tenants: NULL for any, any, none.
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not wade through the entries of jobs long gone at the front of the index. More
 -- urgent jobs are still seen; and if it does not find enough, the claim looks from the front as well.
 CREATE FUNCTION rota.turn(
     ended uuid[], tokens bigint[], ages bigint[], outputs json, changes json, worker text, lim integer,
-    lease_until timestamptz, queues text[], exclude text[], tasks text[], since json, now timestamptz)
+    lease_until timestamptz, queues text[], exclude text[], tasks text[], exclude_tenants text[], since json,
+    now timestamptz)
 RETURNS TABLE (
     refused uuid[], woken text[], next_due_at timestamptz, rank integer, run_at text, id uuid,
     created_at text, token bigint, attempt integer, max_attempts integer, auto_remove boolean, tenant text,
@@ -268,7 +275,11 @@ BEGIN
         IF lane IS NULL THEN
             EXIT WHEN from_front;
             from_front := true;
+            PERFORM rota.bring_back(queues, exclude, exclude_tenants, lim);
             lane := rota.lanes(queues, exclude);
+            IF exclude_tenants IS NOT NULL THEN
+                PERFORM rota.set_aside(lane, exclude_tenants, lim);
+            END IF;
             seen_rank := array_fill(first, ARRAY[cardinality(lane)]);
             seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(lane)]);
             seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
@@ -299,6 +310,7 @@ BEGIN
                         WHERE q.due AND q.queue = l.queue AND q.rank < top
                           AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
                           AND (tasks IS NULL OR q.task = ANY (tasks))
+                          AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
                         ORDER BY q.rank, q.run_at, q.id LIMIT quota FOR UPDATE SKIP LOCKED) AS f
                  LIMIT wanted) AS p;
         IF places IS NOT NULL THEN

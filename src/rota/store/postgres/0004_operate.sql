@@ -39,7 +39,8 @@ BEGIN
         END IF;
         IF 'running' = ANY (states) THEN
             WITH told AS (
-                UPDATE rota.running SET cancel_requested = true WHERE id = ANY (ids) AND NOT id = ANY (asked)
+                UPDATE rota.running SET cancel_requested = true, error = coalesce(fault, error)
+                 WHERE id = ANY (ids) AND NOT id = ANY (asked)
                 RETURNING id)
             SELECT asked || coalesce(array_agg(id), '{}') INTO asked FROM told;
         END IF;

@@ -5,7 +5,7 @@ Owns the parsing of our own query parameters. Must never connect, nor show a pas
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import msgspec
 from psycopg import Error
@@ -41,7 +41,7 @@ def _split(url: str) -> tuple[str, str | None]:
         raise ConfigError(f"{_shown(url)}: a PostgreSQL URL begins with postgresql:// or postgres://")
     listen = next((value for name, value in query if name == "listen"), None)
     ours_removed = urlencode([pair for pair in query if pair[0] != "listen"], quote_via=quote)
-    conninfo = urlunsplit(parts._replace(query=ours_removed))
+    conninfo = _joined(parts._replace(query=ours_removed))
     try:
         conninfo_to_dict(conninfo)
     except Error as error:
@@ -49,6 +49,11 @@ def _split(url: str) -> tuple[str, str | None]:
         said = type(error).__name__ if parts.password else str(error).strip()
         raise ConfigError(f"{_shown(url)}: libpq cannot read this URL: {said}") from None
     return conninfo, listen
+
+
+def _joined(parts: SplitResult) -> str:
+    """Also without a host, which means a socket on this machine: ``urlunsplit`` would forget the slashes."""
+    return f"{parts.scheme}://{parts.netloc}{urlunsplit(parts._replace(scheme='', netloc=''))}"
 
 
 def _shown(url: str) -> str:
@@ -63,6 +68,6 @@ def _shown(url: str) -> str:
             (name, "***" if name in SECRETS or "://" in value else value)
             for name, value in parse_qsl(parts.query, keep_blank_values=True)
         ]
-        return urlunsplit(parts._replace(netloc=netloc, query=urlencode(query, safe="*/", quote_via=quote)))
+        return _joined(parts._replace(netloc=netloc, query=urlencode(query, safe="*/", quote_via=quote)))
     except ValueError:
         return "postgresql://…"

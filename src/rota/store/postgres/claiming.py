@@ -21,7 +21,7 @@ FULL_FROM = 16  # jobs; a smaller claim always looks from the front
 FRONT_EVERY_S = 0.05
 FRONT_SHARE = 25  # a look from the front takes at most one part in this many of the time
 
-_NOTHING: tuple[Any, ...] = ("", 0, None, None, "{}", None, None)
+_NOTHING: tuple[Any, ...] = ("", 0, None, None, "{}", None, None, None)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -70,6 +70,7 @@ def asked(want: Want | None, now: datetime, since: str | None) -> tuple[Any, ...
         array(want.queues),
         array(want.exclude_queues),
         array(want.tasks),
+        array(want.exclude_tenants or None),
         since,
     )
 
@@ -81,4 +82,4 @@ def array(texts: tuple[str, ...] | None) -> str | None:
 
 
 def _kind(want: Want) -> tuple[Any, ...]:
-    return want.queues, want.exclude_queues, want.tasks
+    return want.queues, want.exclude_queues, want.tasks, want.exclude_tenants

@@ -188,6 +188,8 @@ class Connections:
         self._shown = shown
         self._slots = asyncio.Semaphore(most)
         self._idle: list[Connection] = []
+        self._lent = 0
+        self._waiting = 0
         self._closed = False
 
     async def close(self) -> None:
@@ -235,12 +237,25 @@ class Connections:
         """A connection for one unit of work; it comes back only if it is in good order."""
         return Loan(self)
 
+    def gauges(self) -> dict[str, float]:
+        return {
+            "connections_open": self._lent + len(self._idle),
+            "connections_idle": len(self._idle),
+            "connections_lent": self._lent,
+            "connections_waiting": self._waiting,
+        }
+
     async def lend(self) -> Connection:
-        await self._slots.acquire()
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        self._lent += 1
         try:
             return await self._take()
         except BaseException:
-            self._slots.release()
+            self._free()
             raise
 
     async def take_back(self, connection: Connection, error: BaseException | None) -> None:
@@ -254,7 +269,11 @@ class Connections:
             else:
                 await connection.close()
         finally:
-            self._slots.release()
+            self._free()
+
+    def _free(self) -> None:
+        self._lent -= 1
+        self._slots.release()
 
     async def _take(self) -> Connection:
         if self._closed:

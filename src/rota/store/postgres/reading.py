@@ -1,4 +1,4 @@
-"""Reading jobs: filters, pages, the overview.
+"""Reading jobs: filters, pages, how many match.
 
 Owns the SQL of a JobFilter. Must never write. Pages go by id, which each of the three tables has an
 index for, so a page costs the same wherever it lies.
@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from typing import Any
 
-from ...model import FINAL, Job, JobFilter, JobId, Overview, Page, PageAsk, QueueDepth, State
+from psycopg import errors
+
+from ...errors import StoreError
+from ...model import Job, JobFilter, JobId, Page, PageAsk, State
 from .connections import Connections
 from .rows import JOB_COLUMNS, Row, ids, job
 
 log = logging.getLogger("rota.store")
 
-COUNT_AT_MOST = 100_000
+SEARCH_WITHIN_MS = 2000  # no index serves a search in errors
 
-_DEPTHS = """
-SELECT queue, run_at <= %s AS due, count(*), min(run_at)
-  FROM (SELECT queue, run_at FROM rota.queued LIMIT %s) AS q GROUP BY 1, 2
-"""
-_RUNNING = "SELECT queue, count(*) FROM (SELECT queue FROM rota.running LIMIT %s) AS r GROUP BY 1"
-_ENDED = "SELECT state, sum(n)::bigint FROM rota.tally GROUP BY 1"
-_ESTIMATE = "SELECT reltuples::bigint FROM pg_class WHERE oid = CAST(%s AS regclass)"
+# A NUL, which JSON can write but the server cannot decode, must not spoil the search for the others.
+_ERROR = r"replace(error::text, '\u0000', '\ufffd')::json"
+_SAYS = f"strpos(lower(concat_ws(chr(10), {_ERROR}->>'type', {_ERROR}->>'message')), lower(%s)) > 0"
 
 
 def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str, list[Any]]:
@@ -41,7 +39,7 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
         add("id = ANY (%s::uuid[])", ids(where.ids))
     if states is not None:
         add("state = ANY (%s)", sorted(states))
-    for name in ("task", "queue", "tenant", "key", "schedule"):
+    for name in ("task", "queue", "tenant", "key", "schedule", "worker"):
         if (value := getattr(where, name)) is not None:
             add(f"{name} = %s", value)
     if where.scheduled:
@@ -50,6 +48,16 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
         add("%s = ANY (tags)", where.tag)
     if where.parent is not None:
         add("parent = ANY (%s::uuid[])", ids((where.parent,)))
+    if where.not_tasks:
+        add("NOT task = ANY (%s::text[])", list(where.not_tasks))
+    if where.not_queues:
+        add("NOT queue = ANY (%s::text[])", list(where.not_queues))
+    for bound, beyond in ((where.after_id, ">"), (where.before_id, "<")):
+        if bound is not None:
+            add(f"id {beyond} %s::uuid", *ids((bound,)) or (None,))  # beyond what is no id lies nothing
+    if where.error is not None:
+        clauses.append("error IS NOT NULL")
+        add(_SAYS, where.error)
     return " AND ".join(clauses) or "true", params
 
 
@@ -76,8 +84,19 @@ def page_statement(where: JobFilter, ask: PageAsk) -> tuple[str, list[Any]]:
     return statement, [*params, ask.limit + 1]
 
 
+def count_statement(where: JobFilter, most: int) -> tuple[str, list[Any]]:
+    condition, params = conditions(where, where.states)
+    statement = f"SELECT count(*) FROM (SELECT FROM rota.jobs WHERE {condition} LIMIT %s) AS j"
+    return statement, [*params, most]
+
+
+async def count(connections: Connections, where: JobFilter, most: int) -> int:
+    ((found,),) = await _rows(connections, where, *count_statement(where, most))
+    return int(found)
+
+
 async def page(connections: Connections, where: JobFilter, ask: PageAsk) -> Page[Job]:
-    rows = await connections.rows(*page_statement(where, ask))
+    rows = await _rows(connections, where, *page_statement(where, ask))
     more = len(rows) > ask.limit
     rows = rows[: ask.limit]
     return Page(items=_readable(rows), next=rows[-1][3] if more and rows else None)
@@ -93,46 +112,16 @@ def _readable(rows: Sequence[Row]) -> list[Job]:
     return found
 
 
-# --- the overview --------------------------------------------------------------------------------
-
-
-async def overview(connections: Connections, now: datetime) -> Overview:
-    async with connections.snapshot() as fetch:  # or a job on the move could be seen in no state at all
-        depths = await fetch(_DEPTHS, (now, COUNT_AT_MOST + 1))
-        running = await fetch(_RUNNING, (COUNT_AT_MOST + 1,))
-        ended: dict[str, int] = {row[0]: row[1] for row in await fetch(_ENDED)}
-    estimated = set()
-    scale = await _scale(connections, "rota.queued", sum(row[2] for row in depths))
-    if scale > 1:
-        estimated.add(State.QUEUED.value)
-    if await _scale(connections, "rota.running", sum(row[1] for row in running)) > 1:
-        estimated.add(State.RUNNING.value)
-    queues = _queues(depths, running, scale, now)
-    counts = {state.value: 0 for state in State}
-    counts |= {state.value: max(ended.get(state.value, 0), 0) for state in FINAL}
-    counts[State.QUEUED] = sum(depth.queued + depth.scheduled for depth in queues.values())
-    counts[State.RUNNING] = sum(depth.running for depth in queues.values())
-    oldest = max((d.oldest_due_s for d in queues.values() if d.oldest_due_s is not None), default=None)
-    return Overview(counts=counts, oldest_due_s=oldest, queues=queues, estimated=frozenset(estimated))
-
-
-async def _scale(connections: Connections, table: str, counted: int) -> float:
-    """1 if everything was counted, else how much larger the table is than the part that was."""
-    if counted <= COUNT_AT_MOST:
-        return 1.0
-    ((estimate,),) = await connections.rows(_ESTIMATE, (table,))
-    return float(max(estimate, counted + 1)) / counted
-
-
-def _queues(
-    depths: Sequence[Row], running: Sequence[Row], scale: float, now: datetime
-) -> dict[str, QueueDepth]:
-    found: dict[str, dict[str, Any]] = {}
-    for queue, due, count, oldest in depths:
-        entry = found.setdefault(queue, {})
-        entry["queued" if due else "scheduled"] = round(count * scale)
-        if due:
-            entry["oldest_due_s"] = (now - oldest).total_seconds()
-    for queue, count in running:
-        found.setdefault(queue, {})["running"] = count
-    return {queue: QueueDepth(**entry) for queue, entry in sorted(found.items())}
+async def _rows(connections: Connections, where: JobFilter, statement: str, params: list[Any]) -> list[Row]:
+    """A search in errors has to read them all: it gets a while, then the caller must narrow it."""
+    if where.error is None:
+        return await connections.rows(statement, params)
+    async with connections.snapshot() as fetch:
+        await fetch("SELECT set_config('statement_timeout', %s, true)", (str(SEARCH_WITHIN_MS),))
+        try:
+            return await fetch(statement, params)
+        except errors.QueryCanceled:
+            raise StoreError(
+                f"the search for {where.error!r} in errors took longer than {SEARCH_WITHIN_MS / 1000:g} s: "
+                "narrow it by state, task, queue or time"
+            ) from None

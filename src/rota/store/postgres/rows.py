@@ -18,7 +18,7 @@ import psycopg
 from psycopg.adapt import AdaptersMap, Buffer, Loader
 from psycopg.types.string import TextLoader
 
-from ...model import Attempt, Backoff, Change, Document, Inserted, Job, NewJob, State
+from ...model import Attempt, AuditEntry, Backoff, Change, Document, Inserted, Job, NewJob, State
 
 Row = tuple[Any, ...]
 
@@ -107,7 +107,7 @@ def _is_plain(change: Change) -> bool:
         and change.attempt == 1
         and change.error_json is None
         and change.progress_json is None
-        and not (change.remove or change.cost_cents or change.then)
+        and not (change.remove or change.cost_cents or change.then or change.audit)
     )
 
 
@@ -132,6 +132,8 @@ def _wire(change: Change) -> dict[str, Any]:
     for name in _OPTIONAL:
         if value := getattr(change, name):
             wire[name] = value
+    if change.audit:
+        wire["audit"] = audit_lines(change.audit)
     return wire
 
 
@@ -146,6 +148,18 @@ _OPTIONAL = (
     "record",
     "then",
 )
+
+
+def audit_lines(entries: Sequence[AuditEntry]) -> list[dict[str, Any]]:
+    """For ``rota.append_audit``. The server cannot hold a NUL, and a line must not be lost for one."""
+    return [
+        {
+            name: value.replace("\0", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
+            for name in AuditEntry.__struct_fields__
+            if name != "id" and (value := getattr(entry, name)) is not None
+        }
+        for entry in entries
+    ]
 
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)

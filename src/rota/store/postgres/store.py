@@ -14,11 +14,14 @@ from typing import Any
 from ...errors import StoreError
 from ...model import (
     Attempt,
+    AuditEntry,
+    AuditFilter,
     Capabilities,
     Change,
     Document,
     Due,
     Edit,
+    Finding,
     Firing,
     Inserted,
     Job,
@@ -29,16 +32,18 @@ from ...model import (
     Page,
     PageAsk,
     Pulse,
+    QueueDepth,
     Reply,
     Schedule,
     ScheduleFilter,
     State,
+    Tally,
     Turn,
     Want,
 )
 from ..protocol import Waker
 from ..sql import callers, migrations
-from . import reading, scheduling, schema
+from . import auditing, counting, examining, reading, scheduling, schema
 from .address import parse
 from .claiming import Places, asked
 from .connections import Connections
@@ -51,7 +56,8 @@ from .waker import Herald, PostgresWaker, Switchboard
 _TURN = (
     "SELECT * FROM rota.turn("
     "CAST(%s AS uuid[]), CAST(%s AS bigint[]), CAST(%s AS bigint[]), CAST(%s AS json), CAST(%s AS json), "
-    "%s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS json), %s)"
+    "%s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), "
+    "CAST(%s AS json), %s)"
 )
 _BEAT = "SELECT lost, cancel FROM rota.beat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)"
 _RECLAIM = (
@@ -252,14 +258,43 @@ class PostgresStore:
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
         return [attempt(row) for row in await self._connections.rows(_ATTEMPTS, (ids((job,)),))]
 
-    async def overview(self, now: datetime) -> Overview:
-        return await reading.overview(self._connections, now)
+    async def overview(self, now: datetime, tenant: str | None = None) -> Overview:
+        return await counting.overview(self._connections, now, tenant)
+
+    async def count(self, where: JobFilter, most: int) -> int:
+        return await reading.count(self._connections, where, most)
+
+    async def ahead(self, job: Job, most: int) -> int:
+        return await counting.ahead(self._connections, job, most)
+
+    async def tenants(self, now: datetime, most: int) -> Mapping[str, QueueDepth]:
+        return await counting.tenants(self._connections, now, most)
+
+    async def activity(self, since: datetime, until: datetime) -> Sequence[Tally]:
+        return await counting.activity(self._connections, since, until)
 
     async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
         return await self._history.prune(before, limit)
 
     async def upkeep(self, now: datetime) -> None:
         await self._history.upkeep(now)
+
+    async def examine(self, now: datetime) -> Sequence[Finding]:
+        return await examining.examine(self._connections, self._address, now)
+
+    def gauges(self) -> Mapping[str, float]:
+        return self._connections.gauges()
+
+    # --- the audit log ---------------------------------------------------------------------------
+
+    async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
+        await auditing.append(self._connections, entries)
+
+    async def audit(self, where: AuditFilter, page: PageAsk) -> Page[AuditEntry]:
+        return await auditing.page(self._connections, where, page)
+
+    async def prune_audit(self, before: datetime, limit: int) -> int:
+        return await auditing.prune(self._connections, before, limit)
 
     # --- small versioned documents ---------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Who gets what: promote what fell due, find the lanes, share the claim between queues.
 
-A lane is a queue and a task that have ready jobs. The ready index is ordered by lane, so jobs of
-tasks that the worker does not know, and of queues closed to it, are never looked at; SQLite merges
-the lanes of one queue and reads each only as far as needed.
+The ready index is ordered by lane (see ``lanes.py``), so jobs of tasks that the worker does not know,
+and of queues closed to it, are never looked at; SQLite merges the lanes of one queue and reads each
+only as far as needed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from functools import cache
 import msgspec
 
 from ...model import Job, Want
+from .lanes import LAST, Head, open_queues, set_aside
 from .rows import alike_jobs, as_json, instant, job, span
 from .statements import statement
 from .writer import Transaction
 
 MERGED = 50  # lanes in one statement; SQLite allows 500
-LAST = 2**63 - 1
 
-Head = tuple[int, int, str]  # rank, run_at and id of the first job
 Place = tuple[int, int, str, int]  # rank, run_at, id and rowid
 
 _PLACES = msgspec.json.Decoder(list[Place])
@@ -29,9 +28,11 @@ _PLACES = msgspec.json.Decoder(list[Place])
 def claim(transaction: Transaction, want: Want, now: int) -> Sequence[Job]:
     """Jobs for the worker, best first: running now, each with a new token."""
     transaction.execute(statement("promote"), (now,))
+    if want.exclude_tenants:
+        set_aside(transaction, want)
     jobs: list[Job] = []
     while (room := want.limit - len(jobs)) > 0:
-        queues = _queues(transaction, want)
+        queues = open_queues(transaction, want)
         before = len(jobs)
         heads = {queue: min(lanes.values()) for queue, lanes in queues.items()}
         for queue, limit, rank in _shares(heads, room):
@@ -45,19 +46,6 @@ def claim(transaction: Transaction, want: Want, now: int) -> Sequence[Job]:
 
 def _order(job: Job) -> tuple[int, object, str]:
     return (-job.priority, job.run_at, job.id)
-
-
-def _queues(transaction: Transaction, want: Want) -> dict[str, dict[str, Head]]:
-    """The queues open to the worker, with their lanes: task and first job."""
-    found: dict[str, dict[str, Head]] = {}
-    for queue, task, *head in transaction.execute(statement("lanes")).fetchall():
-        if (
-            (want.queues is None or queue in want.queues)
-            and queue not in want.exclude_queues
-            and (want.tasks is None or task in want.tasks)
-        ):
-            found.setdefault(queue, {})[task] = (head[0], head[1], head[2])
-    return found
 
 
 def _shares(heads: dict[str, Head], room: int) -> Iterator[tuple[str, int, int]]:

@@ -1,17 +1,22 @@
-"""The overview, and the tally it rests on. Counts are exact, or capped and said to be estimated."""
+"""The overview, and the tally it rests on. Counts are exact, or capped and said to be estimated.
+
+Of all jobs the indexes and the tally know enough. Of one tenant they do not: jobs are read, a bounded
+number of them.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from ...model import FINAL, Overview, QueueDepth, State
-from .rows import MINUTE
+from ...model import FINAL, LIVE, Overview, QueueDepth, State, Tally
+from .rows import MINUTE, instant
 from .statements import statement
 from .writer import Transaction
 
 COUNTED = 200_000  # counting more would cost more than it tells
+READ_FOR_TENANT = 50_000  # live jobs, and as many of each final state
 KEPT_BY_MINUTE = 2 * 1440  # older counts are kept by day
 
 
@@ -25,34 +30,31 @@ class _Depth:
     def saw(self, run_at: int) -> None:
         self.oldest = run_at if self.oldest is None else min(self.oldest, run_at)
 
-    def waits(self, now: int) -> float | None:
-        return None if self.oldest is None else max(now - self.oldest, 0) / 1_000_000
+    def made(self, now: int) -> QueueDepth:
+        return _depth(now, self.queued, self.scheduled, self.running, self.oldest)
 
 
 def overview(connection: sqlite3.Connection, now: int, cap: int = COUNTED) -> Overview:
-    queues: defaultdict[str, _Depth] = defaultdict(_Depth)
-    estimated = {*_ready(connection, queues, cap), *_later(connection, queues, now, cap)}
-    estimated |= {*_running(connection, queues, cap)}
-    counts = {state.value: 0 for state in State}
-    counts[State.QUEUED] = sum(depth.queued + depth.scheduled for depth in queues.values())
-    counts[State.RUNNING] = sum(depth.running for depth in queues.values())
-    counts[State.WAITING] = connection.execute(statement("count_waiting"), (cap,)).fetchone()[0]
-    for state, n in connection.execute(statement("tally")):
-        if state in FINAL:
-            counts[state] = n
-    waits = [wait for depth in queues.values() if (wait := depth.waits(now)) is not None]
+    seen: defaultdict[str, _Depth] = defaultdict(_Depth)
+    estimated = {*_ready(connection, seen, cap), *_later(connection, seen, now, cap)}
+    estimated |= {*_running(connection, seen, cap)}
+    waiting = connection.execute(statement("count_waiting"), (cap,)).fetchone()[0]
+    ended = {state: n for state, n in connection.execute(statement("tally")) if state in FINAL}
+    queues = {name: depth.made(now) for name, depth in sorted(seen.items())}
+    return _overview(queues, {State.WAITING.value: waiting} | ended, estimated)
+
+
+def _overview(queues: Mapping[str, QueueDepth], others: Mapping[str, int], estimated: set[str]) -> Overview:
+    """``others``: the counts that the queues do not know."""
+    depths = queues.values()
+    live = {
+        State.QUEUED.value: sum(depth.queued + depth.scheduled for depth in depths),
+        State.RUNNING.value: sum(depth.running for depth in depths),
+    }
     return Overview(
-        counts=counts,
-        oldest_due_s=max(waits, default=None),
-        queues={
-            name: QueueDepth(
-                queued=depth.queued,
-                scheduled=depth.scheduled,
-                running=depth.running,
-                oldest_due_s=depth.waits(now),
-            )
-            for name, depth in sorted(queues.items())
-        },
+        counts=dict.fromkeys(map(str, State), 0) | live | dict(others),
+        oldest_due_s=max((d.oldest_due_s for d in depths if d.oldest_due_s is not None), default=None),
+        queues=queues,
         estimated=frozenset(estimated),
     )
 
@@ -64,6 +66,12 @@ def _ready(connection: sqlite3.Connection, queues: defaultdict[str, _Depth], cap
         queues[queue].saw(oldest)
         if n > cap:
             yield State.QUEUED.value
+    aside = connection.execute(statement("depth_aside"), (cap,)).fetchall()
+    for queue, n, oldest in aside:
+        queues[queue].queued += n
+        queues[queue].saw(oldest)
+    if sum(row[1] for row in aside) >= cap:
+        yield State.QUEUED.value
 
 
 def _later(
@@ -87,6 +95,45 @@ def _running(connection: sqlite3.Connection, queues: defaultdict[str, _Depth], c
         queues[queue].running += n
     if total >= cap:
         yield State.RUNNING.value
+
+
+# --- by tenant -----------------------------------------------------------------------------------
+
+
+def tenants(connection: sqlite3.Connection, now: int, most: int) -> Mapping[str, QueueDepth]:
+    rows = connection.execute(statement("depth_by_tenant"), (now, most))
+    return {tenant: _depth(now, *depth) for tenant, *depth in rows}
+
+
+def overview_of(
+    connection: sqlite3.Connection, tenant: str, now: int, cap: int = READ_FOR_TENANT
+) -> Overview:
+    rows = connection.execute(statement("depth_of_tenant"), (now, cap, tenant)).fetchall()
+    others = {State.WAITING.value: sum(row[5] for row in rows)}
+    read = connection.execute(statement("count_live"), (cap + 1,)).fetchone()[0]
+    estimated = set(map(str, LIVE)) if read > cap else set()
+    for state in map(str, FINAL):
+        asked = (tenant, state, cap + 1)
+        read, others[state] = connection.execute(statement("ended_of_tenant"), asked).fetchone()
+        if read > cap:
+            estimated.add(state)
+    return _overview({row[0]: _depth(now, *row[1:5]) for row in rows}, others, estimated)
+
+
+def _depth(now: int, queued: int, scheduled: int, running: int, oldest: int | None) -> QueueDepth:
+    waits = None if oldest is None else max(now - oldest, 0) / 1_000_000
+    return QueueDepth(queued=queued, scheduled=scheduled, running=running, oldest_due_s=waits)
+
+
+# --- the tally -----------------------------------------------------------------------------------
+
+
+def activity(connection: sqlite3.Connection, since: int, until: int) -> Sequence[Tally]:
+    minutes = (-(-since // MINUTE), -(-until // MINUTE))
+    return [
+        Tally(at=instant(minute * MINUTE), queue=queue, task=task, state=state, n=n)
+        for minute, queue, task, state, n in connection.execute(statement("activity"), minutes)
+    ]
 
 
 def fold(transaction: Transaction, now: int) -> None:

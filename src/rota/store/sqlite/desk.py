@@ -126,6 +126,10 @@ class Desk(ABC, Generic[C]):
     def is_closed(self) -> bool:
         return self._closed
 
+    @property
+    def backlog(self) -> int:
+        return self._orders.qsize()
+
     async def do(self, work: Callable[[C], T], durable: bool = True) -> T:
         """Run the work on a thread of this desk; its result, or its error."""
         order: Order[C] = Order(work, asyncio.get_running_loop(), durable)

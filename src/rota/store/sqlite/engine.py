@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from threading import Lock
@@ -95,6 +95,10 @@ class Engine:
         return SqliteWaker(
             self._hub, lambda: self._writer.nudge(), lambda job: self.read(partial(has_ended, job=job))
         )
+
+    def backlogs(self) -> Mapping[str, float]:
+        """How many orders wait for each kind of thread."""
+        return {"sqlite_writer_backlog": self._writer.backlog, "sqlite_reader_backlog": self._reader.backlog}
 
     # --- schema ----------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What operators read: pages of jobs, attempts, the overview. Must never write."""
+"""What operators read: pages of jobs, how many there are, attempts. Must never write."""
 
 from __future__ import annotations
 
@@ -7,13 +7,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...model import LIVE, Attempt, Job, JobFilter, Page, PageAsk, State
-from .rows import as_json, attempt, job
+from .rows import as_json, attempt, job, micros
 from .statements import JOB, statement
 
 # A filter on one of these finds its few jobs by an index of its own.
 NARROW = ("key", "parent", "schedule")
 # Otherwise jobs are read in the order of their ids, from the smallest index that holds the state.
-BY_STATE = {frozenset({State.FAILED}): "failed", frozenset({State.CANCELLED}): "cancelled"}
+BY_STATE = {
+    frozenset({State.FAILED}): "failed",
+    frozenset({State.CANCELLED}): "cancelled",
+    frozenset({State.RUNNING}): "running",  # has another order, but never many
+}
+READABLE_TAGS = "iif(json_valid(tags_json), tags_json, '[]')"
+READABLE_ERROR = "iif(json_valid(error_json), error_json, '{}')"
+ERROR_PARTS = ("type", "message")
+# What a field of the filter asks of a job.
+TERMS = {name: f"{name} = ?" for name in ("task", "queue", "tenant", "worker", *NARROW)} | {
+    "after_id": "id > ?",
+    "before_id": "id < ?",
+    "tag": f"EXISTS (SELECT 1 FROM json_each({READABLE_TAGS}) WHERE value = ?)",
+}
+LISTS = {
+    "not_tasks": "task NOT IN (SELECT value FROM json_each(?))",
+    "not_queues": "queue NOT IN (SELECT value FROM json_each(?))",
+}
 
 
 def matching(where: JobFilter, touches: frozenset[State] | None = None) -> tuple[str, list[Any]]:
@@ -36,19 +53,23 @@ def _states(where: JobFilter, touches: frozenset[State] | None) -> frozenset[Sta
 
 def _terms(where: JobFilter) -> tuple[list[str], list[Any]]:
     terms, params = ["1"], []
-    for column in ("task", "queue", "tenant", *NARROW):
-        if (value := getattr(where, column)) is not None:
-            terms.append(f"{column} = ?")
+    for field, term in TERMS.items():
+        if (value := getattr(where, field)) is not None:
+            terms.append(term)
             params.append(value)
+    for field, term in LISTS.items():
+        if value := getattr(where, field):
+            terms.append(term)
+            params.append(as_json(value))
     if where.ids is not None:
         terms.append("id IN (SELECT value FROM json_each(?))")
         params.append(as_json(where.ids))
     if where.scheduled:
         terms.append("schedule IS NOT NULL")
-    if where.tag is not None:
-        readable = "iif(json_valid(tags_json), tags_json, '[]')"
-        terms.append(f"EXISTS (SELECT 1 FROM json_each({readable}) WHERE value = ?)")
-        params.append(where.tag)
+    if where.error is not None:
+        said = [f"instr(lower(json_extract({READABLE_ERROR}, '$.{part}')), lower(?))" for part in ERROR_PARTS]
+        terms.append(f"({' OR '.join(said)})")
+        params += [where.error] * len(said)
     return terms, params
 
 
@@ -60,11 +81,13 @@ def _index(where: JobFilter, states: frozenset[State] | None) -> tuple[str, str]
         return "INDEXED BY rota_jobs_schedule_live", "finished_at IS NULL"
     if where.ids is not None or narrow:
         return "", "1"
-    if live:
-        return "INDEXED BY rota_jobs_live", "finished_at IS NULL"
     if states in BY_STATE:
         name = BY_STATE[states]
         return f"INDEXED BY rota_jobs_{name}", f"state = '{name}'"
+    if live:
+        return "INDEXED BY rota_jobs_live", "finished_at IS NULL"
+    if where.error is not None:
+        return "INDEXED BY rota_jobs_error", "error_json IS NOT NULL"
     return f"INDEXED BY rota_jobs_{'scheduled' if where.scheduled else 'id'}", "id >= ''"
 
 
@@ -79,6 +102,23 @@ def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageAsk) -> Pag
     rows = connection.execute(query, (*params, page.limit + 1)).fetchall()
     items = [job(row) for row in rows[: page.limit]]
     return Page(items, items[-1].id if items and len(rows) > page.limit else None)
+
+
+def count(connection: sqlite3.Connection, where: JobFilter, most: int) -> int:
+    text, params = matching(where)
+    n: int = connection.execute(
+        f"SELECT count(*) FROM (SELECT 1 {text} LIMIT ?)", (*params, most)
+    ).fetchone()[0]
+    return n
+
+
+def ahead(connection: sqlite3.Connection, job: Job, most: int) -> int:
+    """Lane by lane, for each is in the order of a claim; jobs that are set aside do not count."""
+    place, n = (-job.priority, micros(job.run_at), job.id), 0
+    for queue, task, *_ in connection.execute(statement("lanes")).fetchall():
+        if queue == job.queue and n < most:
+            n += connection.execute(statement("ahead"), (queue, task, *place, most - n)).fetchone()[0]
+    return n
 
 
 def attempts(connection: sqlite3.Connection, job: str) -> Sequence[Attempt]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ...model import Change, JobId, Pulse, Reply, State
+from . import audit
 from .documents import write_document
 from .inserting import insert
 from .rows import MINUTE, Row, as_json, new_attempt, some_micros, span
@@ -48,7 +49,10 @@ def _settle(transaction: Transaction, changes: Sequence[Change], now: int) -> se
         transaction.executemany(statement("record"), records)
     if then := [job for change in held for job in change.then]:
         insert(transaction, then, now)
-    return {change.id for change in changes}.difference([change.id for change in held])
+    refused = {change.id for change in changes}.difference([change.id for change in held])
+    if told := [entry for change in changes if change.id not in refused for entry in change.audit]:
+        audit.append(transaction, told)
+    return refused
 
 
 def _end(transaction: Transaction, way: str, changes: Sequence[Change], now: int) -> Sequence[Change]:

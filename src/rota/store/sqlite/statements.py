@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from ...model import Schedule
+from ...model import AuditEntry, Schedule
 
 # The order that ``rows.job`` reads.
 JOB = (
@@ -17,17 +17,20 @@ JOB = (
 # In these the jobs of a batch differ; in the others they are mostly alike.
 OWN = ("id", "payload_json", "run_at", "created_at")
 SHARED = tuple(column for column in JOB.split(", ") if column not in OWN)
-# The columns of a schedule are its fields.
+# The columns of a schedule, and of a line of the audit log, are its fields.
 SCHEDULE = Schedule.__struct_fields__
+AUDIT = AuditEntry.__struct_fields__
 
 
 @cache
 def statement(name: str) -> str:
     """The text of ``sql/<name>.sql``."""
     text = files(__package__).joinpath("sql", f"{name}.sql").read_text("utf-8")
-    text = text.replace("{schedule_values}", ", ".join("?" * len(SCHEDULE)))
+    for name, fields in (("schedule", SCHEDULE), ("audit", AUDIT)):
+        text = text.replace(f"{{{name}_values}}", ", ".join("?" * len(fields)))
+        text = text.replace(f"{{{name}}}", ", ".join(fields))
     text = text.replace("{job}", JOB).replace("{own}", ", ".join(OWN)).replace("{shared}", ", ".join(SHARED))
-    return text.strip().replace("{schedule}", ", ".join(SCHEDULE))
+    return text.strip()
 
 
 @cache

@@ -11,13 +11,17 @@ from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ...errors import RotaError
 from ...model import (
     Attempt,
+    AuditEntry,
+    AuditFilter,
     Capabilities,
     Change,
     Document,
     Due,
     Edit,
+    Finding,
     Firing,
     Inserted,
     Job,
@@ -28,16 +32,29 @@ from ...model import (
     Page,
     PageAsk,
     Pulse,
+    QueueDepth,
     Reply,
     Schedule,
     ScheduleFilter,
     State,
+    Tally,
     Turn,
     Want,
 )
 from ..sql.callers import caller, run
 from ..sql.migrations import as_text
-from . import claiming, counting, documents, editing, inserting, listing, scheduling, settling
+from . import (
+    audit,
+    claiming,
+    counting,
+    documents,
+    editing,
+    examining,
+    inserting,
+    listing,
+    scheduling,
+    settling,
+)
 from .address import parse, require_recent_sqlite
 from .connection import MIGRATIONS
 from .engine import Engine
@@ -167,9 +184,25 @@ class SqliteStore:
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
         return await self._engine.read(lambda connection: listing.attempts(connection, job))
 
-    async def overview(self, now: datetime) -> Overview:
+    async def overview(self, now: datetime, tenant: str | None = None) -> Overview:
         at = micros(now)
-        return await self._engine.read(lambda connection: counting.overview(connection, at))
+        if tenant is None:
+            return await self._engine.read(lambda connection: counting.overview(connection, at))
+        return await self._engine.read(lambda connection: counting.overview_of(connection, tenant, at))
+
+    async def count(self, where: JobFilter, most: int) -> int:
+        return await self._engine.read(lambda connection: listing.count(connection, where, most))
+
+    async def ahead(self, job: Job, most: int) -> int:
+        return await self._engine.read(lambda connection: listing.ahead(connection, job, most))
+
+    async def tenants(self, now: datetime, most: int) -> Mapping[str, QueueDepth]:
+        at = micros(now)
+        return await self._engine.read(lambda connection: counting.tenants(connection, at, most))
+
+    async def activity(self, since: datetime, until: datetime) -> Sequence[Tally]:
+        span = micros(since), micros(until)
+        return await self._engine.read(lambda connection: counting.activity(connection, *span))
 
     async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
         return await self._engine.write(lambda transaction: editing.prune(transaction, before, limit))
@@ -177,6 +210,29 @@ class SqliteStore:
     async def upkeep(self, now: datetime) -> None:
         at = micros(now)
         await self._engine.write(lambda transaction: counting.fold(transaction, at))
+
+    async def examine(self, now: datetime) -> Sequence[Finding]:
+        address = self._engine.address
+        schema = await examining.schema(self)
+        try:
+            found = await self._engine.read(lambda connection: examining.examine(connection, address))
+        except RotaError as error:
+            found = [examining.unreachable(error)]
+        return [schema, *found]
+
+    def gauges(self) -> Mapping[str, float]:
+        return self._engine.backlogs()
+
+    # --- the audit log ---------------------------------------------------------------------------
+
+    async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
+        await self._engine.write(lambda transaction: audit.append(transaction, entries))
+
+    async def audit(self, where: AuditFilter, page: PageAsk) -> Page[AuditEntry]:
+        return await self._engine.read(lambda connection: audit.audit(connection, where, page))
+
+    async def prune_audit(self, before: datetime, limit: int) -> int:
+        return await self._engine.write(lambda transaction: audit.prune(transaction, before, limit))
 
     # --- small versioned documents ---------------------------------------------------------------
 

@@ -23,7 +23,9 @@ The fixture must yield an empty store for every test.
 
 from __future__ import annotations
 
+from .audit import AuditRules
 from .claim import ClaimRules
+from .counting import CountRules
 from .documents import DocumentRules
 from .edit import EditRules
 from .firing import FiringRules
@@ -53,6 +55,8 @@ class StoreConformance(
     PruneRules,
     DocumentRules,
     OverviewRules,
+    CountRules,
+    AuditRules,
     ScheduleRules,
     FiringRules,
     RaceRules,

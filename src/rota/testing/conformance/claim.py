@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ...model import State
+from ...core import lifecycle
+from ...model import JobFilter, State
 from ...store.protocol import Store
 from .given import FINAL_STATES, T0, add, at, change, found, ids, in_state, new, running, want
 
@@ -110,6 +111,59 @@ class ClaimRules:
         taken = await store.claim(want(exclude_queues=("a",)), T0)
         assert sorted(job.queue for job in taken) == ["b", "c"]
         assert list(await store.claim(want(queues=("a",), exclude_queues=("a",)), T0)) == []
+
+    async def test_jobs_of_excluded_tenants_are_left_alone(self, store: Store) -> None:
+        await add(store, new(tenant="x"), new(tenant="y"), new(tenant="z"))
+        taken = await store.claim(want(exclude_tenants=("x", "z", "nobody")), T0)
+        assert [job.tenant for job in taken] == ["y"]
+        assert list(await store.claim(want(exclude_tenants=("x", "z")), T0)) == []
+        assert [job.tenant for job in await store.claim(want(), T0)] == ["x", "z"]
+
+    async def test_excluded_tenants_in_front_do_not_hide_the_others(self, store: Store) -> None:
+        await add(store, *[new(tenant="x", priority=1, task=f"t{n % 3}") for n in range(300)])
+        others = [new(task=f"t{n % 3}", tenant="x" if n % 2 else "y") for n in range(40)]
+        await add(store, *others)
+        open_ = [job.id for job in others if job.tenant == "y"]
+        taken: list[str] = []
+        while batch := await store.claim(want(7, exclude_tenants=("x",)), at(1)):
+            taken += ids(batch)
+        assert taken == open_
+
+    async def test_jobs_of_a_tenant_come_in_their_old_order_when_it_is_no_longer_excluded(
+        self, store: Store
+    ) -> None:
+        jobs = [new(tenant="xyz"[n % 3], priority=n % 4, task=f"t{n % 5}") for n in range(60)]
+        await add(store, *jobs)
+        waiting = sorted(jobs, key=lambda job: (-job.priority, job.id))
+        for excluded in (("x",), ("x", "y"), ("y",), ("x",), ("z", "y"), (), ("x",), ()):
+            expected = [job.id for job in waiting if job.tenant not in excluded][:6]
+            assert ids(await store.claim(want(6, exclude_tenants=excluded), at(1))) == expected
+            waiting = [job for job in waiting if job.id not in expected]
+
+    async def test_an_excluded_job_lends_its_queue_no_priority(self, store: Store) -> None:
+        await add(store, new(queue="a", tenant="x", priority=9), new(queue="a"))
+        better = new(queue="b", priority=5)
+        await add(store, better)
+        assert ids(await store.claim(want(1, exclude_tenants=("x",)), at(1))) == [better.id]
+
+    async def test_queues_share_a_claim_evenly_beside_an_excluded_tenant(self, store: Store) -> None:
+        for queue in "abc":
+            await add(store, *[new(queue=queue, tenant=tenant) for tenant in "xy" for _ in range(20)])
+        taken = await store.claim(want(30, exclude_tenants=("x",)), at(1))
+        assert Counter((job.queue, job.tenant) for job in taken) == {(queue, "y"): 10 for queue in "abc"}
+
+    async def test_jobs_of_an_excluded_tenant_are_still_counted_found_and_edited(self, store: Store) -> None:
+        first, second, key = new(tenant="x"), new(tenant="x"), new(tenant="x", key="k")
+        await add(store, first, second, key)
+        assert list(await store.claim(want(exclude_tenants=("x",)), at(5))) == []
+        told = await store.overview(at(10))
+        assert (told.counts["queued"], told.queues["default"].queued, told.oldest_due_s) == (3, 3, 10)
+        again = new(tenant="x", key="k", on_conflict="replace", priority=7)
+        assert [answer.id for answer in await add(store, again, now=at(6))] == [key.id]
+        await store.edit(JobFilter(ids=(first.id,)), lifecycle.cancel("no", at(6)), 1, at(6))
+        await store.edit(JobFilter(ids=(second.id,)), lifecycle.move(priority=9), 1, at(6))
+        assert list(await store.claim(want(exclude_tenants=("x",)), at(7))) == []
+        assert ids(await store.claim(want(), at(8))) == [second.id, key.id]
 
     async def test_each_claim_raises_the_token_and_counts_an_attempt(self, store: Store) -> None:
         job = await running(store)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model import JobFilter, JobId, PageAsk, State
+from ...core import lifecycle
+from ...core.lifecycle import fault_json
+from ...model import Fault, JobFilter, JobId, PageAsk, State
 from ...store.protocol import Store
-from .given import EVERYTHING, REACHABLE, T0, add, at, change, ids, in_state, new, running
+from .given import EVERYTHING, REACHABLE, T0, add, at, change, ids, in_state, new, running, want
 
 
 async def paged(store: Store, where: JobFilter, limit: int, newest_first: bool) -> list[JobId]:
@@ -71,6 +73,60 @@ class ReadRules:
             assert ids((await store.jobs(JobFilter(**{field: value}), PageAsk())).items) == [job.id], field
         await add(store, job := new(tags=("one", "two")))
         assert ids((await store.jobs(JobFilter(tag="two"), PageAsk())).items) == [job.id]
+
+    async def test_jobs_are_found_by_the_worker_that_had_them(self, store: Store) -> None:
+        await add(store, new())
+        (job,) = await store.claim(want(worker="w9"), T0)
+        await running(store)
+        for state in (State.RUNNING, State.SUCCEEDED):
+            assert ids((await store.jobs(JobFilter(worker="w9"), PageAsk())).items) == [job.id]
+            both = JobFilter(worker="w9", states=(state,))
+            assert ids((await store.jobs(both, PageAsk())).items) == [job.id]
+            await store.settle([change(job, State.SUCCEEDED)], at(1))
+
+    async def test_jobs_are_found_by_words_of_their_error(self, store: Store) -> None:
+        async def failing(kind: str, message: str, state: State = State.FAILED) -> JobId:
+            job = await running(store, queue="e")
+            error = fault_json(Fault(type=kind, message=message, traceback="Gateway", at=T0, attempt=1))
+            await store.settle([change(job, state, error_json=error, run_at=at(900))], at(1))
+            return job.id
+
+        await in_state(store, State.SUCCEEDED)
+        broken = await failing("ConnectionError", "100% lost: the server's GONE\nfor_ever")
+        again = await failing("TimeoutError", "connection timed out", State.QUEUED)
+
+        async def with_error(text: str, **fields: Any) -> list[JobId]:
+            return ids((await store.jobs(JobFilter(error=text, **fields), PageAsk())).items)
+
+        assert await with_error("connection") == [again, broken]
+        assert await with_error("timeouterror") == [again]
+        assert await with_error("Gone\nFOR_ever") == [broken]
+        assert await with_error("0% l") == await with_error("r's") == [broken]
+        assert await with_error("connection", states=(State.FAILED,)) == [broken]
+        assert await with_error("connection", states=(State.QUEUED,)) == [again]
+        for nowhere in ("gateway", "c%n", "for.ever", "message", "forXever", '"type"'):
+            assert await with_error(nowhere) == [], nowhere
+
+    async def test_tasks_and_queues_can_be_left_out(self, store: Store) -> None:
+        jobs = {(task, queue): new(task=task, queue=queue) for task in "tuv" for queue in "abc"}
+        await add(store, *jobs.values())
+        await in_state(store, State.SUCCEEDED, task="t", queue="z")
+        page = await store.jobs(JobFilter(not_tasks=("t", "v", "w")), PageAsk(newest_first=False))
+        assert ids(page.items) == [jobs["u", queue].id for queue in "abc"]
+        both = JobFilter(not_tasks=("t", "v"), not_queues=("a", "b"))
+        assert ids((await store.jobs(both, PageAsk())).items) == [jobs["u", "c"].id]
+
+    async def test_ids_bound_what_is_read_and_are_not_part_of_it(self, store: Store) -> None:
+        made = [await in_state(store, REACHABLE[n % 5], queue=f"q{n}") for n in range(10)]
+        between = JobFilter(after_id=made[2], before_id=made[7])
+        for newest_first in (True, False):
+            found = await paged(store, between, 2, newest_first)
+            assert found == sorted(made[3:7], reverse=newest_first)
+        assert await paged(store, JobFilter(after_id=made[8]), 5, newest_first=True) == made[9:]
+        assert await paged(store, JobFilter(before_id=made[1]), 5, newest_first=True) == made[:1]
+        assert await store.count(between, 100) == 4
+        gone = await store.edit(between, lifecycle.cancel("no", at(5)), 100, at(5))
+        assert set(gone) <= set(made[3:7])
 
     async def test_each_state_can_be_filtered(self, store: Store) -> None:
         made = {state: await in_state(store, state, queue=state.value) for state in reversed(REACHABLE)}

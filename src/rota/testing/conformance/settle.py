@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...model import Job, NewJob, State
 from ...store.protocol import Store
+from .audit import line, lines
 from .given import (
     ERROR,
     FINAL_STATES,
@@ -217,3 +218,35 @@ class SettleRules:
         told = record(job, "failed", at(1), error_json=ERROR)
         await store.settle([change(job, State.QUEUED, record=told)], at(1))
         return await claimed(store, asked.id, at(2))
+
+    async def test_a_change_is_written_with_its_audit_lines(self, store: Store) -> None:
+        first, second, third = [await running(store) for _ in range(3)]
+        await store.settle(
+            [
+                change(first, State.FAILED, audit=(line("job.exhausted_retries", object=f"job:{first.id}"),)),
+                change(second, State.SUCCEEDED),
+                change(third, State.QUEUED, audit=(line("job.rescued"), line("email.sent", at=at(3)))),
+            ],
+            at(1),
+        )
+        told = await lines(store)
+        assert [entry.action for entry in told] == ["job.exhausted_retries", "job.rescued", "email.sent"]
+        assert (told[0].object, told[0].at, told[2].at) == (f"job:{first.id}", T0, at(3))
+        assert [entry.id for entry in told] == sorted({entry.id for entry in told})
+
+    async def test_a_refused_change_leaves_no_audit_line(self, store: Store) -> None:
+        late = await running(store)
+        await store.reclaim("w2", 3000, 10, at(100))
+        good = await running(store, now=at(100), queue="other")
+        changes = [
+            change(late, State.FAILED, audit=(line("late"),)),
+            change(good, State.FAILED, audit=(line("good"),)),
+        ]
+        assert await store.settle(changes, at(101)) == {late.id}
+        assert [entry.action for entry in await lines(store)] == ["good"]
+
+    async def test_a_job_that_leaves_no_row_leaves_its_audit_lines(self, store: Store) -> None:
+        job = await running(store, auto_remove=True)
+        await store.settle([change(job, State.SUCCEEDED, remove=True, audit=(line("email.sent"),))], at(1))
+        assert await read(store, job.id) is None
+        assert [entry.action for entry in await lines(store)] == ["email.sent"]

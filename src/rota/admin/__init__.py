@@ -1,0 +1,23 @@
+"""The admin interface over HTTP: an ASGI application. A face: it asks the desk, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..app import Rota
+    from .application import Admin
+
+
+def app(
+    rota: Rota, *, prefix: str = "", allowed_hosts: Sequence[str] = (), behind_proxy: bool = False
+) -> Admin:
+    """The ASGI application for one Rota: serve it, or mount it in an application of your own.
+
+    ``allowed_hosts`` are the names it may be called by, beside those of loopback. ``behind_proxy``
+    says that X-Forwarded-Proto and X-Forwarded-For were written by a proxy of yours.
+    """
+    from .application import Admin  # the web framework is needed only here
+
+    return Admin(rota, prefix=prefix, allowed_hosts=allowed_hosts, behind_proxy=behind_proxy)

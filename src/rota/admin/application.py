@@ -1,0 +1,200 @@
+"""The ASGI application: everything put together, and what surrounds every request.
+
+Every answer carries the security headers and a request id, whatever became of the request; every error
+is a problem document, and the unforeseen ones say nothing of our insides.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
+
+from ..app import Rota
+from ..clock import monotonic
+from ..core.access import require
+from ..operate import Desk
+from . import metrics, openapi, problems
+from .answers import answer
+from .callers import Callers
+from .dispatch import Dispatch
+from .events import Events
+from .health import Health
+from .problems import Problem
+from .requests import LOOPBACK_NAMES
+from .routes import PREFIX
+from .signin import SignIn
+from .static import Pages, base_path
+
+log = logging.getLogger("rota.http")
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CSP,
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+HSTS = "max-age=31536000"
+PROBES = ("/healthz", "/readyz")  # may be called by any name: probes use addresses
+SANE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+LONGEST_TARGET = 8 * 1024
+LONGEST_HEAD = 32 * 1024
+
+
+class Admin:
+    """An ASGI application on one Rota. ``links`` makes codes for signing in once, from this machine."""
+
+    def __init__(
+        self, rota: Rota, *, prefix: str = "", allowed_hosts: Sequence[str] = (), behind_proxy: bool = False
+    ) -> None:
+        self.rota = rota
+        self.prefix = f"/{prefix.strip('/')}" if prefix.strip("/") else ""
+        self.hosts = frozenset(host.lower().strip("[]") for host in allowed_hosts)
+        self.callers = Callers(rota, tuple(self.hosts), behind_proxy)
+        self.signin = SignIn(rota, self.callers)
+        self.events = Events(rota, self.callers)
+        self.links = self.signin.codes
+        self._requests: Counter[str] = Counter()
+        self._pages = Pages("dashboard", self.prefix)
+        self._docs = Pages("docs", self.prefix)
+        self._router = Router(self._routes(), redirect_slashes=False)
+
+    async def close(self) -> None:
+        """End the streams, so that the server can stop."""
+        await self.events.feed.close()
+
+    # --- what there is ---------------------------------------------------------------------------
+
+    def _routes(self) -> list[Route]:
+        health, dispatch = Health(self.rota), Dispatch(self.rota, self.callers)
+        sessions = {"GET": self.signin.show, "POST": self.signin.login, "DELETE": self.signin.logout}
+
+        async def session(request: Request) -> Response:
+            return await sessions["GET" if request.method == "HEAD" else request.method](request)
+
+        routes = [
+            Route(f"{PREFIX}/events", self.events.listen),
+            *dispatch.paths(),
+            Route("/api/session", session, methods=list(sessions)),
+            Route("/api/openapi.json", self._openapi),
+            Route("/api/docs", self._docs_page),
+            Route("/api/docs/{path:path}", self._docs_page),
+            Route("/healthz", health.alive),
+            Route("/readyz", health.ready),
+            Route("/metrics", self._metrics),
+            Route("/api/{path:path}", self._nothing),
+            Route("/{path:path}", self._page),
+        ]
+        return [
+            Route(self.prefix + one.path, one.endpoint, methods=one.methods and list(one.methods))
+            for one in routes
+        ] + ([Route(self.prefix, self._page)] if self.prefix else [])
+
+    async def _openapi(self, request: Request) -> Response:
+        require((await self.callers.of(request)).actor, "read")
+        return answer(openapi.document(base_path(request, self.prefix)))
+
+    async def _metrics(self, request: Request) -> Response:
+        caller = await self.callers.of(request)
+        require(caller.actor, "read.shared")
+        text = await metrics.render(Desk(self.rota, caller.actor), self._requests, self.events.feed.listeners)
+        return Response(text, media_type=metrics.MEDIA_TYPE)
+
+    async def _docs_page(self, request: Request) -> Response:
+        found = self._docs.find(request, request.path_params.get("path") or "index.html")
+        return found or await self._nothing(request)
+
+    async def _page(self, request: Request) -> Response:
+        """A file of the dashboard; a path without a dot is one of its views."""
+        path = request.path_params.get("path", "")
+        found = self._pages.find(request, path)
+        if found is None and "." not in path and "\\" not in path and "\0" not in path:
+            found = self._pages.find(request, "index.html")
+        return found or await self._nothing(request)
+
+    async def _nothing(self, request: Request) -> Response:
+        raise Problem(404, "no_such_path", "There is nothing under this path: see /api/openapi.json.")
+
+    # --- what surrounds every request ------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._http({**scope, "app": self, "state": {**scope.get("state", {})}}, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        given, began = request.headers.get("x-request-id", ""), monotonic()
+        id = given if SANE_ID.fullmatch(given) else secrets.token_hex(8)
+        scope["state"]["request_id"] = id
+        status = 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                self._dress(MutableHeaders(scope=message), request, id)
+            await send(message)
+
+        try:
+            self._check_target(request)
+            await self._router(scope, receive, sending)
+        except Exception as error:
+            problem = problems.of(error)
+            if problem is None:
+                log.exception("request %s: %s %s failed", id, request.method, scope["path"])
+                problem = problems.unexpected()
+            if status:  # half an answer is out: only a cut line can say that it went wrong
+                raise
+            await problem.response(id)(scope, receive, sending)
+        finally:
+            self._requests[f"{status // 100}xx"] += 1
+            log.debug("%s %s %s: %d in %.1f ms", id, request.method, scope["path"], status,
+                      (monotonic() - began) * 1000)  # fmt: skip
+
+    def _check_target(self, request: Request) -> None:
+        """Called by one of our own names: another one may be a page elsewhere that was led here."""
+        path, query = request.scope["path"], request.scope["query_string"]
+        if len(path) + len(query) > LONGEST_TARGET:
+            raise Problem(414, "too_long", f"The address is longer than {LONGEST_TARGET} characters.")
+        if sum(len(name) + len(value) for name, value in request.scope["headers"]) > LONGEST_HEAD:
+            raise Problem(431, "too_long", f"The headers are longer than {LONGEST_HEAD} characters.")
+        name = self.callers.origin(request).name
+        probes = [base + probe for base in (self.prefix, base_path(request, self.prefix)) for probe in PROBES]
+        if name not in LOOPBACK_NAMES | self.hosts and path not in probes:
+            raise Problem(
+                421,
+                "unknown_host",
+                "This server does not go by this name: give it with --allowed-host, or app(allowed_hosts=…).",
+            )
+
+    def _dress(self, headers: MutableHeaders, request: Request, id: str) -> None:
+        for name, value in HEADERS.items():
+            headers[name] = value
+        headers["X-Request-Id"] = id
+        headers.setdefault("Cache-Control", "no-store")
+        if self.callers.origin(request).is_secure:
+            headers["Strict-Transport-Security"] = HSTS
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        await self.close()
+        await send({"type": "lifespan.shutdown.complete"})

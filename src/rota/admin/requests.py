@@ -1,0 +1,197 @@
+"""What a request says about itself: where it comes from and how, its body, its query. Bounded throughout."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, TypeVar, get_origin, get_type_hints
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from .problems import Problem, bad_input
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+DEEPEST = 100
+READ_S = 10.0  # for each MiB of the body
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip")
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+_MARKS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+# --- where it comes from -------------------------------------------------------------------------
+
+
+class Origin:
+    """Address, scheme and host of a request; a proxy's word counts only if we were told that there is one."""
+
+    def __init__(self, request: Request, behind_proxy: bool) -> None:
+        headers = request.headers
+        self.forwarded = any(name in headers for name in FORWARDED)
+        self.address = request.client.host if request.client is not None else "unknown"
+        self.scheme = str(request.scope.get("scheme", "http"))
+        self.host = headers.get("host", "")
+        if behind_proxy:
+            self.address = _last(headers.get("x-forwarded-for")) or self.address
+            self.scheme = _last(headers.get("x-forwarded-proto")) or self.scheme
+
+    @property
+    def is_secure(self) -> bool:
+        return self.scheme == "https"
+
+    @property
+    def name(self) -> str:
+        """The host without its port."""
+        return host_name(self.host)
+
+    @property
+    def is_local(self) -> bool:
+        """A client on this machine, with nobody in between."""
+        return not self.forwarded and is_loopback(self.address)
+
+
+def _last(header: str | None) -> str | None:
+    """The entry that the nearest proxy wrote."""
+    return None if header is None else header.rsplit(",", 1)[-1].strip()[:100] or None
+
+
+def host_name(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def is_loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+# --- the body ------------------------------------------------------------------------------------
+
+
+async def read_json(request: Request, most: int) -> bytes:
+    """The body, if it is JSON, not too long, not too deep, and comes in time; b"" if there is none."""
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > most:
+        raise too_long(most)
+    body = await _read(request, most)
+    if not body:
+        return b""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(415, "not_json", "The body must be JSON: send Content-Type: application/json.")
+    if is_too_deep(body):
+        raise Problem(422, "bad_input", f"the body: nested more than {DEEPEST} levels deep")
+    return body
+
+
+async def _read(request: Request, most: int) -> bytes:
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(READ_S * max(1, most // 2**20)):
+            async for part in request.stream():
+                parts.append(part)
+                if (size := size + len(part)) > most:
+                    raise too_long(most)
+    except TimeoutError:
+        raise Problem(408, "too_slow", "The body did not arrive in time.", headers=CLOSE) from None
+    except ClientDisconnect:
+        raise Problem(400, "bad_request", "The request ended in the middle of its body.") from None
+    return b"".join(parts)
+
+
+CLOSE = {"Connection": "close"}
+
+
+def too_long(most: int) -> Problem:
+    return Problem(413, "too_large", f"The body is longer than {most} bytes.", headers=CLOSE)
+
+
+def is_too_deep(body: bytes, deepest: int = DEEPEST) -> bool:
+    """Whether brackets nest deeper than this, told without parsing."""
+    if body.count(b"[") + body.count(b"{") <= deepest:
+        return False
+    depth = 0
+    for mark in _MARKS.finditer(body):
+        first = mark[0][:1]
+        if first in b"[{":
+            depth += 1
+            if depth > deepest:
+                return True
+        elif first in b"]}":
+            depth -= 1
+    return False
+
+
+def from_body(body: bytes, kind: type[A]) -> A:
+    """The request value that a body is; no body: its defaults."""
+    try:
+        made = msgspec.json.decode(body or b"{}", type=kind)
+    except msgspec.ValidationError as error:
+        raise bad_input(error) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Problem(422, "bad_input", f"the body is not JSON: {error}") from None
+    check(made)
+    return made
+
+
+# --- the query -----------------------------------------------------------------------------------
+
+
+def from_query(pairs: Iterable[tuple[str, str]], kind: type[A]) -> A:
+    """The request value that a query is. Lists by repetition or by commas; a single value only once."""
+    lists = _lists(kind)
+    given: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in lists:
+            given.setdefault(name, []).extend(part for part in value.split(",") if part)
+        elif name in given:
+            raise Problem(422, "bad_input", f"{name}: given twice", field=name)
+        else:
+            given[name] = value
+    try:
+        made = msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise bad_input(error, query=True) from None
+    check(made)
+    return made
+
+
+@lru_cache
+def _lists(kind: type[msgspec.Struct]) -> frozenset[str]:
+    hints = get_type_hints(kind)
+    return frozenset(name for name, hint in hints.items() if get_origin(hint) is tuple)
+
+
+# --- what no store can hold ----------------------------------------------------------------------
+
+
+def check(value: Any, field: str = "") -> None:
+    """Refuse instants without a zone or beyond reason, and texts with a NUL; payloads are checked later."""
+    match value:
+        case msgspec.Struct():
+            for name in value.__struct_fields__:
+                check(getattr(value, name), f"{field}.{name}" if field else name)
+        case tuple():
+            for one in value:
+                check(one, field)
+        case str() if "\0" in value:
+            raise Problem(422, "bad_input", f"{field}: has a NUL character", field=field)
+        case datetime() if value.tzinfo is None:
+            raise Problem(
+                422, "bad_input", f"{field}: has no time zone: write it as 2030-01-31T08:00:00Z", field=field
+            )
+        case datetime() if not EARLIEST <= value <= LATEST:
+            raise Problem(422, "bad_input", f"{field}: lies outside of 1970 to 9000", field=field)

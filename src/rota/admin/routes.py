@@ -1,0 +1,129 @@
+"""The table of routes: which request is which action of the desk. Everything else is read off the action.
+
+The server serves it, the OpenAPI document describes it, and the command line calls a remote server
+by it. Must not import a web framework: the command line needs none.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple, get_type_hints
+
+from ..operate.access import Access
+from ..operate.asks import Ask
+from ..operate.gates import Gates
+from ..operate.house import House
+from ..operate.jobs import Jobs
+from ..operate.schedules import Schedules
+
+PREFIX = "/api/admin"
+ROOMS: dict[str, type] = {
+    "jobs": Jobs,
+    "schedules": Schedules,
+    "gates": Gates,
+    "house": House,
+    "access": Access,
+}
+
+
+class Signature(NamedTuple):
+    path: tuple[str, ...]  # names in the path
+    ask: type[Ask] | None  # the query of a GET or DELETE, the body of the others
+    answer: Any  # the view; None: nothing
+
+
+class Route:
+    """One request and the action it stands for."""
+
+    def __init__(self, method: str, path: str, action: str, status: int = 200) -> None:
+        self.method, self.path, self.action, self.status = method, path, action, status
+
+    def __repr__(self) -> str:
+        return f"{self.method} {self.path} → {self.action}"
+
+    @cached_property
+    def act(self) -> Callable[..., Any]:
+        room, _, name = self.action.partition(".")
+        found: Callable[..., Any] = getattr(ROOMS[room], name)
+        return found
+
+    @property
+    def permission(self) -> str:
+        permission: str = self.act.permission  # type: ignore[attr-defined]
+        return permission
+
+    @property
+    def help(self) -> str:
+        return inspect.getdoc(self.act) or ""
+
+    @property
+    def has_body(self) -> bool:
+        return self.method in ("POST", "PUT")
+
+    @cached_property
+    def signature(self) -> Signature:
+        hints = get_type_hints(inspect.unwrap(self.act))
+        answer = hints.pop("return")
+        ask = hints.pop("ask", None)
+        names = tuple(name for name in inspect.signature(self.act).parameters if name in hints)
+        assert set(names) == set(re.findall(r"{(\w+)(?::path)?}", self.path)), self
+        return Signature(names, ask, None if answer is type(None) else answer)
+
+
+# A name may have slashes: what ends with a word of ours comes before what ends with the name.
+ROUTES: tuple[Route, ...] = (
+    Route("GET", "/me", "house.me"),
+    Route("GET", "/jobs", "jobs.list"),
+    Route("POST", "/jobs", "jobs.enqueue", 201),
+    Route("GET", "/jobs/stats", "house.stats"),
+    Route("GET", "/jobs/count", "jobs.count"),
+    Route("POST", "/jobs/bulk", "jobs.bulk"),
+    Route("GET", "/jobs/{id}", "jobs.show"),
+    Route("DELETE", "/jobs/{id}", "jobs.delete", 204),
+    Route("GET", "/jobs/{id}/attempts", "jobs.attempts"),
+    Route("GET", "/jobs/{id}/why", "jobs.why"),
+    Route("POST", "/jobs/{id}/retry", "jobs.retry"),
+    Route("POST", "/jobs/{id}/cancel", "jobs.cancel"),
+    Route("POST", "/jobs/{id}/move", "jobs.move"),
+    Route("GET", "/schedules", "schedules.list"),
+    Route("POST", "/schedules", "schedules.create", 201),
+    Route("POST", "/schedules/validate", "schedules.validate"),
+    Route("GET", "/schedules/fires", "schedules.fires"),
+    Route("POST", "/schedules/{id:path}/enable", "schedules.enable"),
+    Route("POST", "/schedules/{id:path}/disable", "schedules.disable"),
+    Route("POST", "/schedules/{id:path}/trigger", "schedules.trigger"),
+    Route("POST", "/schedules/{id:path}/backfill", "schedules.backfill"),
+    Route("GET", "/schedules/{id:path}/preview", "schedules.preview"),
+    Route("GET", "/schedules/{id:path}/runs", "schedules.runs_of"),
+    Route("GET", "/schedules/{id:path}/summary", "schedules.summary"),
+    Route("GET", "/schedules/{id:path}", "schedules.show"),
+    Route("PUT", "/schedules/{id:path}", "schedules.update"),
+    Route("DELETE", "/schedules/{id:path}", "schedules.delete", 204),
+    Route("GET", "/runs", "schedules.runs"),
+    Route("GET", "/calendars", "schedules.calendars"),
+    Route("PUT", "/calendars/{name:path}", "schedules.put_calendar"),
+    Route("DELETE", "/calendars/{name:path}", "schedules.delete_calendar", 204),
+    Route("GET", "/queues", "house.queues"),
+    Route("POST", "/queues/{name:path}/pause", "gates.pause_queue"),
+    Route("POST", "/queues/{name:path}/resume", "gates.resume_queue", 204),
+    Route("GET", "/gates", "gates.list"),
+    Route("POST", "/gates", "gates.pause", 201),
+    Route("DELETE", "/gates/{id:path}", "gates.resume", 204),
+    Route("GET", "/tasks", "house.tasks"),
+    Route("GET", "/tenants", "house.tenants"),
+    Route("GET", "/workers", "house.workers"),
+    Route("GET", "/activity", "house.activity"),
+    Route("GET", "/audit", "house.audit"),
+    Route("GET", "/doctor", "house.doctor"),
+    Route("GET", "/settings", "house.settings"),
+    Route("GET", "/tokens", "access.tokens"),
+    Route("POST", "/tokens", "access.create_token", 201),
+    Route("DELETE", "/tokens/{id}", "access.revoke_token", 204),
+    Route("GET", "/users", "access.users"),
+    Route("PUT", "/users/{name}", "access.put_user"),
+    Route("DELETE", "/users/{name}", "access.delete_user", 204),
+)
+BY_ACTION: dict[str, Route] = {route.action: route for route in ROUTES}

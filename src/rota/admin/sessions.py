@@ -1,0 +1,144 @@
+"""Sessions of the dashboard: documents in the store, found by the hash of the id that the cookie holds.
+
+A session ends when it is idle for half an hour, after twelve hours, when its credential is revoked or
+changed, and at logout. One that began with a one-time link ends with the process that made the link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+
+import msgspec
+from starlette.responses import Response
+
+from ..clock import Clock
+from ..model import Actor, Document, Value
+from ..operate.access import StoredToken, StoredUser, actor_of, still_good
+from ..store.protocol import Store
+from .requests import LOOPBACK_NAMES, Origin
+
+KIND = "session"
+IDLE = timedelta(minutes=30)
+LONGEST = timedelta(hours=12)
+SEEN_EVERY = timedelta(minutes=1)
+SECURE_COOKIE, LOCAL_COOKIE = "__Host-rota", "rota_session"
+INSTANCE = secrets.token_hex(8)  # of this process: what links lead to
+LINKED = Actor(name="sign-in link", role="admin", payloads=True, via="http")
+
+
+class Session(Value, frozen=True, kw_only=True):
+    credential: str  # ``token:ID``, ``user:NAME``, ``link:INSTANCE``
+    credential_at: datetime | None  # when that was made: a new password is another credential
+    csrf: str
+    created_at: datetime
+    seen_at: datetime
+
+    @property
+    def ends_at(self) -> datetime:
+        return min(self.created_at + LONGEST, self.seen_at + IDLE)
+
+    def allows(self, csrf: str) -> bool:
+        return hmac.compare_digest(csrf.encode(), self.csrf.encode())
+
+
+def credential_of(found: StoredToken | StoredUser | None) -> str:
+    if found is None:
+        return f"link:{INSTANCE}"
+    return f"token:{found.id}" if isinstance(found, StoredToken) else f"user:{found.name}"
+
+
+class Sessions:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+
+    async def begin(self, found: StoredToken | StoredUser | None) -> tuple[str, Session]:
+        """A new session for a credential, None being a link; its id, which is stored nowhere."""
+        await self._forget_old()
+        now, id = self._clock.now(), secrets.token_urlsafe(32)
+        session = Session(
+            credential=credential_of(found),
+            credential_at=None if found is None else found.created_at,
+            csrf=secrets.token_urlsafe(32),
+            created_at=now,
+            seen_at=now,
+        )
+        await self._store.put(KIND, _key(id), _text(session), 0, now)
+        return id, session
+
+    async def find(self, id: str) -> tuple[Session, Actor] | None:
+        """The session and who it stands for now; None if it has ended."""
+        document = await self._store.get(KIND, _key(id))
+        session = None if document is None else _read(document)
+        if document is None or session is None or session.ends_at <= self._clock.now():
+            return None
+        actor = await self._actor(session)
+        if actor is None:
+            await self._store.drop(KIND, document.key)
+            return None
+        return session, actor
+
+    async def seen(self, id: str, session: Session) -> None:
+        """Somebody is there: the session is not idle. Written at most once a minute."""
+        now = self._clock.now()
+        if now - session.seen_at >= SEEN_EVERY and (document := await self._store.get(KIND, _key(id))):
+            fresh = msgspec.structs.replace(session, seen_at=now)
+            await self._store.put(KIND, document.key, _text(fresh), document.version, now)
+
+    async def end(self, id: str) -> None:
+        await self._store.drop(KIND, _key(id))
+
+    async def _actor(self, session: Session) -> Actor | None:
+        if session.credential.startswith("link:"):
+            return LINKED if session.credential == f"link:{INSTANCE}" else None
+        found = await still_good(self._store, self._clock, session.credential)
+        return actor_of(found) if found is not None and found.created_at == session.credential_at else None
+
+    async def _forget_old(self) -> None:
+        """Sessions that nobody ended; few, for they are looked for at each login."""
+        now = self._clock.now()
+        for document in await self._store.find(KIND):
+            session = _read(document)
+            if session is None or session.ends_at <= now:
+                await self._store.drop(KIND, document.key)
+
+
+# --- cookies -------------------------------------------------------------------------------------
+
+
+def can_have(origin: Origin) -> bool:
+    """A session cookie travels over TLS, or never leaves the machine."""
+    return origin.is_secure or origin.name in LOOPBACK_NAMES
+
+
+def cookie_name(origin: Origin) -> str:
+    return SECURE_COOKIE if origin.is_secure else LOCAL_COOKIE
+
+
+def set_cookie(response: Response, origin: Origin, id: str) -> None:
+    response.set_cookie(
+        cookie_name(origin), id, path="/", secure=origin.is_secure, httponly=True, samesite="strict"
+    )
+
+
+def drop_cookie(response: Response, origin: Origin) -> None:
+    response.delete_cookie(
+        cookie_name(origin), path="/", secure=origin.is_secure, httponly=True, samesite="strict"
+    )
+
+
+def _key(id: str) -> str:
+    return hashlib.sha256(id.encode()).hexdigest()
+
+
+def _text(session: Session) -> str:
+    return msgspec.json.encode(session).decode()
+
+
+def _read(document: Document) -> Session | None:
+    try:
+        return msgspec.json.decode(document.body, type=Session)
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,56 @@
+"""``rota serve``: the admin API and the dashboard, without a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..app import Rota
+from ..service import Signals
+from . import logs, serving
+from .target import Target, pass_target, target_options
+
+if TYPE_CHECKING:
+    from ..admin.server import Listen
+
+log = logging.getLogger("rota.serve")
+
+
+@click.command()
+@serving.listen_options
+@logs.log_options
+@target_options
+@pass_target
+def serve(
+    target: Target, /, log_level: str | None, log_format: logs.Format | None, print_link: bool, **given: Any
+) -> None:
+    """Serve the admin API and the dashboard until TERM or Ctrl-C.
+
+    The first start prints an admin token, if there is no token and no user yet.
+    """
+    app, _, _ = logs.set_up_for(target, log_level, log_format)
+    listen = serving.listen_at(app, given)
+    serving.run(_serve(app, listen, print_link))
+
+
+async def _serve(app: Rota, listen: Listen, print_link: bool) -> None:
+    stop, forced = asyncio.Event(), asyncio.Event()
+    try:
+        with Signals(
+            stop.set, forced.set, first="finishing the requests under way", second="cutting them off"
+        ):
+            async with serving.served(app, listen, link=serving.wants_link(print_link)) as server:
+                await stop.wait()
+                forcing = asyncio.create_task(_force(forced, server.force))
+            forcing.cancel()
+    finally:
+        await app.close()
+        log.info("store closed")
+
+
+async def _force(forced: asyncio.Event, force: Any) -> None:
+    await forced.wait()
+    force()

@@ -1,0 +1,153 @@
+"""``rota token``: who may come in by HTTP. The text of a token is shown once, alone on stdout."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from ..errors import NotFound
+from ..model import Page, Role
+from ..operate.asks import TokenAsk
+from ..operate.views import TokenView, UserView
+from . import table
+from .asking import asked
+from .confirm import confirm
+from .moments import duration
+from .target import Target, now_of, pass_target, target_options
+from .text import exact, json_text, plural, safe, style, when
+from .watching import watchable
+
+if TYPE_CHECKING:
+    from ..operate import Desk
+
+ROLES = get_args(Role)
+COLUMNS = (
+    table.Column("ID"),
+    table.Column("NAME", yields=2),
+    table.Column("ROLE"),
+    table.Column("TENANT"),
+    table.Column("PAYLOADS", yields=3),
+    table.Column("MADE", yields=4),
+    table.Column("BY", yields=1),
+    table.Column("EXPIRES"),
+    table.Column("LAST USED"),
+)
+
+
+@click.group()
+def token() -> None:
+    """Tokens for the HTTP interface and the dashboard."""
+
+
+@token.command()
+@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
+@click.option("--tenant", metavar="NAME", help="Only what is this tenant's.  [default: all tenants]")
+@click.option(
+    "--expires", type=duration, metavar="LENGTH", help="Good for so long: 30d.  [default: for ever]"
+)
+@click.option("--name", default="", help="What it is for: shown in lists and in the audit log.")
+@click.option(
+    "--payloads/--no-payloads", default=None, help="Whether it sees payloads.  [default: unless a viewer]"
+)
+@click.option("--json", "as_json", is_flag=True, help="The token with all that is known of it as one object.")
+@target_options
+@pass_target
+def create(
+    target: Target,
+    role: Role,
+    tenant: str | None,
+    expires: float | None,
+    name: str,
+    payloads: bool | None,
+    as_json: bool,
+) -> None:
+    """Make a token. Its text alone goes to stdout, this once."""
+    ask = asked(TokenAsk, role=role, tenant=tenant, expires_s=expires, name=name, payloads=payloads)
+    made = target.desk(lambda desk: desk.access.create_token(ask))
+    until = "for ever" if made.expires_at is None else f"until {exact(made.expires_at)}"
+    click.echo(
+        f"Token {safe(made.id)}: {grant(made)}, good {until}. Only its hash is kept: store it now.\n"
+        "Use it: ROTA_TOKEN, or the header Authorization: Bearer TOKEN. "
+        f"End it: rota token revoke {safe(made.id)}",
+        err=True,
+    )
+    click.echo(json_text(made) if as_json else made.token)
+
+
+def grant(one: TokenView | UserView) -> str:
+    """``operator of tenant acme, without payloads``."""
+    of = "all tenants" if one.tenant is None else f"tenant {safe(one.tenant)}"
+    return f"{safe(one.role)} of {of}, {'with' if one.payloads else 'without'} payloads"
+
+
+@token.command("list")
+@watchable
+@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": null}.')
+@target_options
+@pass_target
+def list_(target: Target, as_json: bool) -> None:
+    """All tokens, without their secrets."""
+    page, now = target.desk(_tokens)
+    if as_json:
+        click.echo(json_text(page))
+    elif page.items:
+        table.show(COLUMNS, [_row(one, now) for one in page.items])
+    else:
+        click.echo("There is no token. Make one: rota token create --role admin")
+
+
+async def _tokens(desk: Desk) -> tuple[Page[TokenView], datetime]:
+    return await desk.access.tokens(), await now_of(desk)
+
+
+def _row(one: TokenView, now: datetime) -> tuple[str, ...]:
+    return (
+        safe(one.id),
+        safe(one.name or "–"),
+        safe(one.role),
+        safe(one.tenant or "all"),
+        "yes" if one.payloads else "no",
+        when(one.created_at, now),
+        safe(one.created_by),
+        _expiry(one, now),
+        "never" if one.last_used_at is None else when(one.last_used_at, now),
+    )
+
+
+def _expiry(one: TokenView, now: datetime) -> str:
+    if one.expires_at is None:
+        return "never"
+    if one.expires_at <= now:
+        return style(f"expired {when(one.expires_at, now)}", "yellow")
+    return when(one.expires_at, now)
+
+
+@token.command()
+@click.argument("ids", metavar="ID…", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@target_options
+@pass_target
+def revoke(target: Target, ids: tuple[str, ...], yes: bool) -> None:
+    """End tokens, by their ids: the next request with one is refused."""
+    page, now = target.desk(_tokens)
+    known = {one.id: one for one in page.items}
+    unknown = [one for one in ids if one not in known]
+    if unknown:
+        raise NotFound(f"there is no token {', '.join(unknown)}: see rota token list; nothing was done")
+    effect = "\n".join(_effect(known[one], now) for one in dict.fromkeys(ids))
+    confirm(effect, f"Revoke {plural(len(set(ids)), 'token')}?", yes=yes)
+
+    async def go(desk: Desk) -> None:
+        for one in dict.fromkeys(ids):
+            await desk.access.revoke_token(one)
+            click.echo(f"{safe(one)}  revoked")
+
+    target.desk(go)
+
+
+def _effect(one: TokenView, now: datetime) -> str:
+    used = "was never used" if one.last_used_at is None else f"was last used {when(one.last_used_at, now)}"
+    name = f" ({safe(one.name)})" if one.name else ""
+    return f"{safe(one.id)}{name}, {grant(one)}, {used}: the next request with it is refused."

@@ -1,0 +1,169 @@
+"""Every setting once: its type and default, what it means, and what it may be.
+
+Must never show a password: a message leaves the value out where it may hold one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from ..errors import ConfigError
+
+DEFAULT_URL = "sqlite:///rota.db"
+SECRET_FIELDS = (
+    "*password*", "*passwd*", "*secret*", "*token", "bearer*", "*apikey*", "*privatekey*", "authorization",
+    "cookie", "*credential*", "cardnumber", "cvv", "cvc", "iban", "ssn",
+)  # fmt: skip
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The settings in force. ``dict``: where each came from rides along, outside of equality."""
+
+    url: str = DEFAULT_URL
+    worker_concurrency: int = 32
+    poll_interval_ms: int = 1000
+    lease_duration_s: float = 30.0
+    max_attempts: int = 3
+    scheduler_enabled: bool = True
+    scheduler_tick_s: float = 1.0
+    shutdown_timeout_s: float = 30.0
+    max_payload_bytes: int = 1024 * 1024
+    retention_succeeded_days: float = 7.0
+    retention_failed_days: float = 30.0
+    retention_cancelled_days: float = 7.0
+    retention_audit_days: float = 365.0
+    secret_fields: tuple[str, ...] = SECRET_FIELDS
+    sql_functions: tuple[str, ...] = ()
+    admin_host: str = "127.0.0.1"
+    admin_port: int = 8765
+    allowed_hosts: tuple[str, ...] = ()
+    behind_proxy: bool = False
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] | None = None
+
+
+HELP: dict[str, str] = {
+    "url": "the store: where the jobs are",
+    "worker_concurrency": "jobs that a worker runs at once",
+    "poll_interval_ms": "how long an idle worker waits, at most, before it looks for jobs without a hint",
+    "lease_duration_s": "how long a worker may be silent before its jobs are taken over",
+    "max_attempts": "how often a job is tried whose task does not say",
+    "scheduler_enabled": "whether workers fire schedules and write down those that the code declares",
+    "scheduler_tick_s": "how long a scheduler waits, at most, before it looks for schedules that others have "
+    "made or changed",
+    "shutdown_timeout_s": "how long a stopping worker lets running jobs finish",
+    "max_payload_bytes": "the longest payload and the longest output",
+    "retention_succeeded_days": "how long succeeded jobs are kept",
+    "retention_failed_days": "how long failed jobs are kept",
+    "retention_cancelled_days": "how long cancelled jobs are kept",
+    "retention_audit_days": "how long the audit log is kept",
+    "secret_fields": "names of payload fields that are never shown or logged; case, - and _ do not count",
+    "sql_functions": "patterns of SQL functions, such as public.*, that the admin API may run",
+    "admin_host": "the address that the admin API and the dashboard listen on",
+    "admin_port": "the port of the admin API and the dashboard; 0 takes a free one",
+    "allowed_hosts": "host names that the admin API answers to, besides its address and localhost",
+    "behind_proxy": "a proxy in front speaks TLS: the admin API may listen beyond loopback without it",
+    "tls_cert": "the certificate of the admin API: a PEM file, with the chain",
+    "tls_key": "the private key of that certificate: a PEM file",
+    "log_level": "the least level that is logged",
+    "log_format": "how log lines are written; without it, text on a terminal and JSON elsewhere",
+}
+
+RANGES: dict[str, tuple[float, float]] = {
+    "worker_concurrency": (1, 4096),
+    "poll_interval_ms": (10, 60_000),
+    "lease_duration_s": (5, 3600),
+    "max_attempts": (1, 100),
+    "scheduler_tick_s": (1, 3600),
+    "shutdown_timeout_s": (0, 86_400),
+    "max_payload_bytes": (1, 64 * 1024 * 1024),
+    "retention_succeeded_days": (0, 36_500),
+    "retention_failed_days": (0, 36_500),
+    "retention_cancelled_days": (0, 36_500),
+    "retention_audit_days": (1, 36_500),
+    "admin_port": (0, 65_535),
+}
+
+FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+TYPES: dict[str, Any] = {name: field.type for name, field in FIELDS.items()}
+_LIST = tuple[str, ...]
+
+
+def known(name: str, source: str = "given") -> str:
+    """The name, or a ConfigError with the nearest one there is."""
+    if name not in TYPES:
+        near = difflib.get_close_matches(name, TYPES, 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; known settings: {', '.join(TYPES)}"
+        raise ConfigError(f"{place(source)}: there is no setting {name!r}{hint}")
+    return name
+
+
+def from_text(name: str, text: str, source: str) -> Any:
+    """The value that a text means: lists by commas or as JSON, switches as true or false."""
+    value: Any = text
+    if TYPES[name] == _LIST:
+        if text.startswith("[") and text.endswith("]"):
+            return _converted(name, text, source, json=True)
+        value = [part.strip() for part in text.split(",") if part.strip()]
+    return _converted(name, value, source, strict=False)
+
+
+def checked(name: str, value: Any, source: str) -> Any:
+    """The value in the setting's type and range, or a ConfigError."""
+    result = _converted(known(name, source), value, source)
+    if name == "admin_host" and not result.strip():  # a socket would take it for every address there is
+        raise ConfigError(f"{place(source)}: admin_host={value!r} names no address; 0.0.0.0 is all of them")
+    if name in RANGES:
+        low, high = RANGES[name]
+        if not low <= result <= high:
+            raise ConfigError(f"{place(source)}: {name}={value!r} is out of range: {allowed(name)}")
+    return result
+
+
+def _converted(name: str, value: Any, source: str, strict: bool = True, json: bool = False) -> Any:
+    kind = TYPES[name]
+    if value == "" and type(None) in get_args(kind):
+        return None  # the only way to say "none" in TOML and in the environment
+    try:
+        return msgspec.json.decode(value, type=kind) if json else msgspec.convert(value, kind, strict=strict)
+    except msgspec.DecodeError as error:
+        shown = "" if is_hidden(name) else f"={value!r}"
+        remedy = f"; use {allowed(name)}" if allowed(name) else ""
+        raise ConfigError(f"{place(source)}: {name}{shown} cannot be used: {error}{remedy}") from None
+
+
+def place(source: str) -> str:
+    return "Rota(…)" if source == "given" else source
+
+
+def allowed(name: str) -> str:
+    """What a setting may be, in words; empty where its type says it all."""
+    if name in RANGES:
+        low, high = RANGES[name]
+        return f"{low:.0f} to {high:.0f}"
+    kind = TYPES[name]
+    if kind is bool:
+        return "true or false"
+    choices = [one for part in (kind, *get_args(kind)) for one in get_args(part) if isinstance(one, str)]
+    return " or ".join(filter(None, (", ".join(choices[:-1]), *choices[-1:])))
+
+
+def to_text(value: Any) -> str:
+    """The value as the environment would say it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, (list, tuple)):
+        return ",".join(value)
+    return "" if value is None else str(value)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether the value may hold a password."""
+    return name == "url"

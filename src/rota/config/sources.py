@@ -1,0 +1,132 @@
+"""Where values come from besides keyword arguments: the environment, files it names, and TOML."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import ConfigError
+from .passwords import has_password
+from .settings import TYPES, from_text, place
+
+log = logging.getLogger("rota.config")
+
+FILES: dict[str, tuple[str, ...]] = {"rota.toml": ("rota",), "pyproject.toml": ("tool", "rota")}
+VARIABLES = frozenset(f"ROTA_{name.upper()}{end}" for name in TYPES for end in ("", "_FILE"))
+# Ours too, but no settings.
+OTHER_VARIABLES = frozenset(
+    f"ROTA_{name}"
+    for name in ("API", "APP", "DEBUG", "FAILPOINTS", "OVERRIDE_URL", "SUPERVISED", "TOKEN", "TOKEN_FILE")
+)
+
+
+class Found(NamedTuple):
+    """A value that somebody set; ``source`` is what ``explain`` says of it."""
+
+    name: str
+    value: Any
+    source: str
+
+
+def table_of(file: Path) -> dict[str, Any] | None:
+    """Our table in ``rota.toml`` or ``pyproject.toml``; None if there is none."""
+    ours = file.name != "pyproject.toml"
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        if not ours:
+            return None  # not ours to judge
+        raise ConfigError(f"{file.name} cannot be read: {error}") from error
+    if stray := [name for name in document if ours and name != "rota"]:
+        raise ConfigError(f"{file.name}: {stray[0]!r} is outside the table [rota]: move it below that line")
+    found: Any = document
+    for part in FILES[file.name]:
+        found = found.get(part) if isinstance(found, dict) else None
+    if found is not None and not isinstance(found, dict):
+        raise ConfigError(f"{file.name}: {'.'.join(FILES[file.name])} must be a table")
+    return found
+
+
+def from_file(folder: Path) -> Iterator[Found]:
+    for name in FILES:
+        table = table_of(folder / name)
+        if table is not None:
+            if has_password(table.get("url")) and _is_open_to_others(folder / name):
+                _say_once(
+                    f"{name} holds a password and others on this machine can read it: chmod 600 {name}, "
+                    "or move the URL into a file of its own that ROTA_URL_FILE names"
+                )
+            yield from flat(table, name)
+            return
+
+
+def flat(table: Mapping[str, Any], source: str) -> Iterator[Found]:
+    """``retention_days = {failed = 30}`` is another way to write ``retention_failed_days = 30``."""
+    for name, value in table.items():
+        if name != "retention_days":
+            yield Found(name, value, source)
+            continue
+        if not isinstance(value, Mapping):
+            raise ConfigError(
+                f"{place(source)}: retention_days={value!r} must be a table such as {{failed = 30}}"
+            )
+        for state, days in value.items():
+            long = f"retention_{state}_days"
+            if long in table:
+                raise ConfigError(
+                    f"{place(source)}: retention_days.{state} and {long} are the same: keep one"
+                )
+            yield Found(long, days, source)
+
+
+def from_environment(environ: Mapping[str, str]) -> Iterator[Found]:
+    for name in TYPES:
+        said = _variable(environ, f"ROTA_{name.upper()}")
+        if said is None and name == "url":
+            said = _variable(environ, "DATABASE_URL")
+        if said is not None:
+            text, source = said
+            yield Found(name, from_text(name, text, source), source)
+    _name_unknown(environ)
+
+
+def _variable(environ: Mapping[str, str], variable: str) -> tuple[str, str] | None:
+    """What the variable, or the file that ``…_FILE`` names, says; and which of them."""
+    by_file = f"{variable}_FILE"
+    if by_file not in environ:
+        return (environ[variable], f"environment {variable}") if variable in environ else None
+    if variable in environ:
+        raise ConfigError(f"{variable} and {by_file} are both set: unset one of them")
+    try:
+        text = Path(environ[by_file]).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{by_file}: cannot read {environ[by_file]!r}: {error.strerror}") from error
+    except ValueError:
+        raise ConfigError(f"{by_file}: {environ[by_file]!r} is not UTF-8 text") from None
+    return text.rstrip("\r\n"), f"environment {by_file}"
+
+
+def _name_unknown(environ: Mapping[str, str]) -> None:
+    """A typing error must not pass in silence; but the prefix is not ours alone, so it is no error."""
+    for variable in sorted(environ):
+        if variable.startswith("ROTA_") and variable not in VARIABLES | OTHER_VARIABLES:
+            near = difflib.get_close_matches(variable.removeprefix("ROTA_").lower(), TYPES, 1)
+            hint = f"; did you mean ROTA_{near[0].upper()}?" if near else ""
+            _say_once(f"the environment variable {variable} is no setting of rota{hint}")
+
+
+@cache
+def _say_once(text: str) -> None:
+    log.warning("%s", text)
+
+
+def _is_open_to_others(file: Path) -> bool:
+    return os.name == "posix" and file.stat().st_mode & 0o077 != 0

@@ -1,0 +1,51 @@
+"""Who may do what. Pure: one table of permissions, and the questions asked of it.
+
+A permission has a least role. One that concerns what all tenants share (queues, workers, the whole
+installation) is out of reach for a caller who is bound to one tenant.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import Forbidden
+from ..model import Actor, Role
+
+ROLES: tuple[Role, ...] = ("viewer", "operator", "admin")
+
+
+class Rule(NamedTuple):
+    role: Role
+    shared: bool = False  # concerns what all tenants share
+
+
+PERMISSIONS: dict[str, Rule] = {
+    "read": Rule("viewer"),
+    "operate": Rule("operator"),
+    "audit": Rule("operator"),
+    "admin": Rule("admin"),
+    "read.shared": Rule("viewer", shared=True),
+    "operate.shared": Rule("operator", shared=True),
+    "admin.shared": Rule("admin", shared=True),
+}
+
+
+def reaches(role: Role, least: Role) -> bool:
+    return ROLES.index(role) >= ROLES.index(least)
+
+
+def may(actor: Actor, permission: str) -> bool:
+    rule = PERMISSIONS[permission]
+    return reaches(actor.role, rule.role) and not (rule.shared and actor.tenant is not None)
+
+
+def require(actor: Actor, permission: str) -> None:
+    """Forbidden, with what would be needed, unless the actor may."""
+    rule = PERMISSIONS[permission]
+    if not reaches(actor.role, rule.role):
+        raise Forbidden(f"this needs the role {rule.role}, and {actor.name} is {actor.role}")
+    if rule.shared and actor.tenant is not None:
+        raise Forbidden(
+            f"this concerns all tenants, and {actor.name} belongs to tenant {actor.tenant!r}: "
+            "use a token without a tenant"
+        )

@@ -1,0 +1,19 @@
+"""Every action of an operator, once: checked, audited, and reached the same way from everywhere.
+
+``Desk`` is the whole of it, for one actor. The command line, the HTTP interface and the dashboard are
+its clients, each action of it is a method that takes path names and one request value, and answers
+with a view (``views.py``). ``basics`` holds the plain acts that the app itself uses.
+"""
+
+from .basics import attempts, check_id, check_state, get, stats, workers
+from .desk import Desk
+
+__all__ = [
+    "Desk",
+    "attempts",
+    "check_id",
+    "check_state",
+    "get",
+    "stats",
+    "workers",
+]

@@ -1,0 +1,235 @@
+"""Tokens and passwords: who may come in. A secret is shown once, stored hashed, compared in constant time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+import msgspec
+
+from ..clock import Clock
+from ..core.access import reaches
+from ..core.options import name_text
+from ..errors import Forbidden, NotFound, OptionError
+from ..model import Actor, Page, Role, Value, Via
+from ..store.protocol import Store
+from .asks import SHORTEST_PASSWORD, TokenAsk, UserAsk
+from .desk import Room, needs
+from .views import NewToken, TokenView, UserView
+
+T = TypeVar("T")
+
+TOKEN, USER = "token", "user"
+PREFIX = "rota"
+USED_EVERY_S = 60.0  # how exact the time of the last use is
+SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
+
+
+class StoredToken(Value, frozen=True, kw_only=True):
+    id: str  # public: the second part of the token
+    hash: str  # SHA-256 of the secret part
+    role: Role
+    name: str = ""
+    tenant: str | None = None
+    payloads: bool = False
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+class StoredUser(Value, frozen=True, kw_only=True):
+    name: str
+    salt: str
+    hash: str  # scrypt
+    role: Role
+    tenant: str | None = None
+    payloads: bool = False
+    created_at: datetime
+
+
+# --- coming in -----------------------------------------------------------------------------------
+
+
+async def by_token(store: Store, clock: Clock, text: str) -> StoredToken | None:
+    """The token that this text is; None if there is none, or it has expired."""
+    parts = text.split("_", 2)
+    if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum() or len(text) > 200:
+        return None
+    document = await store.get(TOKEN, parts[1])
+    found = None if document is None else _read(document.body, StoredToken)
+    kept = found.hash if found is not None else _hash("nothing")
+    if not hmac.compare_digest(_hash(parts[2]), kept) or found is None or document is None:
+        return None
+    if is_over(found, clock.now()):
+        return None
+    if found.last_used_at is None or (clock.now() - found.last_used_at).total_seconds() > USED_EVERY_S:
+        used = msgspec.structs.replace(found, last_used_at=clock.now())
+        await store.put(TOKEN, found.id, _text(used), document.version, clock.now())
+    return found
+
+
+async def by_password(store: Store, name: str, password: str) -> StoredUser | None:
+    """The user; as much work for a name that nobody has."""
+    document = await store.get(USER, name) if 0 < len(name) <= 200 else None
+    found = None if document is None else _read(document.body, StoredUser)
+    salt = found.salt if found is not None else "00" * 16
+    given = await asyncio.to_thread(_scrypt, password, salt)
+    kept = found.hash if found is not None else "00" * 32
+    return found if hmac.compare_digest(given, kept) else None
+
+
+async def still_good(store: Store, clock: Clock, credential: str) -> StoredToken | StoredUser | None:
+    """What ``token:ID`` or ``user:NAME`` stands for now; None once it was revoked, changed or has expired."""
+    kind, _, key = credential.partition(":")
+    document = await store.get(kind, key) if kind in (TOKEN, USER) else None
+    if document is None:
+        return None
+    if kind == USER:
+        return _read(document.body, StoredUser)
+    found = _read(document.body, StoredToken)
+    return found if found is not None and not is_over(found, clock.now()) else None
+
+
+def actor_of(found: StoredToken | StoredUser, via: Via = "http") -> Actor:
+    name = f"token:{found.name or found.id}" if isinstance(found, StoredToken) else found.name
+    return Actor(name=name, role=found.role, tenant=found.tenant, payloads=found.payloads, via=via)
+
+
+def is_over(token: StoredToken, now: datetime) -> bool:
+    return token.expires_at is not None and token.expires_at <= now
+
+
+async def has_any(store: Store) -> bool:
+    """Whether anybody can come in at all."""
+    return bool(await store.find(TOKEN) or await store.find(USER))
+
+
+# --- the desk ------------------------------------------------------------------------------------
+
+
+class Access(Room):
+    @needs("admin")
+    async def tokens(self) -> Page[TokenView]:
+        """All tokens, without their secrets."""
+        found = [_read(one.body, StoredToken) for one in await (await self.desk.store()).find(TOKEN)]
+        return Page(items=[_view(one) for one in found if one is not None and self.desk.sees(one.tenant)])
+
+    @needs("admin")
+    async def create_token(self, ask: TokenAsk) -> NewToken:
+        """Make a token; its text is shown this once."""
+        tenant = self._grantable(ask.role, ask.tenant)
+        now, secret = self.app.clock.now(), secrets.token_urlsafe(32)
+        token = StoredToken(
+            id=secrets.token_hex(6),
+            hash=_hash(secret),
+            role=ask.role,
+            name=ask.name,
+            tenant=tenant,
+            payloads=ask.role != "viewer" if ask.payloads is None else ask.payloads,
+            created_at=now,
+            created_by=self.desk.actor.name,
+            expires_at=None if ask.expires_s is None else now + timedelta(seconds=ask.expires_s),
+        )
+        async with self.desk.audited("token.create", f"token:{token.id}", tenant) as note:
+            await (await self.desk.store()).put(TOKEN, token.id, _text(token), 0, now)
+            shown = _view(token)
+            note.after = shown
+            return NewToken(**msgspec.structs.asdict(shown), token=f"{PREFIX}_{token.id}_{secret}")
+
+    @needs("admin")
+    async def revoke_token(self, id: str) -> None:
+        """End a token; the next request with it is refused."""
+        store = await self.desk.store()
+        document = await store.get(TOKEN, id)
+        found = None if document is None else _read(document.body, StoredToken)
+        if document is None or (found is not None and not self.desk.sees(found.tenant)):
+            raise NotFound(f"there is no token {id!r}")
+        async with self.desk.audited("token.revoke", f"token:{id}", found.tenant if found else None) as note:
+            note.before = None if found is None else _view(found)
+            await store.drop(TOKEN, id)
+
+    @needs("admin")
+    async def users(self) -> Page[UserView]:
+        """The people who sign in with a password."""
+        found = [_read(one.body, StoredUser) for one in await (await self.desk.store()).find(USER)]
+        return Page(items=[_user(one) for one in found if one is not None and self.desk.sees(one.tenant)])
+
+    @needs("admin")
+    async def put_user(self, name: str, ask: UserAsk) -> UserView:
+        """Let somebody sign in with a password, or give them a new one: their sessions end."""
+        name_text("user", name)
+        if len(ask.password) < SHORTEST_PASSWORD:
+            raise OptionError(f"the password is too short: at least {SHORTEST_PASSWORD} characters")
+        tenant = self._grantable(ask.role, ask.tenant)
+        store, now = await self.desk.store(), self.app.clock.now()
+        document = await store.get(USER, name)
+        before = None if document is None else _read(document.body, StoredUser)
+        if before is not None and not self.desk.sees(before.tenant):
+            raise Forbidden(f"the name {name!r} is taken: choose another")
+        salt = secrets.token_hex(16)
+        user = StoredUser(
+            name=name,
+            salt=salt,
+            hash=await asyncio.to_thread(_scrypt, ask.password, salt),
+            role=ask.role,
+            tenant=tenant,
+            payloads=ask.role != "viewer" if ask.payloads is None else ask.payloads,
+            created_at=now,
+        )
+        async with self.desk.audited("user.put", f"user:{name}", tenant) as note:
+            note.before, note.after = before and _user(before), _user(user)
+            await store.put(USER, name, _text(user), None, now)
+            return _user(user)
+
+    @needs("admin")
+    async def delete_user(self, name: str) -> None:
+        """Nobody signs in by this name any more."""
+        store = await self.desk.store()
+        document = await store.get(USER, name)
+        found = None if document is None else _read(document.body, StoredUser)
+        if document is None or (found is not None and not self.desk.sees(found.tenant)):
+            raise NotFound(f"there is no user {name!r}")
+        async with self.desk.audited("user.delete", f"user:{name}", found.tenant if found else None) as note:
+            note.before = None if found is None else _user(found)
+            await store.drop(USER, name)
+
+    def _grantable(self, role: Role, asked: str | None) -> str | None:
+        """The tenant of the new credential: nobody gives away more than they have."""
+        if not reaches(self.desk.actor.role, role):
+            raise Forbidden(f"{self.desk.actor.name} is {self.desk.actor.role} and cannot make a {role}")
+        return self.desk.tenant(asked)
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _scrypt(password: str, salt: str) -> str:
+    return hashlib.scrypt(password.encode(), salt=bytes.fromhex(salt), dklen=32, **SCRYPT).hex()
+
+
+def _text(value: Value) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _read(body: str, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError:
+        return None
+
+
+def _view(token: StoredToken) -> TokenView:
+    return TokenView(**{name: getattr(token, name) for name in TokenView.__struct_fields__})
+
+
+def _user(user: StoredUser) -> UserView:
+    return UserView(**{name: getattr(user, name) for name in UserView.__struct_fields__})

@@ -1,0 +1,102 @@
+"""The desk: what one actor may see and do. Its rooms hold the actions.
+
+An action is marked with the permission it needs; what it writes is told to the audit log, whether it
+worked or not.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from ..core.access import require
+from ..errors import Forbidden, NotFound
+from ..model import Actor
+from ..store.protocol import Store
+from ..trail import Note, acting, audited, tell
+from .views import Sight
+
+if TYPE_CHECKING:
+    from ..app import Rota
+
+P = ParamSpec("P")
+R = TypeVar("R")
+M = TypeVar("M", bound="Room")
+
+
+class Desk:
+    """Everything one actor may do on one app's store."""
+
+    def __init__(self, app: Rota, actor: Actor) -> None:
+        from .access import Access
+        from .gates import Gates
+        from .house import House
+        from .jobs import Jobs
+        from .schedules import Schedules
+
+        self.app = app
+        self.actor = actor
+        self.jobs = Jobs(self)
+        self.schedules = Schedules(self)
+        self.gates = Gates(self)
+        self.house = House(self)
+        self.access = Access(self)
+
+    async def store(self) -> Store:
+        return await self.app.stores.get()
+
+    @property
+    def sight(self) -> Sight:
+        return Sight(payloads=self.actor.payloads, secrets=self.app.settings.secret_fields)
+
+    def tenant(self, asked: str | None) -> str | None:
+        """The tenant to look at: the one asked for, bounded by the actor's own; None: all."""
+        own = self.actor.tenant
+        if own is not None and asked not in (None, own):
+            raise NotFound(f"there is no tenant {asked!r}")
+        return own or asked
+
+    def sees(self, tenant: str | None) -> bool:
+        return self.actor.tenant is None or self.actor.tenant == tenant
+
+    def audited(
+        self, action: str, object: str | None = None, tenant: str | None = None
+    ) -> AbstractAsyncContextManager[Note]:
+        return audited(self.app, action, object, tenant)
+
+
+class Room:
+    """A part of the desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.app = desk.app
+
+
+def needs(
+    permission: str,
+) -> Callable[[Callable[Concatenate[M, P], Awaitable[R]]], Callable[Concatenate[M, P], Awaitable[R]]]:
+    """Mark an action with the permission it needs; without it, it is refused and the attempt is told."""
+
+    def mark(
+        act: Callable[Concatenate[M, P], Awaitable[R]],
+    ) -> Callable[Concatenate[M, P], Awaitable[R]]:
+        @functools.wraps(act)
+        async def guarded(room: M, /, *args: P.args, **given: P.kwargs) -> R:
+            with acting(room.desk.actor):
+                try:
+                    require(room.desk.actor, permission)
+                except Forbidden as error:
+                    tried = Note(
+                        f"{type(room).__name__.lower()}.{act.__name__}", None, room.desk.actor.tenant
+                    )
+                    await tell(room.app, tried, "refused", error)
+                    raise
+                return await act(room, *args, **given)
+
+        guarded.permission = permission  # type: ignore[attr-defined]
+        return guarded
+
+    return mark

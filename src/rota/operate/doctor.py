@@ -1,0 +1,94 @@
+"""What the doctor looks at: first what every store has in common, then what only this one knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..clock import Clock
+from ..model import Finding, PageAsk, ScheduleFilter
+from ..store.protocol import Store
+from ..upkeep import unserved
+from .workforce import live_workers
+
+if TYPE_CHECKING:
+    from ..app import Rota
+
+SKEW_S = 1.0
+LATE_S = 300.0
+MOST_SCHEDULES = 1000
+
+
+async def examine(app: Rota) -> list[Finding]:
+    """Every finding, worst first."""
+    store = await app.stores.get()
+    findings = [Finding(check="store", level="fine", text=f"{store.url} answers")]
+    findings += await _clock(store, app.clock)
+    findings += await _work(app, store)
+    findings += await _schedules(app, store)
+    findings += await store.examine(app.clock.now())
+    order = {"problem": 0, "warning": 1, "fine": 2}
+    return sorted(findings, key=lambda finding: order[finding.level])
+
+
+async def _clock(store: Store, clock: Clock) -> Sequence[Finding]:
+    skew = (await clock.sync(store.clock)).total_seconds()
+    if abs(skew) > SKEW_S:
+        text = f"this machine's clock is {abs(skew):.1f} s {'ahead of' if skew > 0 else 'behind'} the store's"
+        remedy = "Nothing breaks, as the store's clock rules; but set up NTP here, or logs will mislead."
+        return [Finding(check="clock", level="warning", text=text, remedy=remedy)]
+    return [Finding(check="clock", level="fine", text=f"clocks agree within {abs(skew):.2f} s")]
+
+
+async def _work(app: Rota, store: Store) -> Sequence[Finding]:
+    lease_s = app.settings.lease_duration_s
+    workers = await live_workers(store, app.clock, lease_s)
+    oldest = (await store.overview(app.clock.now())).oldest_due_s
+    found = []
+    if not workers:
+        level = "fine" if oldest is None else "problem"
+        remedy = "Start one: rota worker --app MODULE:APP"
+        found.append(Finding(check="workers", level=level, text="no worker is alive", remedy=remedy))  # type: ignore[arg-type]
+    else:
+        found.append(Finding(check="workers", level="fine", text=f"{len(workers)} alive"))
+        for task, n in (await unserved(store, app.clock, lease_s)).items():
+            text = f"no live worker knows the task {task}, and {n} or more due jobs wait for it"
+            remedy = "Start a worker whose app declares it, or cancel the jobs."
+            found.append(Finding(check="tasks", level="problem", text=text, remedy=remedy))
+    if oldest is not None and oldest > LATE_S:
+        text = f"the oldest due job has waited for {oldest:.0f} s"
+        remedy = "Ask why: rota jobs list --state queued, then rota jobs why ID."
+        found.append(Finding(check="waiting", level="warning", text=text, remedy=remedy))
+    return found
+
+
+async def _schedules(app: Rota, store: Store) -> Sequence[Finding]:
+    page = await store.schedules(ScheduleFilter(), PageAsk(limit=MOST_SCHEDULES))
+    now = app.clock.now()
+    known = {
+        task
+        for worker in await live_workers(store, app.clock, app.settings.lease_duration_s)
+        for task in worker.tasks
+    }
+    found = []
+    for schedule in page.items:
+        name = f"{schedule.tenant}/{schedule.name}"
+        if not schedule.enabled and schedule.reason and schedule.next_run_at is not None:
+            text = f"schedule {name} is disabled: {schedule.reason}"
+            remedy = "Mend it, then rota schedules enable."
+            found.append(Finding(check="schedules", level="warning", text=text, remedy=remedy))
+        elif schedule.enabled and schedule.next_run_at is not None and known and schedule.task not in known:
+            text = f"schedule {name} makes jobs of the task {schedule.task}, which no live worker knows"
+            remedy = "Start a worker whose app declares it, or disable the schedule."
+            found.append(Finding(check="schedules", level="warning", text=text, remedy=remedy))
+        elif (
+            schedule.enabled
+            and schedule.next_run_at is not None
+            and (late := (now - schedule.next_run_at).total_seconds()) > LATE_S
+        ):
+            text = f"schedule {name} should have fired {late:.0f} s ago"
+            remedy = "Start a worker that fires schedules: one without --no-scheduler."
+            found.append(Finding(check="schedules", level="problem", text=text, remedy=remedy))
+    if not found:
+        found.append(Finding(check="schedules", level="fine", text=f"{len(page.items)} looked at"))
+    return found

@@ -1,0 +1,284 @@
+"""Jobs at the desk: looking, enqueueing, retrying, cancelling, moving, deleting; one by one or many."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ..core import lifecycle
+from ..core.gates import standing
+from ..core.ids import uuid7
+from ..core.options import options
+from ..core.why import Facts, Why, explain
+from ..errors import IllegalMove, NotFound, OptionError
+from ..model import Edit, Job, JobFilter, JobId, Page, PageAsk, State
+from . import basics
+from .asks import BulkAsk, CancelAsk, CountAsk, EnqueueAsk, JobMatch, JobsAsk, MoveAsk
+from .desk import Room, needs
+from .views import AttemptView, Bulk, Count, JobView, attempt_view, job_view
+from .workforce import live_workers
+
+MOST_AHEAD = 1000
+MOST_COUNTED = 10_000
+SAMPLE = 5
+IDEMPOTENCY = "idempotency"
+
+
+class Jobs(Room):
+    # --- looking ---------------------------------------------------------------------------------
+
+    @needs("read")
+    async def list(self, ask: JobsAsk) -> Page[JobView]:
+        """A page of jobs by id, the newest first unless told otherwise."""
+        store = await self.desk.store()
+        page = await store.jobs(
+            self.filter(ask),
+            PageAsk(limit=ask.limit, cursor=ask.cursor, newest_first=ask.order == "newest"),
+        )
+        return Page(items=[job_view(job, self.desk.sight) for job in page.items], next=page.next)
+
+    @needs("read")
+    async def count(self, ask: CountAsk) -> Count:
+        """How many jobs match, up to a bound."""
+        found = await (await self.desk.store()).count(self.filter(ask), ask.most)
+        return Count(count=found, exact=found < ask.most)
+
+    @needs("read")
+    async def show(self, id: str) -> JobView:
+        """One job."""
+        return job_view(await self.get(id), self.desk.sight)
+
+    @needs("read")
+    async def attempts(self, id: str) -> Page[AttemptView]:
+        """All attempts of a job, oldest first."""
+        job = await self.get(id)
+        found = await basics.attempts(await self.desk.store(), job)
+        return Page(items=[attempt_view(one, self.desk.sight) for one in found])
+
+    @needs("read")
+    async def why(self, id: str) -> Why:
+        """Why it is not running: the reasons in the order they must be cleared."""
+        job = await self.get(id)
+        store, now = await self.desk.store(), self.app.clock.now()
+        ahead = await store.ahead(job, MOST_AHEAD) if job.state is State.QUEUED else 0
+        return explain(
+            Facts(
+                job=job,
+                now=now,
+                gates=standing(await self.desk.gates.stored(), now),
+                workers=await live_workers(store, self.app.clock, self.app.settings.lease_duration_s),
+                ahead=ahead,
+                most_ahead=MOST_AHEAD,
+            )
+        )
+
+    async def get(self, id: str) -> Job:
+        """The job, if this actor may know of it: another tenant's is as if it were not there."""
+        job = await basics.get(await self.desk.store(), id)
+        if not self.desk.sees(job.tenant):
+            raise NotFound(f"there is no job {job.id}: it was never stored, or it has been removed since")
+        return job
+
+    def filter(self, match: JobMatch) -> JobFilter:
+        return JobFilter(
+            states=match.state or None,
+            task=match.task,
+            queue=match.queue,
+            tenant=self.desk.tenant(match.tenant),
+            tag=match.tag,
+            key=match.key,
+            schedule=match.schedule,
+            parent=basics.check_id(match.parent) if match.parent is not None else None,
+            worker=match.worker,
+            error=match.error,
+            not_tasks=match.not_task,
+            not_queues=match.not_queue,
+            after_id=_bound(match.since, "since"),
+            before_id=_bound(match.until, "until"),
+        )
+
+    # --- one -------------------------------------------------------------------------------------
+
+    @needs("operate")
+    async def enqueue(self, ask: EnqueueAsk) -> JobView:
+        """Store a job for a task by name."""
+        tenant = self.desk.tenant(ask.tenant) or "default"
+        async with self.desk.audited("job.enqueue", None, tenant) as note:
+            said = {
+                name: value
+                for name in ("queue", "priority", "run_at", "delay", "key", "on_conflict", "max_attempts",
+                             "timeout", "auto_remove", "parent")
+                if (value := getattr(ask, name)) is not None
+            }  # fmt: skip
+            chosen = options({**said, "tenant": self.desk.tenant(ask.tenant), "tags": ask.tags or None})
+            handle = await self.app.producer.enqueue_as(
+                ask.task, ask.payload, chosen, await self._promised_id(ask, tenant)
+            )
+            note.object, note.tenant = f"job:{handle.id}", handle.tenant
+            note.after = {"task": handle.task, "queue": handle.queue, "state": handle.state}
+            return job_view(handle, self.desk.sight)
+
+    async def _promised_id(self, ask: EnqueueAsk, tenant: str) -> JobId | None:
+        """The id that every request with this idempotency key makes its job under."""
+        if ask.idempotency_key is None:
+            return None
+        store, now = await self.desk.store(), self.app.clock.now()
+        told = msgspec.json.encode(msgspec.structs.replace(ask, idempotency_key=None), order="deterministic")
+        digest = hashlib.sha256(told).hexdigest()
+        key = hashlib.sha256(f"{tenant}\0{ask.idempotency_key}".encode()).hexdigest()
+        body = msgspec.json.encode({"job": self.app.ids.new(now), "request": digest}).decode()
+        await store.put(IDEMPOTENCY, key, body, 0, now)
+        document = await store.get(IDEMPOTENCY, key)
+        if document is None:
+            raise IllegalMove(
+                f"the idempotency key {ask.idempotency_key!r} was forgotten this moment: try again"
+            )
+        kept = msgspec.json.decode(document.body)
+        if kept["request"] != digest:
+            raise IllegalMove(
+                f"the idempotency key {ask.idempotency_key!r} was used for another request: choose a new one"
+            )
+        return str(kept["job"])
+
+    @needs("operate")
+    async def retry(self, id: str) -> JobView:
+        """Run a job that has ended once more."""
+        return job_view(await self.retried(id), self.desk.sight)
+
+    @needs("operate")
+    async def cancel(self, id: str, ask: CancelAsk) -> JobView:
+        """Cancel a queued job at once; ask a running one to stop."""
+        return job_view(await self.cancelled(id, ask.reason), self.desk.sight)
+
+    @needs("operate")
+    async def move(self, id: str, ask: MoveAsk) -> JobView:
+        """Change when a queued job is due, how urgent it is, or where it waits."""
+        return job_view(await self._edit(id, self._moved(ask), "move"), self.desk.sight)
+
+    @needs("operate")
+    async def delete(self, id: str) -> None:
+        """Remove a job that does not run, with its history."""
+        job = await self.get(id)
+        async with self.desk.audited("job.delete", f"job:{job.id}", job.tenant) as note:
+            note.before = _told(job)
+            await basics.delete(await self.desk.store(), self.app.clock, job.id)
+
+    async def retried(self, id: str) -> Job:
+        return await self._edit(id, lifecycle.retry(self.app.clock.now()), "retry")
+
+    async def cancelled(self, id: str, reason: str) -> Job:
+        return await self._edit(id, lifecycle.cancel(reason, self.app.clock.now()), "cancel", reason)
+
+    async def _edit(self, id: str, edit: Edit, verb: str, message: str | None = None) -> Job:
+        job = await self.get(id)
+        async with self.desk.audited(f"job.{verb}", f"job:{job.id}", job.tenant) as note:
+            note.before, note.message = _told(job), message
+            after = await basics.edit_one(await self.desk.store(), self.app.clock, job.id, edit, verb)
+            note.after = _told(after)
+            return after
+
+    def _moved(self, ask: MoveAsk) -> Edit:
+        if ask.now and ask.run_at is not None:
+            raise OptionError("give now or run_at, not both")
+        run_at = self.app.clock.now() if ask.now else ask.run_at
+        if run_at is not None and run_at.tzinfo is None:
+            raise OptionError("run_at has no time zone: write it as 2030-01-31T08:00:00Z")
+        return lifecycle.move(run_at=run_at, priority=ask.priority, queue=ask.queue)
+
+    # --- many ------------------------------------------------------------------------------------
+
+    @needs("operate")
+    async def bulk(self, ask: BulkAsk) -> Bulk:
+        """One step of an action on many jobs; see ``BulkAsk``."""
+        if (ask.ids is None) == (ask.filter is None):
+            raise OptionError("give ids or filter: one of the two")
+        edit = self._bulk_edit(ask)
+        where = self._bulk_filter(ask, edit)
+        store = await self.desk.store()
+        matched = await store.count(where, MOST_COUNTED)
+        page = await store.jobs(where, PageAsk(limit=ask.limit, newest_first=False))
+        if ask.dry_run:
+            sample = tuple(job_view(job, self.desk.sight) for job in page.items[:SAMPLE])
+            return _bulk(ask, matched, sample=sample)
+        async with self.desk.audited(f"jobs.{ask.action}", "jobs", where.tenant) as note:
+            found = tuple(job.id for job in page.items)
+            touched: Sequence[JobId] = ()
+            if found:
+                one_by_one = JobFilter(ids=found, tenant=where.tenant)
+                touched = await store.edit(one_by_one, edit, len(found), self.app.clock.now())
+            refused = len(found) - len(touched)
+            following = found[-1] if len(found) == ask.limit else None
+            note.before = {"filter": ask.filter, "ids": ask.ids}
+            note.after = {"done": len(touched), "refused": refused, "jobs": touched[:100]}
+            return _bulk(ask, matched, done=len(touched), refused=refused, next=following)
+
+    def _bulk_edit(self, ask: BulkAsk) -> Edit:
+        now = self.app.clock.now()
+        match ask.action:
+            case "retry":
+                return lifecycle.retry(now)
+            case "cancel":
+                return lifecycle.cancel(ask.reason, now)
+            case "delete":
+                return lifecycle.delete()
+            case "move":
+                return self._moved(ask.move or MoveAsk())
+
+    def _bulk_filter(self, ask: BulkAsk, edit: Edit) -> JobFilter:
+        """What is left to do: in the states that the action may touch, after the cursor, made until now."""
+        where = self.filter(ask.filter or JobMatch())
+        states = tuple(edit.touches if where.states is None else edit.touches & set(where.states))
+        if not states:
+            raise OptionError(
+                f"none of these states can be touched by {ask.action}: {', '.join(where.states or ())}"
+            )
+        ids = None if ask.ids is None else tuple(basics.check_id(id) for id in ask.ids)
+        after = [bound for bound in (where.after_id, ask.cursor and basics.check_id(ask.cursor)) if bound]
+        return msgspec.structs.replace(
+            where, ids=ids, states=tuple(sorted(states)), after_id=max(after, default=None)
+        )
+
+
+def _bulk(
+    ask: BulkAsk,
+    matched: int,
+    *,
+    done: int = 0,
+    refused: int = 0,
+    sample: tuple[JobView, ...] = (),
+    next: str | None = None,
+) -> Bulk:
+    return Bulk(
+        action=ask.action,
+        dry_run=ask.dry_run,
+        matched=matched,
+        exact=matched < MOST_COUNTED,
+        done=done,
+        refused=refused,
+        sample=sample,
+        next=next,
+    )
+
+
+def _bound(at: datetime | None, name: str) -> JobId | None:
+    """The smallest id that a job made at this time can have."""
+    if at is None:
+        return None
+    if at.tzinfo is None:
+        raise OptionError(f"{name} has no time zone: write it as 2030-01-31T08:00:00Z")
+    return uuid7(max(int(at.timestamp() * 1000), 0), 0)
+
+
+def _told(job: Job) -> dict[str, object]:
+    """What the audit log keeps of a job: never its payload."""
+    return {
+        "task": job.task,
+        "queue": job.queue,
+        "state": job.state,
+        "priority": job.priority,
+        "run_at": job.run_at,
+        "attempt": job.attempt,
+    }

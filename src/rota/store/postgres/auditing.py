@@ -1,0 +1,78 @@
+"""The audit log: adding, reading, forgetting.
+
+Owns the SQL of an AuditFilter. Must never change a line: the table itself refuses that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from ...model import AuditEntry, AuditFilter, Page, PageAsk
+from .connections import Connections
+from .rows import Row, audit_lines, text
+
+FIELDS = AuditEntry.__struct_fields__
+COLUMNS = ", ".join(name.removesuffix("_json") for name in FIELDS)
+LONGEST_ID = 18  # digits that surely fit into a bigint
+
+_APPEND = "SELECT rota.append_audit(CAST(%s AS json))"
+_PRUNE = "SELECT rota.prune_audit(%s, %s)"
+
+
+async def append(connections: Connections, entries: Sequence[AuditEntry]) -> None:
+    if entries:
+        await connections.rows(_APPEND, (text(audit_lines(entries)),), repeatable=False)
+
+
+async def prune(connections: Connections, before: datetime, limit: int) -> int:
+    ((gone,),) = await connections.rows(_PRUNE, (before, limit))
+    return int(gone)
+
+
+def page_statement(where: AuditFilter, ask: PageAsk) -> tuple[str, list[Any]]:
+    """One row more than asked for, to know whether there is a next page."""
+    clauses: list[str] = ["true"]
+    params: list[Any] = []
+
+    def add(clause: str, value: Any) -> None:
+        clauses.append(clause)
+        params.append(value)
+
+    for name in ("actor", "object", "tenant", "result"):
+        if (value := getattr(where, name)) is not None:
+            add(f"{name} = %s", value)
+    if where.action is not None:
+        add("action ^@ %s" if where.action.endswith(".") else "action = %s", where.action)
+    if where.since_at is not None:
+        add("at >= %s", where.since_at)
+    if where.until_at is not None:
+        add("at < %s", where.until_at)
+    order, beyond = ("DESC", "<") if ask.newest_first else ("ASC", ">")
+    if (place := _place(ask.cursor)) is not None:
+        add(f"id {beyond} %s", place)
+    condition = " AND ".join(clauses)
+    statement = f"SELECT {COLUMNS} FROM rota.audit WHERE {condition} ORDER BY id {order} LIMIT %s"
+    return statement, [*params, ask.limit + 1]
+
+
+async def page(connections: Connections, where: AuditFilter, ask: PageAsk) -> Page[AuditEntry]:
+    found = [entry(row) for row in await connections.rows(*page_statement(where, ask))]
+    more = len(found) > ask.limit
+    found = found[: ask.limit]
+    return Page(items=found, next=found[-1].id if more and found else None)
+
+
+def _place(cursor: str | None) -> int | None:
+    """Where a page begins; a text that is no cursor of ours means the first page."""
+    if cursor is None or not cursor.isascii() or not cursor.isdigit() or len(cursor) > LONGEST_ID:
+        return None
+    return int(cursor)
+
+
+def entry(row: Row) -> AuditEntry:
+    """Every column has a type, so every row can be read."""
+    values = dict(zip(FIELDS, row, strict=True))
+    values["id"] = f"{values['id']:016d}"  # all equally wide, so that the texts grow like the numbers
+    return AuditEntry(**values)

@@ -1,0 +1,123 @@
+"""How much there is: of now by state, queue and tenant; of the past by minute; ahead of one job.
+
+Owns the SQL of the counts. Must never read without a bound: what lies beyond it is estimated, and
+said to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ...model import FINAL, Job, Overview, QueueDepth, State, Tally
+from .connections import Connections, Fetch
+from .rows import Row, ids
+
+COUNT_AT_MOST = 100_000  # live jobs
+SAMPLE = 10_000  # ended jobs that are read for one tenant, the newest
+
+_QUEUED = """
+SELECT queue, run_at <= %s, count(*) FILTER (WHERE mine), min(run_at) FILTER (WHERE mine), count(*)
+  FROM (SELECT queue, run_at, tenant = coalesce(%s, tenant) AS mine FROM rota.queued LIMIT %s) AS q
+ GROUP BY 1, 2
+"""
+_RUNNING = """
+SELECT queue, count(*) FILTER (WHERE mine), count(*)
+  FROM (SELECT queue, tenant = coalesce(%s, tenant) AS mine FROM rota.running LIMIT %s) AS r
+ GROUP BY 1
+"""
+_ENDED = "SELECT state, sum(n)::bigint FROM rota.tally GROUP BY 1"
+_SAMPLE = """
+SELECT state, count(*) FILTER (WHERE tenant = %s), count(*)
+  FROM (SELECT state, tenant FROM rota.done ORDER BY id DESC LIMIT %s) AS d GROUP BY 1
+"""
+_ESTIMATE = "SELECT reltuples::bigint FROM pg_class WHERE oid = CAST(%s AS regclass)"
+_TENANTS = """
+SELECT tenant, place, count(*), min(run_at)
+  FROM (SELECT id, tenant, run_at, CASE WHEN run_at <= %s THEN 'queued' ELSE 'scheduled' END AS place
+          FROM rota.queued
+        UNION ALL SELECT id, tenant, run_at, 'running' FROM rota.running
+        ORDER BY id LIMIT %s) AS live
+ GROUP BY 1, 2
+"""
+_ACTIVITY = """
+SELECT minute, queue, task, state, sum(n)::bigint FROM rota.tally WHERE minute >= %s AND minute < %s
+ GROUP BY 1, 2, 3, 4 HAVING sum(n) > 0 ORDER BY 1, 2, 3, 4
+"""
+_AHEAD = "SELECT rota.ahead(%s, %s, %s, %s, %s)"
+
+
+async def overview(connections: Connections, now: datetime, tenant: str | None) -> Overview:
+    estimated: set[str] = set()
+    async with connections.snapshot() as fetch:  # or a job on the move could be seen in no state at all
+        queued = await fetch(_QUEUED, (now, tenant, COUNT_AT_MOST + 1))
+        running = await fetch(_RUNNING, (tenant, COUNT_AT_MOST + 1))
+        ended = await _ended(fetch, tenant, estimated)
+        more = await _scale(fetch, State.QUEUED, sum(row[4] for row in queued), estimated)
+        more_running = await _scale(fetch, State.RUNNING, sum(row[2] for row in running), estimated)
+    queues = _queues(queued, more, running, more_running, now)
+    counts = {state.value: max(ended.get(state, 0), 0) for state in State}
+    counts[State.QUEUED] = sum(depth.queued + depth.scheduled for depth in queues.values())
+    counts[State.RUNNING] = sum(depth.running for depth in queues.values())
+    oldest = max((d.oldest_due_s for d in queues.values() if d.oldest_due_s is not None), default=None)
+    return Overview(counts=counts, oldest_due_s=oldest, queues=queues, estimated=frozenset(estimated))
+
+
+async def _ended(fetch: Fetch, tenant: str | None, estimated: set[str]) -> dict[str, int]:
+    """By state; of one tenant from its part in the newest ones."""
+    total = {row[0]: row[1] for row in await fetch(_ENDED)}
+    if tenant is None:
+        return total
+    sample = await fetch(_SAMPLE, (tenant, SAMPLE + 1))
+    if sum(row[2] for row in sample) <= SAMPLE:
+        return {state: mine for state, mine, _ in sample}
+    estimated.update(FINAL)
+    return {state: round(mine * max(total.get(state, 0), read) / read) for state, mine, read in sample}
+
+
+async def _scale(fetch: Fetch, state: State, counted: int, estimated: set[str]) -> float:
+    """1 if everything was counted, else how much larger the table is than the part that was."""
+    if counted <= COUNT_AT_MOST:
+        return 1.0
+    estimated.add(state)
+    ((estimate,),) = await fetch(_ESTIMATE, (f"rota.{state}",))
+    return float(max(estimate, counted + 1)) / counted
+
+
+def _queues(
+    queued: Sequence[Row], more: float, running: Sequence[Row], more_running: float, now: datetime
+) -> dict[str, QueueDepth]:
+    found: dict[str, dict[str, Any]] = {}
+    for queue, due, count, oldest, _ in queued:
+        if count:
+            entry = found.setdefault(queue, {})
+            entry["queued" if due else "scheduled"] = round(count * more)
+            if due:
+                entry["oldest_due_s"] = (now - oldest).total_seconds()
+    for queue, count, _ in running:
+        if count:
+            found.setdefault(queue, {})["running"] = round(count * more_running)
+    return {queue: QueueDepth(**entry) for queue, entry in sorted(found.items())}
+
+
+async def tenants(connections: Connections, now: datetime, most: int) -> Mapping[str, QueueDepth]:
+    found: dict[str, dict[str, Any]] = {}
+    for tenant, place, count, oldest in await connections.rows(_TENANTS, (now, most)):
+        entry = found.setdefault(tenant, {})
+        entry[place] = count
+        if place == "queued":
+            entry["oldest_due_s"] = (now - oldest).total_seconds()
+    return {tenant: QueueDepth(**entry) for tenant, entry in sorted(found.items())}
+
+
+async def activity(connections: Connections, since: datetime, until: datetime) -> list[Tally]:
+    rows = await connections.rows(_ACTIVITY, (since, until))
+    return [Tally(at=at, queue=queue, task=task, state=state, n=n) for at, queue, task, state, n in rows]
+
+
+async def ahead(connections: Connections, job: Job, most: int) -> int:
+    if not ids((job.id,)):
+        return 0
+    ((count,),) = await connections.rows(_AHEAD, (job.queue, -job.priority, job.run_at, job.id, most))
+    return int(count)

@@ -1,0 +1,97 @@
+"""The audit log: lines are added and read, and forgotten only by age. Must never change one.
+
+Only one transaction writes at a time, so each id can be made from the last one: ids grow in the
+order of adding, whichever processes add. They have the form of UUIDv7, with the time of the line or,
+if that is behind the line before, of that one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from msgspec.structs import asdict
+
+from ...model import AuditEntry, AuditFilter, Page, PageAsk
+from .rows import EPOCH, Row, micros, readable_instant
+from .statements import AUDIT, statement
+from .writer import Transaction
+
+# A filter on one of these reads the lines in order from an index of its own; the first given counts.
+INDEXED = ("object", "actor", "tenant")
+SHAPE = 0x7000_8000000000000000  # what makes a number a UUIDv7, below its 48 bits of milliseconds
+
+
+def append(transaction: Transaction, entries: Sequence[AuditEntry]) -> None:
+    last = _number(transaction.execute(statement("last_audit")).fetchone()[0])
+    rows: list[Row] = []
+    for entry in entries:
+        last = max(last + 1, _first_of(micros(entry.at)))
+        cells = asdict(entry) | {"id": str(UUID(int=last)), "at": micros(entry.at)}
+        rows.append(tuple(cells[column] for column in AUDIT))
+    transaction.executemany(statement("append_audit"), rows)
+
+
+def _number(id: object) -> int:
+    try:
+        return UUID(str(id)).int
+    except ValueError:  # there is no line yet, or someone wrote one by hand: begin with the time
+        return 0
+
+
+def _first_of(at: int) -> int:
+    """The smallest id of a millisecond, as a number."""
+    return (max(at // 1000, 0) << 80) | SHAPE
+
+
+def audit(connection: sqlite3.Connection, where: AuditFilter, page: PageAsk) -> Page[AuditEntry]:
+    """By id; the cursor is the last id seen."""
+    text, params = matching(where)
+    sign, order = ("<", "DESC") if page.newest_first else (">", "ASC")
+    if page.cursor is not None:
+        text += f" AND id {sign} ?"
+        params.append(page.cursor)
+    query = f"SELECT {', '.join(AUDIT)} {text} ORDER BY id {order} LIMIT ?"
+    rows = connection.execute(query, (*params, page.limit + 1)).fetchall()
+    items = [_entry(row) for row in rows[: page.limit]]
+    return Page(items, items[-1].id if items and len(rows) > page.limit else None)
+
+
+def _entry(row: Row) -> AuditEntry:
+    """Never fails: a line written by hand must not hide the others."""
+    cells = dict(zip(AUDIT, row, strict=True))
+    at = readable_instant(cells.pop("at")) or EPOCH
+    texts: dict[str, Any] = {name: None if cell is None else str(cell) for name, cell in cells.items()}
+    return AuditEntry(at=at, **texts)
+
+
+def matching(where: AuditFilter) -> tuple[str, list[Any]]:
+    """``FROM … WHERE …`` with its parameters."""
+    terms: list[str] = ["id >= ?"]
+    params: list[Any] = [_since(where.since_at)]
+    for column in (*INDEXED, "result"):
+        if (value := getattr(where, column)) is not None:
+            terms.append(f"{column} = ?")
+            params.append(value)
+    if where.action is not None:
+        beginning = f"substr(action, 1, {len(where.action)})"
+        terms.append(f"{beginning if where.action.endswith('.') else 'action'} = ?")
+        params.append(where.action)
+    for sign, bound in ((">=", where.since_at), ("<", where.until_at)):
+        if bound is not None:
+            terms.append(f"at {sign} ?")
+            params.append(micros(bound))
+    index = next((name for name in INDEXED if getattr(where, name) is not None), "id")
+    return f"FROM rota_audit INDEXED BY rota_audit_{index} WHERE {' AND '.join(terms)}", params
+
+
+def _since(at: datetime | None) -> str:
+    """No line of that time or later has a smaller id."""
+    return "" if at is None else str(UUID(int=_first_of(micros(at))))
+
+
+def prune(transaction: Transaction, before: datetime, limit: int) -> int:
+    return transaction.execute(statement("prune_audit"), (micros(before), limit)).rowcount

@@ -1,0 +1,5 @@
+SELECT count(*) FROM (
+  SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_ready
+  WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND (rank, run_at, id) < (?, ?, ?)
+  LIMIT ?
+)

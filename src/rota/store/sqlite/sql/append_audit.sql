@@ -1,0 +1,1 @@
+INSERT INTO rota_audit ({audit}) VALUES ({audit_values})

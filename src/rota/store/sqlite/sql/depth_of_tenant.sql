@@ -1,0 +1,10 @@
+SELECT
+  queue, sum(state = 'queued' AND ready), sum(state = 'queued' AND NOT ready), sum(state = 'running'),
+  min(iif(state = 'queued' AND ready, run_at, NULL)), sum(state = 'waiting')
+FROM (
+  SELECT tenant, queue, state, run_at, due <> 0 OR run_at <= ?1 AS ready
+  FROM rota_jobs INDEXED BY rota_jobs_live
+  WHERE finished_at IS NULL ORDER BY id LIMIT ?2
+)
+WHERE tenant = ?3
+GROUP BY queue

@@ -1,0 +1,75 @@
+"""``/metrics``: Prometheus' text form, true to the store, closed to tenants."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from sites import API, Site
+
+from rota.admin.metrics import Text, escaped
+from rota.measures import Measures
+from rota.model import Pulse
+
+LINE = re.compile(r'[a-z_:][a-z0-9_:]*(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+$')
+
+
+def test_depth_age_states_gates_and_requests_are_told(each_site: Site) -> None:
+    token = each_site.token("viewer")
+    each_site.job(queue='ma"i\\l')
+    each_site.job(delay=600.0)
+    each_site.post(f"{API}/gates", {"scope": "all"}, each_site.token())
+    answer = each_site.get("/metrics", token)
+    text = answer.body.decode()
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    for line in text.splitlines():
+        assert line.startswith("# ") or LINE.match(line), line
+    for line in (
+        'rota_jobs{state="queued"} 2',
+        'rota_queue_jobs{queue="ma\\"i\\\\l",state="queued"} 1',
+        'rota_queue_jobs{queue="default",state="scheduled"} 1',
+        'rota_gates{scope="all"} 1',
+        "rota_workers 0",
+        "rota_event_listeners 0",
+    ):
+        assert line in text.splitlines(), line
+    assert re.search(r'rota_queue_oldest_due_seconds\{queue="ma\\"i\\\\l"\} [0-9.]+', text)
+    assert re.search(r'rota_http_requests_total\{status="2xx"\} [1-9]', text)
+    assert re.search(r"^rota_store_\w+ ", text, re.M)
+
+
+def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
+    measures = Measures()
+    measures.claims = 3
+    measures.runs["succeeded"] = 2
+    measures.duration.add(0.02)
+    measures.duration.add(99_999)
+    told = {"host": "h", "pid": 1, "measures": measures.told()}
+    spoiled = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
+
+    async def beat() -> None:
+        store, now = await site.rota.stores.get(), site.rota.clock.now()
+        for worker, document in (("w1", told), ("w2", spoiled)):
+            body = msgspec.json.encode(document).decode()
+            await store.beat(Pulse(worker=worker, document=body, lease_s=30), now)
+
+    site.do(beat)
+    lines = site.get("/metrics", site.token()).body.decode().splitlines()
+    for line in (
+        "rota_workers 2",
+        'rota_worker_claims_total{worker="w1"} 3',
+        'rota_worker_runs_total{worker="w1",outcome="succeeded"} 2',
+        'rota_worker_duration_seconds_bucket{worker="w1",le="0.01"} 0',
+        'rota_worker_duration_seconds_bucket{worker="w1",le="0.025"} 1',
+        'rota_worker_duration_seconds_bucket{worker="w1",le="+Inf"} 2',
+        'rota_worker_duration_seconds_count{worker="w1"} 2',
+    ):
+        assert line in lines, line
+    assert len([line for line in lines if line.startswith("# TYPE rota_worker_runs_total")]) == 1
+
+
+def test_a_label_cannot_break_out_of_its_quotes() -> None:
+    assert escaped('a"b\\c\nd') == 'a\\"b\\\\c\\nd'
+    text = Text()
+    text.add("x", "gauge", "Help.", 1, name='"} 5\nevil 1')
+    assert len(str(text).splitlines()) == 3

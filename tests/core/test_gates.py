@@ -1,0 +1,104 @@
+"""Which gates stand, what they cover, and what they leave of a worker's wish."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rota.core.gates import over_job, over_schedule, restrict, standing
+from rota.model import Gate, Scope, Want, gate_id
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+NAMES = ("a", "b", "c")
+
+
+def gate(scope: Scope, name: str | None = None, **fields: Any) -> Gate:
+    return Gate(scope=scope, name=name, since_at=NOW, **fields)
+
+
+def want(**fields: Any) -> Want:
+    return Want(worker="w", limit=10, lease_s=30, **{"tasks": NAMES, **fields})
+
+
+def test_a_gate_stands_until_its_end_and_not_at_it() -> None:
+    ends = [None, NOW - timedelta(seconds=1), NOW, NOW + timedelta(seconds=1)]
+    gates = [gate("queue", str(n), until_at=end) for n, end in enumerate(ends)]
+    assert [one.name for one in standing(gates, NOW)] == ["0", "3"]
+
+
+def test_the_gates_over_a_job_come_widest_first() -> None:
+    gates = [gate("tenant", "acme"), gate("task", "send"), gate("queue", "mail"), gate("all")]
+    found = over_job([*gates, gate("queue", "other")], "mail", "send", "acme")
+    assert [one.id for one in found] == ["all", "queue:mail", "task:send", "tenant:acme"]
+    assert over_job([gate("queue", "mail")], "default", "send", "acme") == []
+
+
+def test_a_schedule_stops_for_its_own_gate_only() -> None:
+    own = gate("schedule", "nightly", tenant="acme")
+    others = [gate("all"), gate("tenant", "acme"), gate("schedule", "nightly", tenant="default")]
+    assert over_schedule([*others, own], "acme", "nightly") is own
+    assert over_schedule(others, "acme", "nightly") is None
+
+
+def test_names_with_colons_and_slashes_are_not_mistaken() -> None:
+    assert over_job([gate("queue", "a:b")], "a", "b", "c") == []
+    assert gate_id("schedule", "b/c", "a") != gate_id("schedule", "c", "a")
+
+
+@pytest.mark.parametrize(
+    ("gates", "left"),
+    [
+        ([], {}),
+        ([gate("queue", "a")], {"exclude_queues": ("a",)}),
+        ([gate("task", "a")], {"tasks": ("b", "c")}),
+        ([gate("tenant", "a"), gate("tenant", "b")], {"exclude_tenants": ("a", "b")}),
+        ([gate("schedule", "a", tenant="b")], {}),
+    ],
+)
+def test_what_is_left_of_a_wish(gates: list[Gate], left: dict[str, Any]) -> None:
+    assert restrict(want(), gates) == want(**left)
+
+
+def test_a_wish_keeps_what_it_had_excluded_itself() -> None:
+    left = restrict(want(queues=("a", "b"), exclude_queues=("x",)), [gate("queue", "a")])
+    assert left is not None
+    assert (left.queues, left.exclude_queues) == (("b",), ("x", "a"))
+
+
+@pytest.mark.parametrize(
+    ("wish", "gates"),
+    [
+        (want(), [gate("all")]),
+        (want(), [gate("task", name) for name in NAMES]),
+        (want(queues=("a",)), [gate("queue", "a")]),
+    ],
+)
+def test_nothing_is_left_of_a_wish_when_all_it_names_is_paused(wish: Want, gates: list[Gate]) -> None:
+    assert restrict(wish, gates) is None
+
+
+some = st.sampled_from(NAMES)
+gates_of = st.lists(
+    st.builds(gate, st.sampled_from(["queue", "task", "tenant"]), some) | st.builds(gate, st.just("all"))
+)
+
+
+@given(gates=gates_of, queue=some, task=some, tenant=some, queues=st.none() | st.just(("a", "b")))
+def test_a_restricted_wish_asks_for_exactly_the_jobs_no_gate_is_over(
+    gates: list[Gate], queue: str, task: str, tenant: str, queues: tuple[str, ...] | None
+) -> None:
+    wish = want(queues=queues)
+    asked = queues is None or queue in queues
+    left = restrict(wish, gates)
+    covers = (
+        left is not None
+        and (left.queues is None or queue in left.queues)
+        and queue not in left.exclude_queues
+        and task in (left.tasks or ())
+        and tenant not in left.exclude_tenants
+    )
+    assert covers is (asked and not over_job(gates, queue, task, tenant))

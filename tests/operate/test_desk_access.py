@@ -1,0 +1,116 @@
+"""Tokens and passwords: made, used, ended; and nobody gives away more than they have."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+from desks import desk_of
+
+from rota import Rota
+from rota.errors import Forbidden, NotFound
+from rota.operate import Desk
+from rota.operate.access import actor_of, by_password, by_token, has_any, still_good
+from rota.operate.asks import AuditAsk, TokenAsk, UserAsk
+from rota.testing import FakeClock
+
+
+async def test_a_token_opens_with_its_role_and_tenant_and_is_stored_hashed(desk: Desk, app: Rota) -> None:
+    made = await desk.access.create_token(TokenAsk(role="operator", tenant="acme", name="ci"))
+    assert re.fullmatch(r"rota_[0-9a-f]{12}_[\w-]{43}", made.token)
+    store = await app.stores.get()
+    found = await by_token(store, app.clock, made.token)
+    assert found is not None
+    actor = actor_of(found)
+    assert (actor.name, actor.role, actor.tenant, actor.payloads) == ("token:ci", "operator", "acme", True)
+    document = await store.get("token", made.id)
+    assert document is not None
+    secret = made.token.split("_", 2)[2]
+    assert secret not in document.body
+    told = msgspec.json.encode((await desk.house.audit(AuditAsk())).items).decode()
+    assert secret not in told
+    assert secret not in msgspec.json.encode((await desk.access.tokens()).items).decode()
+
+
+@pytest.mark.parametrize("wrong", ["", "rota", "rota_x", "rota_abc_def", "x" * 500, "rota_../x_y", "rota__"])
+async def test_a_text_that_is_no_token_opens_nothing(app: Rota, wrong: str) -> None:
+    assert await by_token(await app.stores.get(), app.clock, wrong) is None
+
+
+async def test_the_right_id_with_a_wrong_secret_opens_nothing(desk: Desk, app: Rota) -> None:
+    made = await desk.access.create_token(TokenAsk(role="viewer"))
+    assert await by_token(await app.stores.get(), app.clock, made.token[:-1] + "!") is None
+
+
+async def test_a_token_ends_when_it_expires_or_is_revoked(desk: Desk, app: Rota) -> None:
+    store = await app.stores.get()
+    short = await desk.access.create_token(TokenAsk(role="viewer", expires_s=60))
+    long = await desk.access.create_token(TokenAsk(role="viewer"))
+    assert await by_token(store, app.clock, short.token) is not None
+    assert isinstance(app.clock, FakeClock)
+    app.clock.advance(61)
+    assert await by_token(store, app.clock, short.token) is None
+    assert await still_good(store, app.clock, f"token:{short.id}") is None
+    await desk.access.revoke_token(long.id)
+    assert await by_token(store, app.clock, long.token) is None
+    with pytest.raises(NotFound):
+        await desk.access.revoke_token(long.id)
+
+
+async def test_the_last_use_is_kept(desk: Desk, app: Rota) -> None:
+    made = await desk.access.create_token(TokenAsk(role="viewer"))
+    assert made.last_used_at is None
+    await by_token(await app.stores.get(), app.clock, made.token)
+    (shown,) = (await desk.access.tokens()).items
+    assert shown.last_used_at == app.clock.now()
+
+
+async def test_viewers_do_not_see_payloads_unless_told(desk: Desk) -> None:
+    plain = await desk.access.create_token(TokenAsk(role="viewer"))
+    seeing = await desk.access.create_token(TokenAsk(role="viewer", payloads=True))
+    blind = await desk.access.create_token(TokenAsk(role="admin", payloads=False))
+    assert (plain.payloads, seeing.payloads, blind.payloads) == (False, True, False)
+
+
+async def test_a_tenants_admin_makes_tokens_for_its_own_tenant_only(app: Rota, desk: Desk) -> None:
+    own = desk_of(app, "admin", "acme")
+    made = await own.access.create_token(TokenAsk(role="operator"))
+    assert made.tenant == "acme"
+    with pytest.raises(NotFound):
+        await own.access.create_token(TokenAsk(role="viewer", tenant="other"))
+    foreign = await desk.access.create_token(TokenAsk(role="viewer"))
+    assert [token.id for token in (await own.access.tokens()).items] == [made.id]
+    with pytest.raises(NotFound):
+        await own.access.revoke_token(foreign.id)
+    with pytest.raises(Forbidden):
+        await desk_of(app, "operator").access.create_token(TokenAsk(role="viewer"))
+
+
+async def test_a_password_opens_and_a_new_one_closes_the_old(desk: Desk, app: Rota) -> None:
+    store = await app.stores.get()
+    assert not await has_any(store)
+    await desk.access.put_user("ann", UserAsk(password="correct horse battery", role="operator"))
+    assert await has_any(store)
+    found = await by_password(store, "ann", "correct horse battery")
+    assert found is not None
+    assert actor_of(found).role == "operator"
+    for name, password in (("ann", "wrong horse battery"), ("bob", "correct horse battery"), ("", "")):
+        assert await by_password(store, name, password) is None
+    document = await store.get("user", "ann")
+    assert document is not None
+    assert "correct horse" not in document.body
+    await desk.access.put_user("ann", UserAsk(password="another horse battery", role="viewer"))
+    assert await by_password(store, "ann", "correct horse battery") is None
+    await desk.access.delete_user("ann")
+    assert await by_password(store, "ann", "another horse battery") is None
+
+
+async def test_a_tenants_admin_cannot_take_over_a_name(desk: Desk, app: Rota) -> None:
+    await desk.access.put_user("ann", UserAsk(password="correct horse battery", role="admin"))
+    own = desk_of(app, "admin", "acme")
+    with pytest.raises(Forbidden, match="is taken"):
+        await own.access.put_user("ann", UserAsk(password="correct horse battery", role="viewer"))
+    with pytest.raises(NotFound):
+        await own.access.delete_user("ann")
+    assert not (await own.access.users()).items

@@ -1,0 +1,220 @@
+"""What a worker tells the audit log: its own decisive acts, and what tasks have to say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from ticking import Ticks
+
+from rota import Backoff, Cancel, Context, OptionError, PayloadError, Rota, Snooze, State, upkeep
+from rota.model import AuditEntry, AuditFilter, PageAsk, ScheduleFilter, Want
+from rota.testing import FakeClock, drain
+
+app = Rota("sqlite://:memory:")  # process tasks live at the top level of a module
+
+
+@app.task(executor="process", max_attempts=1)
+def told_from_afar(ctx: Context, to: str, api_key: str) -> None:
+    ctx.audit("email.sent", to=to)
+    ctx.audit("email.billed", cents=3, note=f"with {api_key}")
+    raise ValueError(f"the key {api_key} is bad")
+
+
+async def lines(app: Rota, action: str | None = None) -> list[AuditEntry]:
+    store = await app.stores.get()
+    page = await store.audit(AuditFilter(action=action), PageAsk(limit=100, newest_first=False))
+    return list(page.items)
+
+
+async def claimed_by_a_dead_worker(app: Rota) -> None:
+    store = await app.stores.get()
+    want = Want(worker="dead", limit=10, lease_s=30, tasks=app.registry.names)
+    assert await store.claim(want, app.clock.now())
+
+
+async def rescue(app: Rota) -> None:
+    await upkeep.rescue(await app.stores.get(), app.clock, "rescuer", 30, lambda job, state: None)
+
+
+# --- the system's own acts -----------------------------------------------------------------------
+
+
+async def test_a_job_that_used_up_its_attempts_is_told_once(app: Rota) -> None:
+    @app.task(max_attempts=2, backoff=Backoff.none())
+    async def broken() -> None:
+        raise ValueError("no luck\nand more")
+
+    job = await broken.options(tenant="acme").enqueue()
+    await drain(app)
+    (line,) = await lines(app)
+    assert (line.action, line.object, line.tenant) == ("job.exhausted_retries", f"job:{job.id}", "acme")
+    assert line.actor.startswith("worker:") and line.actor != "worker:unknown"
+    assert (line.message, line.via) == ("ValueError: no luck", "system")
+
+
+async def test_a_job_that_will_be_tried_again_or_succeeds_is_not_told(app: Rota) -> None:
+    @app.task
+    async def work(n: int) -> None:
+        if n < 0:
+            raise ValueError("no")
+
+    states = [await work.enqueue(1), await work.enqueue(-1)]
+    await drain(app)
+    assert [(await job.refresh()).state for job in states] == ["succeeded", "queued"]
+    assert await lines(app) == []
+
+
+async def test_a_rescue_and_a_quarantine_are_told(app: Rota, clock: FakeClock) -> None:
+    @app.task(max_attempts=2)
+    async def work() -> None: ...
+
+    job = await work.enqueue()
+    for _ in range(2):
+        await claimed_by_a_dead_worker(app)
+        clock.advance(31)
+        await rescue(app)
+    told = await lines(app)
+    assert [(line.action, line.actor) for line in told] == [
+        ("job.rescued", "worker:rescuer"),
+        ("job.quarantined", "worker:rescuer"),
+    ]
+    assert told[1].message == "LeaseExpired: worker dead fell silent during attempt 2"
+    assert (await job.refresh()).state is State.FAILED
+
+
+async def test_a_schedule_that_is_disabled_by_an_error_is_told(app: Rota) -> None:
+    @app.task
+    def tick() -> None: ...
+
+    ticks = await Ticks.of(app)
+    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", calendar=None)
+    store = await app.stores.get()
+    (schedule,) = (await store.schedules(ScheduleFilter(), PageAsk(limit=1))).items
+    spoiled = msgspec.structs.replace(schedule, cron="61 * * * *")
+    assert (await store.put_schedules([spoiled], app.clock.now()))[0] is not None
+    await ticks.after(60)
+    (line,) = await lines(app, "schedule.disabled_by_error")
+    assert (line.object, line.tenant, line.actor) == ("schedule:default/minutely", "default", "scheduler")
+    assert line.message is not None and "61" in line.message
+
+
+# --- what tasks say ------------------------------------------------------------------------------
+
+
+async def test_what_a_coroutine_tells_is_stored_with_its_outcome(app: Rota) -> None:
+    @app.task
+    async def send(ctx: Context, to: str) -> None:
+        ctx.audit("email.sent", to=to, parts=[1, {"n": 2}])
+        assert await lines(app) == []
+
+    job = await send.options(tenant="acme").enqueue("ada@example.org")
+    await drain(app)
+    (line,) = await lines(app)
+    assert (line.action, line.tenant, line.object, line.actor) == (
+        "email.sent", "acme", f"job:{job.id}", "task:send",
+    )  # fmt: skip
+    assert line.after == {"to": "ada@example.org", "parts": [1, {"n": 2}]}
+
+
+@pytest.mark.parametrize("end", [ValueError("no"), Snooze(30), Cancel("enough")])
+async def test_what_a_function_tells_is_stored_however_it_ends(app: Rota, end: Exception) -> None:
+    @app.task
+    def send(ctx: Context) -> None:
+        ctx.audit("email.sent")
+        raise end
+
+    await send.enqueue()
+    await drain(app)
+    (line,) = await lines(app, "email.sent")
+    assert line.after is None
+
+
+async def test_what_a_process_task_tells_is_stored_without_the_secrets_of_its_payload() -> None:
+    try:
+        job = await told_from_afar.enqueue(to="ada", api_key="canary-7f3a")
+        await drain(app)
+        sent, billed, exhausted = await lines(app)
+        assert (sent.after, billed.after) == ({"to": "ada"}, {"cents": 3, "note": "with •••"})
+        assert exhausted.message == "ValueError: the key ••• is bad"
+        assert "canary" not in ((await job.refresh()).error_json or "canary")
+    finally:
+        await app.close()
+
+
+async def test_what_a_task_tells_is_dropped_when_its_lease_is_gone(app: Rota, clock: FakeClock) -> None:
+    @app.task
+    async def send(ctx: Context) -> None:
+        ctx.audit("email.sent")
+        clock.advance(31)
+        await rescue(app)
+
+    await send.options(max_attempts=1).enqueue()
+    await drain(app)
+    assert [line.action for line in await lines(app)] == ["job.quarantined"]
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["sent", "Email.sent", "email sent.x", ".sent", "email.", "é.x", "a." + "b" * 99, "email.sent\n"]
+    + [f"{word}.x" for word in ("job", "queue", "schedule", "token", "user", "gate", "worker", "tenant")],
+)
+async def test_an_action_that_is_misspelt_or_reserved_is_an_error(app: Rota, action: str) -> None:
+    seen: list[str] = []
+
+    @app.task
+    async def send(ctx: Context) -> None:
+        with pytest.raises(OptionError, match="audit action=") as caught:
+            ctx.audit(action)
+        seen.append(str(caught.value))
+
+    await send.enqueue()
+    await drain(app)
+    assert len(seen) == 1
+    assert await lines(app) == []
+
+
+async def test_lines_and_their_details_are_bounded(app: Rota) -> None:
+    seen: list[Any] = []
+
+    @app.task
+    async def send(ctx: Context) -> None:
+        with pytest.raises(PayloadError, match=r"the details of audit action 'email\.sent'"):
+            ctx.audit("email.sent", text="x" * 5000)
+        for n in range(20):
+            ctx.audit("email.sent", n=n)
+        with pytest.raises(OptionError, match="at most 20 lines"):
+            ctx.audit("email.sent")
+        seen.append(True)
+
+    await send.enqueue()
+    await drain(app)
+    assert seen == [True]
+    assert [line.after["n"] for line in await lines(app)] == list(range(20))
+
+
+# --- keeping -------------------------------------------------------------------------------------
+
+
+async def test_old_lines_and_stale_documents_are_forgotten(app: Rota, clock: FakeClock) -> None:
+    store = await app.stores.get()
+    await store.append_audit([AuditEntry(action="email.sent", at=clock.now())])
+    for kind in ("idempotency", "session", "token", "gate"):
+        await store.put(kind, "a", "{}", 0, clock.now())
+
+    async def left() -> list[str]:
+        await upkeep.prune(store, clock, app.settings)
+        kinds = ("idempotency", "session", "token", "gate")
+        return [kind for kind in kinds if await store.find(kind)]
+
+    clock.advance(11 * 3600)
+    assert await left() == ["idempotency", "session", "token", "gate"]
+    clock.advance(2 * 3600)
+    assert await left() == ["idempotency", "token", "gate"]
+    clock.advance(12 * 3600)
+    assert await left() == ["token", "gate"]
+    assert len(await lines(app)) == 1
+    clock.advance(365 * 86_400)
+    assert await left() == ["token", "gate"]
+    assert await lines(app) == []

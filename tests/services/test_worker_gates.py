@@ -1,0 +1,244 @@
+"""Pause switches at work: what a worker leaves alone, what a schedule does not fire, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from ticking import Ticks, fires_of, stored
+
+from rota import Rota, StoreError
+from rota.clock import monotonic
+from rota.gates import Watch, load
+from rota.model import Want
+from rota.store.open import open_store
+from rota.testing import FakeClock, drain
+
+Until = Callable[..., Awaitable[None]]
+QUICK: dict[str, Any] = {"keeper": False, "upkeep": False, "scheduler": False, "poll_s": 0.01}
+COVERED = {"queue": "mail", "task": "send", "tenant": "acme"}
+
+
+@pytest.fixture
+def ran(app: Rota) -> list[str]:
+    """Tasks ``send`` and ``other`` note their runs here."""
+    done: list[str] = []
+
+    @app.task
+    async def send() -> None:
+        done.append("send")
+
+    @app.task
+    async def other() -> None:
+        done.append("other")
+
+    return done
+
+
+async def both(app: Rota) -> None:
+    """A job that all the gates cover, and one that none does but the one over everything."""
+    await app.enqueue("send", queue="mail", tenant="acme")
+    await app.enqueue("other")
+
+
+# --- workers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["queue", "task", "tenant"])
+async def test_a_worker_leaves_alone_what_a_gate_covers_and_runs_the_rest(
+    app: Rota, ran: list[str], scope: str
+) -> None:
+    await both(app)
+    await app.pause(**{scope: COVERED[scope]}, reason="provider down")
+    await drain(app)
+    assert ran == ["other"]
+    await app.resume(**{scope: COVERED[scope]})
+    await drain(app)
+    assert ran == ["other", "send"]
+
+
+async def test_a_burst_with_everything_paused_ends_without_running_anything(
+    app: Rota, ran: list[str]
+) -> None:
+    await both(app)
+    await app.pause(reason="offline")
+    assert await drain(app) == 0
+    assert ran == []
+
+
+async def test_a_burst_whose_only_queue_is_paused_ends(app: Rota, ran: list[str]) -> None:
+    await both(app)
+    await app.pause(queue="mail")
+    async with app.worker(burst=True, queues=["mail"], **QUICK) as worker:
+        await worker.run()
+    assert ran == []
+
+
+async def test_a_worker_at_work_hears_of_a_gate_and_of_its_end(
+    app: Rota, ran: list[str], until: Until
+) -> None:
+    async with app.running(**QUICK) as worker:
+        await app.pause(reason="offline")
+        await until(lambda: worker.state == "paused")
+        await both(app)
+        await app.resume()
+        await until(lambda: worker.state == "running" and sorted(ran) == ["other", "send"])
+
+
+async def test_a_gate_whose_end_has_come_is_open_by_the_clock(
+    app: Rota, clock: FakeClock, ran: list[str], until: Until
+) -> None:
+    await app.pause(until=clock.now() + timedelta(minutes=10))
+    await both(app)
+    async with app.running(**QUICK) as worker:
+        await until(lambda: worker.state == "paused")
+        clock.advance(599)
+        assert (worker.state, ran) == ("paused", [])
+        clock.advance(1)
+        assert worker.state == "running"
+        await until(lambda: sorted(ran) == ["other", "send"])
+
+
+async def test_running_jobs_finish_while_everything_is_paused(app: Rota, until: Until) -> None:
+    began, go_on = asyncio.Event(), asyncio.Event()
+
+    @app.task
+    async def slow() -> str:
+        began.set()
+        await go_on.wait()
+        return "done"
+
+    job = await slow.enqueue()
+    async with app.running(**QUICK) as worker:
+        await began.wait()
+        await app.pause()
+        await until(lambda: worker.state == "paused")
+        go_on.set()
+        assert await job.result(timeout=10) == "done"
+
+
+async def test_claimed_jobs_that_have_not_begun_go_back_when_a_gate_closes(app: Rota, until: Until) -> None:
+    go_on, ran = asyncio.Event(), []
+
+    @app.task
+    async def slow(n: int) -> None:
+        ran.append(n)
+        await go_on.wait()
+
+    jobs = [await slow.enqueue(n) for n in range(3)]
+    async with app.running(concurrency=1, **QUICK) as worker:
+        await until(lambda: ran == [0])
+        store = await app.stores.get()
+        want = Want(worker=worker.id, limit=2, lease_s=30, tasks=app.registry.names)
+        worker.hands.take(await store.claim(want, app.clock.now()), monotonic())
+        assert len(worker.hands.waiting) == 2
+        await app.pause()
+        await until(lambda: worker.state == "paused" and not len(worker.exchange))
+        go_on.set()
+        await jobs[0].result(timeout=10)
+    assert ran == [0]
+    assert [((await job.refresh()).state, (await job.refresh()).attempt) for job in jobs[1:]] == [
+        ("queued", 0), ("queued", 0),
+    ]  # fmt: skip
+
+
+async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, clock: FakeClock) -> None:
+    await app.pause(queue="mail", until=clock.now() + timedelta(minutes=1))
+    gate = (await load(await app.stores.get()))[0]
+    away = open_store("sqlite://:memory:")
+    await away.migrate()
+    await away.open()
+    await away.put("gate", gate.id, msgspec.json.encode(gate).decode(), 0, clock.now())
+    watch = Watch(away, clock)
+    assert await watch.look()
+    assert not await watch.look()
+    await away.close()
+    with pytest.raises(StoreError):
+        await watch.look()
+    assert [one.id for one in watch.standing()] == ["queue:mail"]
+    clock.advance(60)
+    assert list(watch.standing()) == []
+
+
+async def test_a_spoiled_gate_hides_no_other(app: Rota, ran: list[str]) -> None:
+    store = await app.stores.get()
+    await store.put("gate", "queue:a", "[1, 2", None, app.clock.now())
+    await store.put("gate", "queue:b", '{"scope": "planet"}', None, app.clock.now())
+    await app.pause(queue="mail")
+    await both(app)
+    await drain(app)
+    assert ran == ["other"]
+
+
+# --- schedules -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def ticks(app: Rota) -> Ticks:
+    @app.task
+    def tick() -> None: ...
+
+    return await Ticks.of(app)
+
+
+@pytest.mark.parametrize(
+    ("missed", "caught_up"),
+    [
+        ("skip", []),
+        ("latest", [("01-01 12:04", "catchup")]),
+        ("all", [(f"01-01 12:0{minute}", "catchup") for minute in (2, 3, 4)]),
+    ],
+)
+async def test_a_paused_schedule_keeps_its_next_fire_and_its_policy_decides_at_resume(
+    app: Rota, ticks: Ticks, missed: str, caught_up: list[tuple[str, str]]
+) -> None:
+    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", missed=missed)
+    start = app.clock.now()
+    await ticks.through(start + timedelta(minutes=1))
+    assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler")]
+    await app.pause(schedule="minutely", reason="upstream is down")
+    await ticks.through(start + timedelta(minutes=4, seconds=30))
+    held = await stored(app, "minutely")
+    assert held.next_run_at == start + timedelta(minutes=2)
+    assert held.look_at is not None and (held.look_at - app.clock.now()).total_seconds() <= 30
+    assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler")]
+    await app.resume(schedule="minutely")
+    await ticks.after()
+    assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler"), *caught_up]
+    await ticks.through(start + timedelta(minutes=5))
+    assert (await fires_of(app, "minutely"))[-1] == ("01-01 12:05", "scheduler")
+
+
+async def test_a_paused_schedule_fires_again_the_moment_its_gate_ends(app: Rota, ticks: Ticks) -> None:
+    start = app.clock.now()
+    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", missed="latest")
+    await app.pause(schedule="minutely", until=start + timedelta(seconds=70))
+    await ticks.through(start + timedelta(seconds=69))
+    assert await fires_of(app, "minutely") == []
+    assert (await stored(app, "minutely")).look_at == start + timedelta(seconds=70)
+    await ticks.after(1)
+    assert await fires_of(app, "minutely") == [("01-01 12:01", "catchup")]
+
+
+async def test_a_schedule_goes_on_while_other_things_are_paused(app: Rota, ticks: Ticks) -> None:
+    await app.schedules.create(name="minutely", task="tick", cron="* * * * *")
+    await app.schedules.create(name="other", task="tick", cron="* * * * *")
+    await app.pause(schedule="other")
+    await app.pause(task="tick")
+    await app.pause()
+    await ticks.after(60)
+    assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler")]
+    assert await fires_of(app, "other") == []
+
+
+async def test_fires_are_counted_with_how_late_they_were(app: Rota, ticks: Ticks) -> None:
+    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", missed="all")
+    await ticks.after(62)
+    await ticks.after(181)
+    measures = ticks.scheduler.measures.told()
+    assert measures["fires"] == {"scheduler": 2, "catchup": 2}
+    assert (measures["late"]["count"], measures["late"]["sum"]) == (2, 5.0)

@@ -1,0 +1,76 @@
+"""``rota doctor``: findings worst first, each with its remedy, and exit codes that a script can use."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+from nowhere import nobody_listens
+
+from rota import Rota
+from rota.cli.root import root
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'rota.db'}"
+
+
+def doctor(url: str, *args: str) -> Result:
+    return CliRunner().invoke(root, ["doctor", "--url", url, *args])
+
+
+def a_due_job(url: str) -> None:
+    async def go() -> None:
+        app = Rota(url)
+        await app.enqueue("nobody_knows_me", {})
+        await app.close()
+
+    asyncio.run(go())
+
+
+def test_a_store_in_order_is_fine(url: str) -> None:
+    result = doctor(url, "--strict")
+    assert result.exit_code == 0, result.output
+    assert "in order" in result.stdout and "problem" not in result.stdout
+    told = msgspec.json.decode(doctor(url, "--json").stdout)
+    assert told["worst"] == "fine"
+    assert {"store", "schema", "clock", "workers"} <= {finding["check"] for finding in told["findings"]}
+
+
+def test_a_problem_comes_first_with_its_remedy_and_ends_with_1(url: str) -> None:
+    a_due_job(url)
+    result = doctor(url)
+    assert result.exit_code == 1
+    first, second, remedy = result.stdout.splitlines()[:3]
+    assert first == "1 problem"
+    assert second == "  ✗ workers: no worker is alive"
+    assert remedy == "    Start one: rota worker --app MODULE:APP"
+
+
+def test_a_warning_fails_only_where_it_is_strict(url: str, tmp_path: Path) -> None:
+    assert doctor(url).exit_code == 0
+    (tmp_path / "rota.db").chmod(0o644)
+    result = doctor(url)
+    assert result.exit_code == 0 and result.stdout.startswith("1 warning\n  ! permissions: ")
+    assert doctor(url, "--strict").exit_code == 1
+    assert msgspec.json.decode(doctor(url, "--strict", "--json").stdout)["worst"] == "warning"
+
+
+def test_a_store_that_is_not_there_ends_with_3_and_is_told_as_a_finding() -> None:
+    with nobody_listens() as address:
+        result = doctor(f"postgresql://{address}/none")
+        told = doctor(f"postgresql://{address}/none", "--json")
+    assert result.exit_code == 3 and "the address is right" in result.stdout
+    assert told.exit_code == 3
+    (finding,) = msgspec.json.decode(told.stdout)["findings"]
+    assert (finding["check"], finding["level"]) == ("store", "problem")
+
+
+def test_a_schema_that_lacks_migrations_ends_with_4(postgres_url: str) -> None:
+    result = doctor(postgres_url)
+    assert result.exit_code == 4, result.output
+    assert "schema" in result.stdout and "rota migrate" in result.stdout
