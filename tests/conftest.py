@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,8 @@ def migrated_template(postgres_server: Postgres) -> str:
         finally:
             await store.close()
 
-    asyncio.run(migrate())
+    with ThreadPoolExecutor(1) as pool:  # a browser's event loop may run in this thread
+        pool.submit(asyncio.run, migrate()).result()
     return TEMPLATE
 
 

@@ -61,7 +61,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(one, mode, id=f"{one.method.upper()} {one.path}-{mode.value}")
 
 
-@pytest.mark.parametrize(("operation", "mode"), cases())
+@pytest.mark.parametrize(("operation", "mode"), list(cases()))
 def test_every_answer_is_as_the_document_says(
     operation: Any, mode: GenerationMode, stocked: tuple[Site, str]
 ) -> None:

@@ -52,6 +52,7 @@ HSTS = "max-age=31536000"
 PROBES = ("/healthz", "/readyz")  # may be called by any name: probes use addresses
 SANE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 LONGEST_TARGET = 8 * 1024
+NAMING_VIEWS = ("jobs", "queues", "tasks", "schedules", "workers", "tenants")
 LONGEST_HEAD = 32 * 1024
 
 
@@ -119,10 +120,10 @@ class Admin:
         return found or await self._nothing(request)
 
     async def _page(self, request: Request) -> Response:
-        """A file of the dashboard; a path without a dot is one of its views."""
+        """A file of the dashboard, or one of its views."""
         path = request.path_params.get("path", "")
         found = self._pages.find(request, path)
-        if found is None and "." not in path and "\\" not in path and "\0" not in path:
+        if found is None and _is_view(path):
             found = self._pages.find(request, "index.html")
         return found or await self._nothing(request)
 
@@ -198,3 +199,10 @@ class Admin:
             await send({"type": "lifespan.startup.complete"})
         await self.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _is_view(path: str) -> bool:
+    """A path without a dot, or one of a thing whose name may have some; never one that climbs."""
+    if "\\" in path or "\0" in path or ".." in path.split("/"):
+        return False
+    return "." not in path or path.partition("/")[0] in NAMING_VIEWS

@@ -1,0 +1,104 @@
+"""Pictures of every view, in both themes, from a real server on a lifelike store.
+
+python tools/screenshots.py [FOLDER]       by default docs/screenshots
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from lifelike import fill
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from rota import Rota
+from rota.admin.server import Listen, serving
+from rota.model import JobFilter, PageAsk, State
+
+FOLDER = Path(__file__).parent.parent / "docs" / "screenshots"
+WIDE, SMALL = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
+VIEWS = {
+    "overview": "/",
+    "jobs": "/jobs",
+    "queues": "/queues",
+    "tasks": "/tasks",
+    "schedules": "/schedules",
+    "schedule": "/schedules/sync_stock?tenant=acme",
+    "schedule-edit": "/schedules/new",
+    "workers": "/workers",
+    "tenants": "/tenants",
+    "gates": "/gates",
+    "audit": "/audit",
+    "doctor": "/doctor",
+    "settings": "/settings",
+}
+ON_A_PHONE = ("overview", "jobs", "job", "schedules")
+BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
+
+
+async def main(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        # Long leases: the workers of the picture do not beat.
+        app = Rota(f"sqlite:///{place}/shop.db", lease_duration_s=3600)
+        try:
+            await app.migrate()
+            await fill(app)
+            await _picture_all(app, folder)
+        finally:
+            await app.close()
+
+
+async def _picture_all(app: Rota, folder: Path) -> None:
+    views = {**VIEWS, "job": f"/jobs/{await _a_failed_job(app)}"}
+    browser_path = os.environ.get("ROTA_CHROMIUM") or shutil.which("chromium")
+    async with serving(app, Listen(port=0)) as server, async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        for theme in ("light", "dark"):
+            page = await _page(browser, server.url, theme, WIDE)
+            await page.screenshot(path=folder / f"signin-{theme}.png")
+            await page.goto("about:blank")  # else only the fragment would change, and nothing be loaded
+            await page.goto(server.link())
+            await page.locator("#main").wait_for()
+            for name, path in views.items():
+                await _picture(page, server.url + path, folder / f"{name}-{theme}.png")
+            await page.set_viewport_size(SMALL)  # type: ignore[arg-type]
+            for name in ON_A_PHONE:
+                await _picture(page, server.url + views[name], folder / f"{name}-{theme}-small.png")
+            await page.context.close()
+        await browser.close()
+
+
+async def _a_failed_job(app: Rota) -> str:
+    store = await app.stores.get()
+    return (await store.jobs(JobFilter(states=(State.FAILED,)), PageAsk(limit=1))).items[0].id
+
+
+async def _page(browser: Browser, url: str, theme: str, size: dict[str, int]) -> Page:
+    context = await browser.new_context(
+        color_scheme=theme,  # type: ignore[arg-type]
+        viewport=size,  # type: ignore[arg-type]
+        timezone_id="UTC",
+        reduced_motion="reduce",
+    )
+    page = await context.new_page()
+    await page.goto(url)
+    await page.get_by_role("button", name="Sign in").wait_for()
+    return page
+
+
+async def _picture(page: Page, address: str, file: Path) -> None:
+    await page.goto(address)
+    await page.locator("#main h1").wait_for()
+    await expect(page.locator(BONES)).to_have_count(0, timeout=20_000)
+    await page.screenshot(path=file)
+    print(file.name)
+
+
+if __name__ == "__main__":
+    chosen = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    chosen.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(chosen))
