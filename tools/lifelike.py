@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from math import sin
 from typing import Any
 
 import msgspec
@@ -15,11 +16,12 @@ from rota import Rota
 from rota.core.ids import uuid7
 from rota.model import Actor, Attempt, Change, Job, Lease, LogLine, NewJob, Note, Pulse, Role, State, Want
 from rota.operate import Desk
-from rota.operate.asks import GateAsk, TokenAsk, UserAsk
+from rota.operate.asks import DisableAsk, GateAsk, TokenAsk, UserAsk
 from rota.store.protocol import Store
 
 STEP = timedelta(minutes=5)
 STEPS = 144
+OUTAGE = (97, 103)  # steps in which the warehouse did not answer
 LEASE_S = 3600.0
 TENANTS = ("acme", "acme", "globex", "initech", "default")
 TASKS = (  # name, queue, seconds it takes, one in so many fails
@@ -58,8 +60,8 @@ async def fill(app: Rota) -> None:
 
 
 def _wave(step: int) -> int:
-    """How many jobs came in this step: quiet at first, two peaks."""
-    return 3 + 9 * (step > 50) + 6 * (85 < step < 110) + step % 4
+    """How many jobs came in this step: the day swells and ebbs, and no step is quite like the next."""
+    return round(9 + 5 * sin(step / 23 - 2) + 3 * sin(step / 6.1)) + step * 7919 % 5
 
 
 async def _work(store: Store, step: int, at: datetime) -> None:
@@ -68,7 +70,8 @@ async def _work(store: Store, step: int, at: datetime) -> None:
         jobs.append(_job(step * 100 + 99, at, schedule="sync_stock", tenant="acme", task=TASKS[4]))
     await store.insert(jobs, at)
     claimed = await store.claim(Want(worker="web-1", limit=100, lease_s=LEASE_S), at)
-    await store.settle([_ended(job, i, at + timedelta(seconds=9)) for i, job in enumerate(claimed)], at)
+    end = at + timedelta(seconds=9)
+    await store.settle([_ended(job, end, OUTAGE[0] <= step < OUTAGE[1]) for job in claimed], end)
 
 
 def _job(n: int, at: datetime, **over: Any) -> NewJob:
@@ -82,17 +85,18 @@ def _job(n: int, at: datetime, **over: Any) -> NewJob:
         tags=("eu",) if n % 3 else ("us", "priority"),
         payload_json=_json({"order_id": 40_000 + n, "address": f"customer{n % 90}@example.com"}),
         run_at=over.get("run_at"),
+        max_attempts=1,
         origin="schedule" if schedule else "api",
         schedule=schedule,
         scheduled_for=at if schedule else None,
     )
 
 
-def _ended(job: Job, i: int, at: datetime) -> Change:
+def _ended(job: Job, at: datetime, in_outage: bool) -> Change:
     seconds, one_in = next((t[2], t[3]) for t in TASKS if t[0] == job.task)
     number = int(job.payload["order_id"])
     took = seconds * (0.6 + (number * 37 % 100) / 70)
-    failed = number * 31 % one_in == 0
+    failed = number * 7919 % one_in == 0 or (in_outage and job.task == "sync_inventory")
     error = _json(_error(job.task)) if failed else None
     return Change(
         job.id,
@@ -174,13 +178,8 @@ async def _people(app: Rota) -> None:
     await grace.pause(GateAsk(scope="queue", name="mail", reason="still down, ticket 4711", for_s=5400))
     await grace.pause(GateAsk(scope="tenant", name="initech", reason="over quota until they pay"))
     await grace.resume("tenant:initech")
-    await desks["grace"].schedules.disable("month_end", _disable("globex"))
-
-
-def _disable(tenant: str) -> Any:
-    from rota.operate.asks import DisableAsk
-
-    return DisableAsk(tenant=tenant, reason="books are closed")
+    closed = DisableAsk(tenant="globex", reason="the books are closed")
+    await desks["grace"].schedules.disable("month_end", closed)
 
 
 def _json(value: Any) -> str:

@@ -6,6 +6,7 @@ python tools/screenshots.py [FOLDER]       by default docs/screenshots
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import sys
@@ -19,7 +20,7 @@ from rota import Rota
 from rota.admin.server import Listen, serving
 from rota.model import JobFilter, PageAsk, State
 
-FOLDER = Path(__file__).parent.parent / "docs" / "screenshots"
+FOLDER = Path(__file__).absolute().parent.parent / "docs" / "screenshots"
 WIDE, SMALL = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
 VIEWS = {
     "overview": "/",
@@ -41,15 +42,13 @@ BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
 
 
 async def main(folder: Path) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        # Long leases: the workers of the picture do not beat.
-        app = Rota(f"sqlite:///{place}/shop.db", lease_duration_s=3600)
-        try:
-            await app.migrate()
-            await fill(app)
-            await _picture_all(app, folder)
-        finally:
-            await app.close()
+    app = Rota("sqlite:///shop.db", lease_duration_s=3600)  # long: the workers of the pictures do not beat
+    try:
+        await app.migrate()
+        await fill(app)
+        await _picture_all(app, folder)
+    finally:
+        await app.close()
 
 
 async def _picture_all(app: Rota, folder: Path) -> None:
@@ -99,6 +98,8 @@ async def _picture(page: Page, address: str, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    chosen = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    chosen = (Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER).absolute()
     chosen.mkdir(parents=True, exist_ok=True)
-    asyncio.run(main(chosen))
+    # Inside an empty folder, so that no path of this machine stands in a picture.
+    with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
+        asyncio.run(main(chosen))

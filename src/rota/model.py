@@ -345,6 +345,7 @@ class JobFilter(Value, frozen=True, kw_only=True):
     scheduled: bool = False  # only jobs that a schedule made
     worker: str | None = None
     error: str | None = None  # this text stands in the error's type or message, in any case of letters
+    payload: tuple[tuple[tuple[str, ...], str], ...] = ()  # (path, text): what stands there in the payload
     not_tasks: tuple[str, ...] = ()
     not_queues: tuple[str, ...] = ()
     after_id: JobId | None = None  # ids grow with time: these two also bound when a job was made

@@ -241,3 +241,17 @@ async def test_payloads_are_hidden_from_who_may_not_see_them_and_secrets_from_al
     id = (await desk.jobs.enqueue(ask)).id
     assert (await desk.jobs.show(id)).payload == {"to": "x", "password": "•••"}
     assert "hidden" in (await desk_of(app, "viewer").jobs.show(id)).payload
+
+
+async def test_payloads_are_searched_by_who_may_see_them_and_never_by_a_secret(desk: Desk, app: Rota) -> None:
+    wanted = await desk.jobs.enqueue(EnqueueAsk(task="send", payload={"to": "a@b.example"}))
+    await desk.jobs.enqueue(EnqueueAsk(task="send", payload={"to": "other", "password": "geheim"}))
+    found = await desk.jobs.list(JobsAsk(payload=("to=a@b.example",)))
+    assert [job.id for job in found.items] == [wanted.id]
+    with pytest.raises(Forbidden, match="needs the permission"):
+        await desk_of(app, "viewer").jobs.list(JobsAsk(payload=("to=x",)))
+    with pytest.raises(Forbidden, match="is secret"):
+        await desk.jobs.list(JobsAsk(payload=("password=geheim",)))
+    for wrong in ("to", "=x", "a..b=x"):
+        with pytest.raises(OptionError, match="write it as"):
+            await desk.jobs.list(JobsAsk(payload=(wrong,)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -133,3 +134,29 @@ async def test_stats_count_every_state(app: Rota) -> None:
     assert counts == {"queued": 2, "running": 0, "succeeded": 2, "failed": 1, "cancelled": 1}
     assert (stats["queues"]["mail"]["queued"], stats["queues"]["mail"]["scheduled"]) == (1, 1)
     assert stats["oldest_due_s"] >= 0
+
+
+async def test_the_log_of_a_running_job_can_be_read_and_makes_way_at_its_end(
+    app: Rota, until: Callable[..., Any]
+) -> None:
+    go_on = asyncio.Event()
+
+    @app.task
+    async def talk(ctx: Context) -> None:
+        ctx.log("begun")
+        await go_on.wait()
+        ctx.log("done")
+
+    job = await talk.enqueue()
+    async with app.running(concurrency=1):
+
+        async def has_line() -> bool:
+            told = (await job.refresh()).progress
+            return bool(told) and [line["message"] for line in told["log"]] == ["begun"]
+
+        await until(has_line)
+        go_on.set()
+        await job.result(timeout=20)
+    assert (await job.refresh()).progress is None
+    shown = await app.desk().jobs.attempts(job.id)
+    assert [line.message for line in shown.items[0].logs] == ["begun", "done"]

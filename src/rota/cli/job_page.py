@@ -139,7 +139,9 @@ def headline(error: Any) -> str:
 def progress(told: Any) -> str:
     if not isinstance(told, dict):
         return ""
-    return f"{told.get('percent', '?')}% {told.get('message', '')}".replace(".0%", "%").strip()
+    if told.get("percent") is None:
+        return str(told.get("message") or "")
+    return f"{told['percent']}% {told.get('message', '')}".replace(".0%", "%").strip()
 
 
 def _error(error: Any) -> list[str]:

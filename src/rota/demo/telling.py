@@ -138,7 +138,11 @@ def summary(stats: Mapping[str, Any], running: list[Job]) -> str:
         f"{stats['running']} running",
         f"{stats['queued']} queued" + (f" ({depth} not yet due)" if depth else ""),
     ]
-    progress = [f"{safe(j.task)} {j.progress['percent']:.0f}%" for j in running if j.progress]
+    progress = [
+        f"{safe(j.task)} {j.progress['percent']:.0f}%"
+        for j in running
+        if j.progress and j.progress.get("percent") is not None
+    ]
     line = " · ".join(parts + progress)
     return style(f"{'──' if on_terminal() else '--'} {line}", bold=True)
 

@@ -53,6 +53,7 @@ class JobMatch(Ask, frozen=True, kw_only=True):
     parent: Text | None = None
     worker: Text | None = None
     error: Text | None = None  # a text in the error's type or message
+    payload: Names = ()  # each ``a.b=text``: what stands there in the payload
     not_task: Names = ()
     not_queue: Names = ()
     since: Instant | None = None  # made at this time or later

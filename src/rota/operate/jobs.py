@@ -11,9 +11,10 @@ import msgspec
 from ..core import lifecycle
 from ..core.gates import standing
 from ..core.ids import uuid7
+from ..core.masking import is_secret
 from ..core.options import options
 from ..core.why import Facts, Why, explain
-from ..errors import IllegalMove, NotFound, OptionError
+from ..errors import Forbidden, IllegalMove, NotFound, OptionError
 from ..model import Edit, Job, JobFilter, JobId, Page, PageAsk, State
 from . import basics
 from .asks import BulkAsk, CancelAsk, CountAsk, EnqueueAsk, JobMatch, JobsAsk, MoveAsk
@@ -94,11 +95,27 @@ class Jobs(Room):
             parent=basics.check_id(match.parent) if match.parent is not None else None,
             worker=match.worker,
             error=match.error,
+            payload=self._payload(match.payload),
             not_tasks=match.not_task,
             not_queues=match.not_queue,
             after_id=_bound(match.since, "since"),
             before_id=_bound(match.until, "until"),
         )
+
+    def _payload(self, said: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """What is searched for in payloads; never by who may not see it, nor in a secret field."""
+        if said and not self.desk.actor.payloads:
+            raise Forbidden("searching in payloads needs the permission to see them")
+        found = []
+        for one in said:
+            path, equals, text = one.partition("=")
+            keys = tuple(path.split("."))
+            if not equals or not all(keys):
+                raise OptionError(f"payload={one!r}: write it as order.id=42")
+            if any(is_secret(key, self.app.settings.secret_fields) for key in keys):
+                raise Forbidden(f"payload={one!r}: the field is secret, and cannot be searched")
+            found.append((keys, text))
+        return tuple(found)
 
     # --- one -------------------------------------------------------------------------------------
 

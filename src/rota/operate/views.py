@@ -86,8 +86,15 @@ def job_view(job: Job, sight: Sight) -> JobView:
         payload=sight.of(job.payload_json),
         output=sight.of(job.output_json),
         error=sight.open(job.error_json),
-        progress=sight.open(job.progress_json),
+        progress=_progress(sight.open(job.progress_json), sight),
     )
+
+
+def _progress(told: Any, sight: Sight) -> Any:
+    """Log lines may quote the payload: they are for who may see it."""
+    if sight.payloads or not isinstance(told, dict):
+        return told
+    return {name: value for name, value in told.items() if name != "log"}
 
 
 class AttemptView(View, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from ..model import AuditEntry, Job, LogLine, Progress
 from .secrecy import Secrecy
 
 MOST_LINES = 200
+MOST_LIVE = 50  # of them, shown while the attempt runs
 LONGEST_LINE = 2000
 MOST_AUDITED = 20
 LONGEST_DETAILS = 4096
@@ -142,6 +143,26 @@ class Context:
     def discreet(self, text: str) -> str:
         """The text without the secrets of the payload."""
         return self.secrecy.text(text) if self.secret_fields else text
+
+    @property
+    def mark(self) -> tuple[str | None, int] | None:
+        """Changes whenever there is something new to show of the running attempt; None: nothing at all."""
+        told = 0 if self._lines is None else self._dropped + len(self._lines)
+        return None if self.progress_json is None and not told else (self.progress_json, told)
+
+    @property
+    def live_json(self) -> str:
+        """What is shown while the attempt runs: its progress, and the newest lines of its log."""
+        if self._lines is None:
+            return self.progress_json or "null"
+        newest = list(self._lines)[-MOST_LIVE:]
+        progress = msgspec.json.decode(self.progress_json or "{}")
+        return msgspec.json.encode({"percent": None, "message": "", **progress, "log": newest}).decode()
+
+    @property
+    def last_progress_json(self) -> str | None:
+        """What stays when the attempt has ended: the live lines make way for the log of the attempt."""
+        return self.progress_json if self._lines is None else self.progress_json or "null"
 
     @property
     def lines(self) -> tuple[LogLine, ...]:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..clock import Clock, monotonic
@@ -114,7 +114,7 @@ class Keeper:
         sent_at = monotonic()
         runs = [run for run in self._runs() if not run.ended and run.stop_reason != "lost"]
         due = [run for run in runs if sent_at - run.renewed_at >= self._lease_s / 3]
-        notes = [run for run in runs if run.context.progress_json not in (None, run.noted)]
+        notes = [(run, mark) for run in runs if (mark := run.context.mark) not in (None, run.noted)]
         news = self._news
         if not (runs or news > self._carried or sent_at - self._beat_at >= self._lease_s / 3):
             return
@@ -124,21 +124,21 @@ class Keeper:
             reply = await store.beat(self._pulse(part, notes if first == 0 else []), self._clock.now())
             await self._heard(store, reply, part, runs, sent_at)
         hit("beat.after")
-        for run in notes:
-            run.noted = run.context.progress_json
+        for run, mark in notes:
+            run.noted = mark
         self._beat_at, self._carried = sent_at, news
         if self._clock.is_stale:
             await self._clock.sync(store.clock)
 
-    def _pulse(self, due: list[Run], notes: list[Run]) -> Pulse:
+    def _pulse(self, due: list[Run], notes: Sequence[tuple[Run, object]]) -> Pulse:
         return Pulse(
             worker=self._worker,
             document=self._document(),
             lease_s=self._lease_s,
             leases=[Lease(id=run.job.id, token=run.job.token) for run in due],
             notes=[
-                Note(id=run.job.id, token=run.job.token, progress_json=run.context.progress_json or "null")
-                for run in notes
+                Note(id=run.job.id, token=run.job.token, progress_json=run.context.live_json)
+                for run, _ in notes
             ],
         )
 

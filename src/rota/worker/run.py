@@ -53,7 +53,7 @@ class Run:
         self.started_at: datetime | None = None
         self.ended = False
         self.told_to_stop = False
-        self.noted: str | None = None  # the progress last sent to the store
+        self.noted: tuple[str | None, int] | None = None  # the mark of what was last sent to the store
         self.handle: Any = None  # what the executor needs to stop it
         self.timer: asyncio.TimerHandle | None = None
 
@@ -81,7 +81,7 @@ class Run:
             started_at=self.started_at,
             logs=context.lines,
             cost_cents=context.cost_cents,
-            progress_json=context.progress_json,
+            progress_json=context.last_progress_json,
             audit=context.audited,
         )
 

@@ -55,6 +55,9 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
     for bound, beyond in ((where.after_id, ">"), (where.before_id, "<")):
         if bound is not None:
             add(f"id {beyond} %s::uuid", *ids((bound,)) or (None,))  # beyond what is no id lies nothing
+    for path, said in where.payload:
+        clauses.append("payload #>> %s::text[] = %s")
+        params += [list(path), said]
     if where.error is not None:
         clauses.append("error IS NOT NULL")
         add(_SAYS, where.error)
@@ -113,8 +116,8 @@ def _readable(rows: Sequence[Row]) -> list[Job]:
 
 
 async def _rows(connections: Connections, where: JobFilter, statement: str, params: list[Any]) -> list[Row]:
-    """A search in errors has to read them all: it gets a while, then the caller must narrow it."""
-    if where.error is None:
+    """A search in texts has to read them all: it gets a while, then the caller must narrow it."""
+    if where.error is None and not where.payload:
         return await connections.rows(statement, params)
     async with connections.snapshot() as fetch:
         await fetch("SELECT set_config('statement_timeout', %s, true)", (str(SEARCH_WITHIN_MS),))
@@ -122,6 +125,6 @@ async def _rows(connections: Connections, where: JobFilter, statement: str, para
             return await fetch(statement, params)
         except errors.QueryCanceled:
             raise StoreError(
-                f"the search for {where.error!r} in errors took longer than {SEARCH_WITHIN_MS / 1000:g} s: "
-                "narrow it by state, task, queue or time"
+                f"the search in {'payloads' if where.payload else 'errors'} took longer than "
+                f"{SEARCH_WITHIN_MS / 1000:g} s: narrow it by state, task, queue or time"
             ) from None

@@ -19,6 +19,11 @@ BY_STATE = {
     frozenset({State.RUNNING}): "running",  # has another order, but never many
 }
 READABLE_TAGS = "iif(json_valid(tags_json), tags_json, '[]')"
+READABLE_PAYLOAD = "iif(json_valid(payload_json), payload_json, '{}')"
+PAYLOAD_SAYS = (  # as text: true and false by their names, and not as 1 and 0
+    f"CASE json_type({READABLE_PAYLOAD}, ?) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' "
+    f"ELSE CAST(json_extract({READABLE_PAYLOAD}, ?) AS TEXT) END = ?"
+)
 READABLE_ERROR = "iif(json_valid(error_json), error_json, '{}')"
 ERROR_PARTS = ("type", "message")
 # What a field of the filter asks of a job.
@@ -66,6 +71,12 @@ def _terms(where: JobFilter) -> tuple[list[str], list[Any]]:
         params.append(as_json(where.ids))
     if where.scheduled:
         terms.append("schedule IS NOT NULL")
+    for path, text in where.payload:
+        if any('"' in key for key in path):  # cannot be written in a path
+            terms.append("0")
+            continue
+        terms.append(PAYLOAD_SAYS)
+        params += ["$" + "".join(f'."{key}"' for key in path)] * 2 + [text]
     if where.error is not None:
         said = [f"instr(lower(json_extract({READABLE_ERROR}, '$.{part}')), lower(?))" for part in ERROR_PARTS]
         terms.append(f"({' OR '.join(said)})")

@@ -84,6 +84,31 @@ class ReadRules:
             assert ids((await store.jobs(both, PageAsk())).items) == [job.id]
             await store.settle([change(job, State.SUCCEEDED)], at(1))
 
+    async def test_jobs_are_found_by_what_stands_in_their_payload(self, store: Store) -> None:
+        texts = (
+            '{"order":{"id":42,"paid":true,"to":"a b"}}',
+            '{"order":{"id":7,"paid":false}}',
+            '{"x y":"z"}',
+        )
+        first, second, third = [await self._with_payload(store, text) for text in texts]
+
+        async def found(*path: str, text: str) -> list[JobId]:
+            return ids((await store.jobs(JobFilter(payload=((path, text),)), PageAsk())).items)
+
+        assert await found("order", "id", text="42") == [first]
+        assert await found("order", "paid", text="true") == [first]
+        assert await found("order", "paid", text="false") == [second]
+        assert await found("order", "to", text="a b") == [first]
+        assert await found("x y", text="z") == [third]
+        assert await found("order", "gone", text="42") == await found('a"b', text="1") == []
+        both = JobFilter(payload=((("order", "id"), "42"), (("order", "paid"), "false")))
+        assert await store.count(both, 10) == 0
+
+    async def _with_payload(self, store: Store, text: str) -> JobId:
+        job = new(payload_json=text)
+        await store.insert([job], T0)
+        return job.id
+
     async def test_jobs_are_found_by_words_of_their_error(self, store: Store) -> None:
         async def failing(kind: str, message: str, state: State = State.FAILED) -> JobId:
             job = await running(store, queue="e")

@@ -1,0 +1,129 @@
+// @ts-check
+// News from the server, pushed. Held while somebody pauses it, selects rows, or does not look.
+//
+// News is a hint to look again, never the truth itself: views answer it by loading anew, so that a
+// lost event costs a second and no more.
+
+import { base, me } from "./state.js";
+import { computed, effect, signal, useEffect } from "./ui.js";
+
+const NAMES = ["stats", "job", "gate", "schedule", "worker", "audit"];
+const LONGEST_WAIT = 15_000;
+
+/** Who holds the news: "pause" (the button), "select", "hidden". */
+const holders = signal(/** @type {string[]} */ ([]));
+export const connected = signal(false);
+/** When news was last heard, by this machine's clock. */
+export const heardAt = signal(Date.now());
+/** How many pieces of news wait while held. */
+export const waiting = signal(0);
+export const held = computed(() => holders.value.length > 0);
+export const paused = computed(() => holders.value.includes("pause"));
+
+/** @type {Map<string, Set<(data: any) => void>>} */
+const listeners = new Map();
+/** @type {EventSource | null} */
+let source = null;
+let lastId = "";
+/** @type {Set<string>} */
+let missed = new Set();
+let wait = 1000;
+let timer = 0;
+
+/** @param {string} who */
+export function hold(who) {
+  if (!holders.value.includes(who)) holders.value = [...holders.value, who];
+}
+
+/** @param {string} who */
+export function release(who) {
+  holders.value = holders.value.filter((one) => one !== who);
+}
+
+/** @param {string} name @param {any} data */
+function tell(name, data) {
+  for (const listener of listeners.get(name) ?? []) listener(data);
+}
+
+/** @param {string} name @param {MessageEvent} event */
+function hear(name, event) {
+  lastId = event.lastEventId || lastId;
+  heardAt.value = Date.now();
+  if (held.value) {
+    missed.add(name);
+    waiting.value += 1;
+    return;
+  }
+  tell(name, event.data ? JSON.parse(event.data) : null);
+}
+
+function open() {
+  close();
+  const resume = lastId ? `?last_event_id=${encodeURIComponent(lastId)}` : "";
+  source = new EventSource(`${base}/api/admin/events${resume}`);
+  source.onopen = () => {
+    connected.value = true;
+    heardAt.value = Date.now();
+    wait = 1000;
+  };
+  source.onerror = () => {
+    connected.value = false;
+    // A closed stream does not come back by itself: the server refused it, or went away.
+    if (source?.readyState === EventSource.CLOSED) again();
+  };
+  for (const name of NAMES) source.addEventListener(name, (event) => hear(name, /** @type {MessageEvent} */ (event)));
+  source.addEventListener("reset", (event) => {
+    lastId = /** @type {MessageEvent} */ (event).lastEventId || "";
+    for (const name of NAMES) tell(name, null);
+  });
+}
+
+function again() {
+  clearTimeout(timer);
+  timer = setTimeout(open, wait);
+  wait = Math.min(wait * 2, LONGEST_WAIT);
+}
+
+function close() {
+  clearTimeout(timer);
+  source?.close();
+  source = null;
+  connected.value = false;
+}
+
+/** Tell what was missed while held. */
+function catchUp() {
+  const names = missed;
+  missed = new Set();
+  waiting.value = 0;
+  for (const name of names) tell(name, null);
+}
+
+/** Begin to listen; stops by itself when nobody is signed in, rests while the tab is hidden. */
+export function start() {
+  const look = () => (document.hidden ? hold("hidden") : release("hidden"));
+  document.addEventListener("visibilitychange", look);
+  look();
+  addEventListener("pagehide", close);
+  const wanted = computed(() => Boolean(me.value) && !holders.value.includes("hidden"));
+  effect(() => (wanted.value ? open() : close()));
+  effect(() => {
+    if (!held.value) queueMicrotask(catchUp);
+  });
+}
+
+/** Call back on news of these names; with null when some was missed. @param {string[]} names @param {(data: any) => void} listener */
+export function listen(names, listener) {
+  for (const name of names) listeners.set(name, (listeners.get(name) ?? new Set()).add(listener));
+  return () => names.forEach((name) => listeners.get(name)?.delete(listener));
+}
+
+/** The same for a component. @param {string[]} names @param {(data: any) => void} listener @param {any[]} deps */
+export function useNews(names, listener, deps = []) {
+  useEffect(() => listen(names, listener), deps);
+}
+
+/** Something was changed from this page: those who listen look again at once, held or not. @param {string} name */
+export function announce(name) {
+  tell(name, null);
+}

@@ -1,0 +1,87 @@
+// @ts-check
+// Data of a view: loaded, loaded again on news, never shown as zero before it is there.
+
+import { listen, held } from "./live.js";
+import { useCallback, useEffect, useRef, useState } from "./ui.js";
+
+const SOONEST = 1; // seconds between two loads that news asked for
+
+/**
+ * @template T
+ * @typedef {{data: T | null, error: any, busy: boolean, reload: () => Promise<void>}} Loaded
+ */
+
+/**
+ * Load when ``deps`` change, and again on news. While it loads anew the old data stays; when the deps
+ * change it goes, and the view shows its skeleton.
+ *
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} load
+ * @param {any[]} deps
+ * @param {{on?: string[], when?: boolean, every?: number, soonest?: number}} [options]
+ *   on: names of news; soonest: seconds between two loads that news asked for, more for what costs the server more;
+ *   when: false loads nothing; every: seconds, with or without news
+ * @returns {Loaded<T>}
+ */
+export function useLoad(load, deps, { on = [], when = true, every = 0, soonest = SOONEST } = {}) {
+  const [state, set] = useState(/** @type {{data: any, error: any, busy: boolean}} */ ({ data: null, error: null, busy: true }));
+  const current = useRef(/** @type {AbortController | null} */ (null));
+  const latest = useRef(load);
+  latest.current = load;
+
+  const reload = useCallback(async () => {
+    current.current?.abort();
+    const control = (current.current = new AbortController());
+    set((old) => ({ ...old, busy: true }));
+    try {
+      const data = await latest.current(control.signal);
+      if (!control.signal.aborted) set({ data, error: null, busy: false });
+    } catch (error) {
+      if (!control.signal.aborted) set((old) => ({ data: old.data, error, busy: false }));
+    }
+  }, []);
+
+  useEffect(() => {
+    if (!when) return undefined;
+    set({ data: null, error: null, busy: true });
+    reload();
+    return () => current.current?.abort();
+  }, [...deps, when]);
+
+  useEffect(() => {
+    if (!when || !on.length) return undefined;
+    return listen(on, calmly(reload, soonest));
+  }, [...deps, when, on.join()]);
+
+  useEvery(when ? every : 0, reload, deps);
+
+  return { ...state, reload };
+}
+
+/** Call every so many seconds, unless news is held; 0: never. @param {number} seconds @param {() => any} act @param {any[]} deps */
+export function useEvery(seconds, act, deps) {
+  useEffect(() => {
+    if (!seconds) return undefined;
+    const timer = setInterval(() => held.peek() || act(), seconds * 1000);
+    return () => clearInterval(timer);
+  }, [...deps, seconds]);
+}
+
+/** Call at most once in so many seconds, never before the last call ended, and once more for what came in between. @param {() => Promise<void>} act @param {number} seconds */
+function calmly(act, seconds) {
+  let timer = 0;
+  let last = -Infinity;
+  let busy = false;
+  let wanted = false;
+  const tell = () => {
+    if (busy) wanted = true; // a load that news cuts short each second would never end
+    else timer ||= setTimeout(run, Math.max(0, last + seconds * 1000 - performance.now()));
+  };
+  const run = async () => {
+    [timer, last, busy, wanted] = [0, performance.now(), true, false];
+    await act();
+    busy = false;
+    if (wanted) tell();
+  };
+  return tell;
+}

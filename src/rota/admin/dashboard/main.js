@@ -1,0 +1,99 @@
+// @ts-check
+// Boot: find out who is there, then show the view that the path names.
+
+import { signIn, whoAmI } from "./api.js";
+import { start } from "./live.js";
+import { Dialogs } from "./parts/dialog.js";
+import { Bones, Trouble } from "./parts/empty.js";
+import { Shell } from "./parts/shell.js";
+import { Toasts, trouble } from "./parts/toast.js";
+import { follow, go, me, path } from "./state.js";
+import { html, render, signal, useEffect, useState } from "./ui.js";
+import SignIn from "./views/signin.js";
+
+/** Path, module in views/. The first that fits is shown. @type {[string, string][]} */
+const ROUTES = [
+  ["/", "overview"],
+  ["/jobs", "jobs"],
+  ["/jobs/:id", "job"],
+  ["/queues", "queues"],
+  ["/queues/:name", "queue"],
+  ["/tasks", "tasks"],
+  ["/schedules", "schedules"],
+  ["/schedules/new", "schedule-edit"],
+  ["/schedules/:name", "schedule"],
+  ["/schedules/:name/edit", "schedule-edit"],
+  ["/calendars", "calendars"],
+  ["/workers", "workers"],
+  ["/workers/:id", "worker"],
+  ["/tenants", "tenants"],
+  ["/audit", "audit"],
+  ["/gates", "gates"],
+  ["/doctor", "doctor"],
+  ["/settings", "settings"],
+  ["/signin", "overview"],
+];
+
+/** @param {string} where */
+function match(where) {
+  for (const [pattern, view] of ROUTES) {
+    const found = new RegExp(`^${pattern.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`).exec(where);
+    if (found) return { view, params: Object.fromEntries(Object.entries(found.groups ?? {}).map(([key, text]) => [key, plain(text)])) };
+  }
+  return { view: "lost", params: {} };
+}
+
+/** @param {string} text */
+function plain(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The view of this path, its module loaded when first needed. */
+function View() {
+  const { view, params } = match(path.value);
+  const [loaded, setLoaded] = useState(/** @type {{view: string, Body?: any, error?: any}} */ ({ view: "" }));
+  useEffect(() => {
+    let current = true;
+    import(`./views/${view}.js`).then(
+      (module) => current && setLoaded({ view, Body: module.default }),
+      (error) => current && setLoaded({ view, error }),
+    );
+    return () => (current = false);
+  }, [view]);
+  if (loaded.view !== view) return html`<${Bones} lines=${6} />`;
+  if (loaded.error) return html`<${Trouble} error=${{ title: "This view could not be loaded.", message: "Load the page anew; if that does not help, look at the server's log." }} />`;
+  return html`<${loaded.Body} key=${path.value} ...${params} />`;
+}
+
+const failed = signal(/** @type {any} */ (null));
+
+function App() {
+  if (failed.value) return html`<main class="alone"><h1>rota</h1><${Trouble} error=${failed.value} retry=${boot} /></main>`;
+  if (me.value === undefined) return html`<main class="alone"><${Bones} /></main>`;
+  if (me.value === null) return html`<${SignIn} /><${Toasts} />`;
+  return html`<${Shell}><${View} /><//><${Dialogs} /><${Toasts} />`;
+}
+
+async function boot() {
+  failed.value = null;
+  try {
+    const once = /^#once=(.+)$/.exec(location.hash)?.[1];
+    if (once) {
+      history.replaceState(null, "", location.pathname + location.search);
+      await signIn({ once: plain(once) }).catch(trouble);
+    }
+    if (!me.value) await whoAmI();
+    if (me.value && path.value === "/signin") go("/", { replace: true });
+  } catch (error) {
+    failed.value = error;
+  }
+}
+
+render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById("rota")));
+document.addEventListener("click", follow);
+start();
+boot();

@@ -1,0 +1,71 @@
+// @ts-check
+// Making up for fires that were never made: a range, a dry run that tells which, and only then the jobs.
+
+import { api } from "../api.js";
+import { now } from "../state.js";
+import { html, useEffect, useState } from "../ui.js";
+import { clean, count, many } from "../words.js";
+import { Button } from "./button.js";
+import { Complaint, show } from "./dialog.js";
+import { Field } from "./form.js";
+import { toast } from "./toast.js";
+import { dayIn, instantIn, isZone, placeOf, timeIn, wallIn } from "./zones.js";
+
+const SHOWN = 200;
+const WAIT = 300;
+
+/** Resolves to how many jobs were made, or null. @param {import("../types").ScheduleView} schedule */
+export async function backfillDialog(schedule) {
+  const made = await show(Range, { schedule }, { wide: true });
+  if (made !== null) toast(html`${many(made, "job")} of <code>${clean(schedule.name)}</code> ${made === 1 ? "is" : "are"} due now.`);
+  return made;
+}
+
+/** @param {{done: (value: any) => void, schedule: import("../types").ScheduleView}} props */
+function Range({ done, schedule }) {
+  const zone = isZone(schedule.timezone) ? schedule.timezone : "UTC";
+  const [since, setSince] = useState(() => wallIn(now.peek() - 86_400_000, zone));
+  const [until, setUntil] = useState(() => wallIn(now.peek(), zone));
+  const [dry, setDry] = useState(/** @type {{fires: string[] | null, error: any}} */ ({ fires: null, error: null }));
+  const [busy, setBusy] = useState(false);
+  const path = `/schedules/${schedule.id}/backfill`;
+  const range = { since: instantIn(since, zone), until: instantIn(until, zone) };
+  useEffect(() => {
+    setDry({ fires: null, error: null });
+    let current = true;
+    const timer = setTimeout(() => api.post(path, { ...range, dry_run: true }).then(
+      (answer) => current && setDry({ fires: answer.fires, error: null }),
+      (error) => current && setDry({ fires: null, error }),
+    ), WAIT);
+    return () => ((current = false), clearTimeout(timer));
+  }, [since, until]);
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      done((await api.post(path, { ...range, dry_run: false })).fires.length);
+    } catch (error) {
+      setDry({ fires: dry.fires, error });
+      setBusy(false);
+    }
+  };
+  const n = dry.fires?.length ?? 0;
+  return html`<form onSubmit=${submit}>
+    <h2 id="dialog-title">Backfill ${clean(schedule.name)}?</h2>
+    <div class="dialog-body"><p>Each fire in the range that never made a job makes one now. Fires that did are left alone.</p></div>
+    <div class="fields">
+      <${Field} label=${`From, ${placeOf(zone)} time`}><input type="datetime-local" required value=${since} onInput=${(/** @type {any} */ e) => setSince(e.target.value)} /><//>
+      <${Field} label=${`To, ${placeOf(zone)} time`}><input type="datetime-local" required value=${until} onInput=${(/** @type {any} */ e) => setUntil(e.target.value)} /><//>
+    </div>
+    <div role="status">${dry.fires ? html`<${Told} fires=${dry.fires} zone=${zone} />` : !dry.error && html`<p class="quiet">Counting.</p>`}</div>
+    ${dry.error && html`<${Complaint} error=${dry.error} />`}
+    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${busy || !n}>Backfill${n ? ` ${count(n)}` : ""}<//></div>
+  </form>`;
+}
+
+/** @param {{fires: string[], zone: string}} props */
+function Told({ fires, zone }) {
+  if (!fires.length) return html`<p class="quiet">Nothing is missing: every fire in this range has made its job.</p>`;
+  return html`<p class="quiet">${many(fires.length, "job")} will be made and ${fires.length === 1 ? "is" : "are"} due at once, for these fires:</p>
+    <ul class="sample mono backfill-fires">${fires.slice(0, SHOWN).map((at) => html`<li key=${at}><time datetime=${at}>${dayIn(at, zone)} ${timeIn(at, zone, true)}</time></li>`)}${fires.length > SHOWN && html`<li class="faint">and ${count(fires.length - SHOWN)} more</li>`}</ul>`;
+}

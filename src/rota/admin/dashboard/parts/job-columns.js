@@ -1,0 +1,63 @@
+// @ts-check
+// What a row of the jobs view says.
+
+import { write } from "../exact.js";
+import { at, may, now } from "../state.js";
+import { html } from "../ui.js";
+import { clean, line, shortId } from "../words.js";
+import { Badge, face } from "./badge.js";
+import { errorLine } from "./failures.js";
+import { Pips } from "./spark.js";
+import { Took, When } from "./time.js";
+
+/** @param {any} picked @returns {import("./table.js").Column[]} */
+export function columnsOf(picked) {
+  const pick = { title: html`<input type="checkbox" aria-label="Select all shown" checked=${picked.full} onClick=${picked.page} />`, kind: "pick", width: "2.25rem", cell: (/** @type {any} */ job) => html`<${Pick} id=${job.id} name=${`${clean(job.task)} ${shortId(job.id)}`} picked=${picked} />` };
+  return [
+    ...(may("operate") ? [pick] : []),
+    { title: "State", width: "6.75rem", cell: (job) => html`<${State} job=${job} />` },
+    { title: "Task and what it says", kind: "head", cell: (job) => html`<a class="name" data-job=${job.id} href=${at(`/jobs/${job.id}`)}>${clean(job.task)} <span class="id">${shortId(job.id)}</span></a><${Says} job=${job} />` },
+    { title: "Queue", width: "5.5rem", cell: (job) => html`<code class="clip">${clean(job.queue)}</code>` },
+    { title: "Tenant", width: "5rem", kind: "wide-only", cell: (job) => html`<span class="clip">${clean(job.tenant)}</span>` },
+    { title: "Attempts", width: "6.25rem", kind: "wide-only", cell: (job) => html`<${Pips} job=${job} />` },
+    { title: "When", width: "8.5rem", cell: (job) => html`<${Moment} job=${job} />` },
+    { title: "Took", kind: "num not-on-card", width: "4.75rem", cell: (job) => html`<${Took} from=${job.state === "running" || job.finished_at ? job.started_at : null} to=${job.finished_at} />` },
+    { title: "Worker", width: "7rem", kind: "wide-only", cell: (job) => html`<span class="clip">${job.worker ? clean(job.worker) : html`<span class="faint">—</span>`}</span>` },
+  ];
+}
+
+/** @param {any} props */
+function Pick({ id, name, picked }) {
+  // Uncontrolled by the row: the row's class tells what is picked, and the box follows it.
+  return html`<input type="checkbox" aria-label=${`Select ${name}`} checked=${picked.has(id)} onClick=${() => picked.toggle(id)} />`;
+}
+
+/** @param {{job: any}} props */
+function State({ job }) {
+  const later = Date.parse(job.run_at) > now.peek();
+  // Only what waits for its time can change with the clock alone.
+  return html`<${Badge} state=${face(job, job.state === "queued" && later ? now.value : now.peek())} />`;
+}
+
+/** The most useful line: the error, the progress, the output or the payload. @param {{job: any}} props */
+function Says({ job }) {
+  const { progress, error, output, payload, state } = job;
+  if (error && state !== "succeeded") return html`<span class=${`sub mono ${state === "failed" ? "bad" : ""}`}>${errorLine(error)}</span>`;
+  if (state === "running" && progress) return html`<span class="sub">${told(progress)}</span>`;
+  const value = state === "succeeded" && output !== null ? output : payload;
+  return html`<span class="sub mono">${value === null || value === undefined ? " " : line(write(value), 160)}</span>`;
+}
+
+/** @param {any} progress */
+function told(progress) {
+  const percent = progress.percent ?? progress.value;
+  const said = [typeof percent === "number" && `${Math.round(percent)} %`, progress.message].filter(Boolean).join(" · ");
+  return line(said || (progress.log?.at(-1)?.message ?? write(progress)));
+}
+
+/** @param {{job: any}} props */
+function Moment({ job }) {
+  if (job.finished_at) return html`<${When} at=${job.finished_at} />`;
+  if (job.state === "running") return html`<${When} lead="began" at=${job.started_at} />`;
+  return html`<${When} lead=${Date.parse(job.run_at) > now.peek() ? "" : "due"} at=${job.run_at} />`;
+}

@@ -1,0 +1,82 @@
+// @ts-check
+// The day ahead of schedules: one lane each, and all together by quarter hour. To come is hollow, a pause is hatched.
+
+import { minute, zone } from "../state.js";
+import { html } from "../ui.js";
+import { clean, hourMinute, many, weekday } from "../words.js";
+
+export const HOURS = 24;
+const HOUR = 3_600_000;
+const QUARTER = HOUR / 4;
+const MANY = 72; // fires beyond this are a band: nobody counts them
+export const MOST = 200; // as many fires of one schedule as the server tells
+
+/** Where an instant stands, in percent. @param {number} at @param {number} from */
+function place(at, from) {
+  return ((at - from) / (HOURS * HOUR)) * 100;
+}
+
+/** The fires of one schedule. @param {{fires: number[], gate?: any, name: string}} props fires: in milliseconds */
+export function Lane({ fires, gate, name }) {
+  const from = minute.value;
+  const size = fires.length > 30 ? 1.75 : 3;
+  return html`<svg class="lane" width="100%" height="24" role="img" aria-label=${says(fires, gate, name)}>
+    <line class="thread" x1="0" x2="100%" y1="12" y2="12" />
+    ${[6, 12, 18].map((hour) => html`<line class="tick" x1=${`${(hour / HOURS) * 100}%`} x2=${`${(hour / HOURS) * 100}%`} y1="8" y2="16" />`)}
+    ${fires.length > MANY ? html`<${Band} fires=${fires} from=${from} />` : fires.map((at) => html`<circle key=${at} class="seed" cx=${`${place(at, from).toFixed(2)}%`} cy="12" r=${size}><title>${hourMinute(at, zone.value)}</title></circle>`)}
+    ${gate && html`<rect class="held" x="0" y="4" height="16" width=${`${gate.until_at ? Math.min(100, Math.max(0.5, place(Date.parse(gate.until_at), from))) : 100}%`} />`}
+  </svg>`;
+}
+
+/** @param {{fires: number[], from: number}} props */
+function Band({ fires, from }) {
+  const end = fires.length < MOST ? place(fires[fires.length - 1], from) : 100;
+  const start = Math.max(0, place(fires[0], from));
+  return html`<rect class="often" x=${`${start}%`} width=${`${Math.max(0.5, end - start)}%`} y="9" height="6" rx="1"><title>${often(fires)}</title></rect>`;
+}
+
+/** @param {number[]} fires */
+function often(fires) {
+  return fires.length < MOST ? many(fires.length, "fire") : `${MOST} fires and more`;
+}
+
+/** @param {number[]} fires @param {any} gate @param {string} name */
+function says(fires, gate, name) {
+  const held = gate ? `, paused ${gate.until_at ? `until ${hourMinute(gate.until_at, zone.value)}` : "until somebody resumes it"}` : "";
+  return `${clean(name)}: ${fires.length ? `${often(fires)} within 24 hours, the first at ${hourMinute(fires[0], zone.value)}` : "no fire within 24 hours"}${held}`;
+}
+
+/** Hours over the lanes. */
+export function LaneHours() {
+  const from = minute.value;
+  return html`<span class="unseen">The next 24 hours</span><span class="lane-hours" aria-hidden="true"><span>now</span>${[6, 12, 18].map((hour) => html`<span>${hourMinute(from + hour * HOUR, zone.value)}</span>`)}</span>`;
+}
+
+/** How many fires each quarter hour has. @param {{fires: {at: number, name: string}[]}} props those that fire all the time are left out by the caller */
+export function FireMap({ fires }) {
+  const from = Math.floor(minute.value / QUARTER) * QUARTER;
+  const slots = Array.from({ length: HOURS * 4 }, (_, i) => ({ at: from + i * QUARTER, names: /** @type {string[]} */ ([]) }));
+  for (const fire of fires) slots[Math.floor((fire.at - from) / QUARTER)]?.names.push(fire.name);
+  const most = Math.max(1, ...slots.map((slot) => slot.names.length));
+  const width = 100 / slots.length;
+  return html`<svg class="firemap" width="100%" height="58" role="img" aria-label=${mapSays(fires.length, busiest(slots))}>
+    ${slots.map((slot, i) => html`<rect key=${slot.at} class=${`heat-${slot.names.length ? Math.ceil((slot.names.length / most) * 4) : 0}`} x=${`${(i * width).toFixed(3)}%`} y="6" width=${`${(width - 0.14).toFixed(3)}%`} height="28" rx="1"><title>${slotSays(slot)}</title></rect>`)}
+    ${slots.map((slot, i) => slot.at % (3 * HOUR) === 0 && i < 92 && html`<text class=${slot.at % (6 * HOUR) ? "wide-only" : ""} x=${`${(i * width).toFixed(3)}%`} y="51">${hourMinute(slot.at, zone.value) === "00:00" ? weekday(slot.at, zone.value) : hourMinute(slot.at, zone.value)}</text>`)}
+  </svg>`;
+}
+
+/** @param {{at: number, names: string[]}} slot */
+function slotSays({ at, names }) {
+  const shown = [...new Set(names)].slice(0, 6).map(clean).join(", ");
+  return `${hourMinute(at, zone.value)}: ${names.length ? `${many(names.length, "fire")} of ${shown}` : "nothing fires"}`;
+}
+
+/** @param {{at: number, names: string[]}[]} slots */
+function busiest(slots) {
+  return slots.reduce((a, b) => (b.names.length > a.names.length ? b : a));
+}
+
+/** @param {number} n @param {{at: number, names: string[]}} slot */
+function mapSays(n, slot) {
+  return `${many(n, "fire")} within 24 hours, by quarter hour.${slot.names.length ? ` Most from ${hourMinute(slot.at, zone.value)}: ${slot.names.length}.` : ""}`;
+}

@@ -1,0 +1,117 @@
+// @ts-check
+// The command palette and the keys. A key never acts while somebody types.
+
+import { api } from "../api.js";
+import { go, may } from "../state.js";
+import { html, useEffect, useMemo, useState } from "../ui.js";
+import { clean } from "../words.js";
+import { Button } from "./button.js";
+import { show } from "./dialog.js";
+import { Glyph } from "./glyph.js";
+
+const PAUSE = 900; // between the two keys of one
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** @param {[string, string, (event: KeyboardEvent) => any][]} keys key, what it does, the act */
+export function useKeys(keys) {
+  useEffect(() => {
+    let before = "";
+    let since = 0;
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      const target = /** @type {HTMLElement} */ (event.target);
+      const typing = target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]") || (event.key === "Enter" && target.closest?.("a, button, summary"));
+      const plain = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
+      const name = (event.ctrlKey || event.metaKey ? "ctrl+" : "") + event.key.toLowerCase();
+      if (event.isComposing || document.querySelector("dialog[open]") || (typing && name !== "ctrl+k")) return;
+      const both = performance.now() - since < PAUSE ? `${before} ${name}` : "";
+      const found = keys.find(([key]) => key === both) ?? keys.find(([key]) => key === name || key === event.key);
+      before = plain ? name : "";
+      since = performance.now();
+      if (!found) return;
+      event.preventDefault();
+      found[2](event);
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, [keys]);
+}
+
+/** @param {[string, string, any][]} keys */
+export function openKeys(keys) {
+  return show(Keys, { keys: [...keys, ["j k", "Next and previous row"], ["x", "Select the row"], ["Enter", "Open the row"]] });
+}
+
+/** @param {any} props */
+function Keys({ keys, done }) {
+  return html`<h2 id="dialog-title">Keys</h2><dl class="keys">${keys.map((/** @type {any} */ [key, does]) => html`<dt>${key.split(/[ +]/).map((/** @type {string} */ one) => html`<kbd>${one}</kbd> `)}</dt><dd>${does}</dd>`)}</dl>
+    <div class="acts"><${Button} onClick=${() => done(null)}>Close<//></div>`;
+}
+
+export function openPalette() {
+  return show(Palette, {}, { wide: true });
+}
+
+/** @typedef {{kind: string, name: string, to: string}} Place */
+/** @type {Place[]} */
+const PAGES = [["Overview", "/"], ["Jobs", "/jobs"], ["Failed jobs", "/jobs?state=failed"], ["Running jobs", "/jobs?state=running"], ["Queues", "/queues"], ["Tasks", "/tasks"], ["Schedules", "/schedules"], ["Create schedule", "/schedules/new"], ["Workers", "/workers"], ["Tenants", "/tenants"], ["Gates", "/gates"], ["Audit", "/audit"], ["Doctor", "/doctor"], ["Settings", "/settings"]].map(([name, to]) => ({ kind: "page", name, to }));
+
+/** @returns {Promise<Place[]>} */
+async function loadPlaces() {
+  const shared = may("read.shared");
+  const [queues, tasks, schedules, tenants] = await Promise.all([
+    api.get("/queues"),
+    shared ? api.get("/tasks") : { items: [] },
+    api.get("/schedules", { limit: 200 }),
+    api.get("/tenants"),
+  ]);
+  const places = (/** @type {string} */ kind, /** @type {any[]} */ items, /** @type {(name: string) => string} */ to) => items.map(({ name }) => ({ kind, name, to: to(name) }));
+  return [
+    ...places("queue", queues.items, (name) => below("/jobs", { queue: name })),
+    ...places("task", tasks.items, (name) => below("/jobs", { task: name })),
+    ...places("schedule", schedules.items, (name) => `/schedules/${encodeURIComponent(name)}`),
+    ...places("tenant", tenants.items, (name) => below("/jobs", { tenant: name })),
+  ];
+}
+
+/** @param {string} to @param {Record<string, string>} params */
+function below(to, params) {
+  return `${to}?${new URLSearchParams(params)}`;
+}
+
+/** @param {{done: (value: any) => void}} props */
+function Palette({ done }) {
+  const [text, setText] = useState("");
+  const [places, setPlaces] = useState(/** @type {Place[]} */ ([]));
+  const [index, setIndex] = useState(0);
+  useEffect(() => void loadPlaces().then(setPlaces, () => {}), []);
+  const found = useMemo(() => suggestions(text.trim(), [...PAGES, ...places]), [text, places]);
+  const take = (/** @type {Place | undefined} */ place) => {
+    if (!place) return;
+    done(null);
+    go(place.to);
+  };
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      setIndex((index + (event.key === "ArrowDown" ? 1 : found.length - 1)) % Math.max(1, found.length));
+    }
+    if (event.key === "Enter") take(found[index]);
+  };
+  return html`<h2 id="dialog-title" class="unseen">Search, or jump to</h2>
+    <div class="palette">
+      <label class="palette-field"><${Glyph} name="find" /><span class="unseen">Search, or jump to</span>
+        <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${found.length ? `palette-${index}` : undefined} autocomplete="off" spellcheck="false" placeholder="A page, a queue, a task, a schedule, a tenant, a job's id, words of an error" value=${text} autofocus
+          onInput=${(/** @type {any} */ event) => (setText(event.target.value), setIndex(0))} onKeyDown=${press} /></label>
+      <ul id="palette-list" role="listbox" aria-label="Places">${found.map((place, i) => html`<li id=${`palette-${i}`} role="option" aria-selected=${i === index ? "true" : "false"} onClick=${() => take(place)} onMouseMove=${() => setIndex(i)}>
+        <span class="faint">${place.kind}</span><span class=${place.kind === "page" ? "" : "mono"}>${clean(place.name)}</span></li>`)}</ul>
+    </div>`;
+}
+
+/** @param {string} text @param {Place[]} places @returns {Place[]} */
+function suggestions(text, places) {
+  if (ID.test(text)) return [{ kind: "job", name: text, to: `/jobs/${text}` }];
+  const wanted = text.toLowerCase();
+  const found = places.filter(({ name, kind }) => `${kind} ${name}`.toLowerCase().includes(wanted)).slice(0, 10);
+  return text ? [...found, { kind: "search", name: `jobs whose error says “${text}”`, to: below("/jobs", { error: text }) }] : found;
+}
+

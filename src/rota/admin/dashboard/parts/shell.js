@@ -1,0 +1,128 @@
+// @ts-check
+// What stands around every view: header, rail, day line, keys.
+
+import { api, signOut } from "../api.js";
+import { connected, held, heardAt, hold, paused, release, waiting } from "../live.js";
+import { useLoad } from "../load.js";
+import { at, go, may, me, now, ownZone, path, theme, zone } from "../state.js";
+import { computed, html, useEffect, useRef } from "../ui.js";
+import { brief, clean, count } from "../words.js";
+import { Choice } from "./button.js";
+import { DayLine } from "./dayline.js";
+import { Glyph, Mark } from "./glyph.js";
+import { openKeys, openPalette, useKeys } from "./palette.js";
+import { trouble } from "./toast.js";
+
+/** @param {{children: any}} props */
+export function Shell({ children }) {
+  const nav = useRef(/** @type {HTMLElement | null} */ (null));
+  useKeys(KEYS);
+  useEffect(() => {
+    if (nav.current?.matches(":popover-open")) nav.current.hidePopover();
+  }, [path.value]);
+  return html`<a class="skip" href="#main">Skip to content</a>
+    <div class="shell">
+      <${Header} />
+      <nav id="nav" class="nav" popover="auto" aria-label="Main" ref=${nav}><${Rail} /></nav>
+      <main id="main" class="sheet" tabindex="-1"><${DayLine} tall=${path.value === "/"} />${children}</main>
+    </div>`;
+}
+
+/** Keys that work everywhere; "g j" is one after the other. @type {[string, string, () => any][]} */
+const KEYS = [
+  ["/", "Search, or jump to", () => (focusSearch() ? undefined : openPalette())],
+  ["ctrl+k", "Search, or jump to", () => openPalette()],
+  ["g o", "Overview", () => go("/")],
+  ["g j", "Jobs", () => go("/jobs")],
+  ["g q", "Queues", () => go("/queues")],
+  ["g t", "Tasks", () => go("/tasks")],
+  ["g s", "Schedules", () => go("/schedules")],
+  ["g w", "Workers", () => go("/workers")],
+  ["g a", "Audit", () => go("/audit")],
+  ["p", "Pause or resume news", () => togglePause()],
+  ["?", "All keys", () => openKeys(KEYS)],
+];
+
+function focusSearch() {
+  const field = /** @type {HTMLElement | null} */ (document.querySelector("[data-search]"));
+  field?.focus();
+  return field;
+}
+
+function togglePause() {
+  if (paused.value) release("pause");
+  else hold("pause");
+}
+
+function Header() {
+  const store = me.value?.store;
+  return html`<header class="top">
+    <a class="brand" href=${at("/")} aria-label="rota, overview"><${Mark} />rota</a>
+    ${store && html`<span class="where mono" title=${store}>${clean(store)}</span>`}
+    <button type="button" class="jump" onClick=${openPalette}><${Glyph} name="find" /><span>Search jobs, or jump to a queue, task, schedule</span><kbd aria-hidden="true">/</kbd></button>
+    <${Live} />
+    <span class="who" title=${me.value?.tenant ? `bound to tenant ${me.value.tenant}` : undefined}>${clean(me.value?.name)} <small>${me.value?.role}${me.value?.tenant ? `, ${clean(me.value.tenant)}` : ""}</small></span>
+    <button type="button" class="button menu" popovertarget="nav" aria-label="Open menu"><${Glyph} name="menu" /></button>
+  </header>`;
+}
+
+const age = computed(() => Math.max(0, Math.round((now.value - now.value % 1000 - heardAt.value) / 1000)));
+
+function Live() {
+  const state = paused.value ? "Paused" : held.value ? "Held" : connected.value ? "Live" : "Reconnecting";
+  const more = waiting.value ? `${brief(waiting.value)} new` : state === "Live" && age.value > 20 ? "quiet" : "";
+  const does = paused.value ? "Resume updates" : "Pause updates";
+  return html`<button type="button" class=${`live ${held.value || !connected.value ? "is-held" : ""}`} title=${`${does} (p)`} aria-label=${`${state}. ${does}`} aria-pressed=${paused.value ? "true" : "false"} onClick=${togglePause}>
+    ${held.value ? html`<${Glyph} name="paused" />` : connected.value ? html`<span class="pulse"></span>` : html`<${Glyph} name="late" />`}${state} <span class="faint more">${more}</span>
+  </button>`;
+}
+
+function Rail() {
+  const tallies = useLoad(loadTallies, [], { on: ["stats", "gate", "schedule", "worker"], soonest: 5, every: 30 }).data ?? {};
+  const links = [
+    ["/", "Overview"],
+    ["/jobs", "Jobs", tallies.failed > 0 && tally("failed", tallies.failed, `${count(tallies.failed)} failed`)],
+    ["/queues", "Queues", tallies.paused > 0 && tally("paused", tallies.paused, `${tallies.paused} paused`)],
+    ["/tasks", "Tasks"],
+    ["/schedules", "Schedules", tallies.late > 0 && tally("late", tallies.late, `${tallies.late} late`)],
+    ["/workers", "Workers", tallies.workers !== undefined && html`<span class="tally faint" title=${`${tallies.workers} live`}>${tallies.workers}</span>`, "read.shared"],
+    ["/tenants", "Tenants"],
+    null,
+    ["/gates", "Gates"],
+    ["/audit", "Audit", null, "audit"],
+    ["/doctor", "Doctor", null, "operate.shared"],
+    ["/settings", "Settings"],
+  ];
+  return html`${links.map((link) => (link === null ? html`<div class="gap"></div>` : may(/** @type {any} */ (link[3])) && html`<a href=${at(link[0])} aria-current=${isHere(link[0]) ? "page" : undefined}>${link[1]}${link[2]}</a>`))}
+    <div class="foot">
+      <${Choice} label="Theme" value=${theme.value} options=${[["system", "System"], ["light", "Light"], ["dark", "Dark"]]} onChange=${(/** @type {string} */ one) => (theme.value = one)} />
+      <p>Times in ${zone.value}. ${ownZone !== "UTC" && html`<button type="button" class="link" onClick=${() => (zone.value = zone.value === "UTC" ? ownZone : "UTC")}>Use ${zone.value === "UTC" ? ownZone : "UTC"}</button>`}</p>
+      <p>rota ${me.value?.version}. <button type="button" class="link" onClick=${() => openKeys(KEYS)}>Keys</button> <button type="button" class="link" onClick=${() => signOut().catch(trouble)}>Sign out</button></p>
+    </div>`;
+}
+
+/** @param {string} state @param {number} n @param {string} says */
+function tally(state, n, says) {
+  return html`<span class=${`tally tone-${state === "failed" ? "failed" : "held"}`} title=${says} aria-hidden="true"><${Glyph} name=${state} />${brief(n)}</span>`;
+}
+
+/** @param {string} link */
+function isHere(link) {
+  return link === "/" ? path.value === "/" : path.value === link || path.value.startsWith(`${link}/`);
+}
+
+/** @param {AbortSignal} signal @returns {Promise<Record<string, number>>} */
+async function loadTallies(signal) {
+  const [stats, gates, workers, schedules] = await Promise.all([
+    api.get("/jobs/stats", {}, signal),
+    api.get("/gates", {}, signal),
+    may("read.shared") ? api.get("/workers", {}, signal) : null,
+    api.get("/schedules", { enabled: true, limit: 200 }, signal),
+  ]);
+  return {
+    failed: stats.failed,
+    paused: gates.items.filter((/** @type {any} */ gate) => gate.scope === "queue" || gate.scope === "all").length,
+    late: schedules.items.filter((/** @type {any} */ one) => (one.late_s ?? 0) > 60 && !one.gate).length,
+    ...(workers && { workers: workers.items.filter((/** @type {any} */ one) => one.state !== "lost").length }),
+  };
+}

@@ -1,0 +1,717 @@
+// Shapes of the admin API. Written by tools/dashboard_types.py; do not edit.
+
+export interface ActivityAsk {
+  hours?: number;
+  step_s?: number;
+  by?: "all" | "queue" | "task";
+}
+
+export interface AttemptView {
+  attempt: number;
+  token: number;
+  outcome: string;
+  worker: string | null;
+  started_at: string | null;
+  finished_at: string;
+  error: any;
+  logs: LogLine[];
+  cost_cents: number;
+}
+
+export interface AuditAsk {
+  actor?: string | null;
+  action?: string | null;
+  object?: string | null;
+  tenant?: string | null;
+  result?: "done" | "failed" | "refused" | null;
+  since?: string | null;
+  until?: string | null;
+  limit?: number;
+  cursor?: string | null;
+}
+
+export interface AuditView {
+  id: string;
+  at: string;
+  action: string;
+  actor: string;
+  role: string | null;
+  via: string;
+  tenant: string | null;
+  object: string | null;
+  before: any;
+  after: any;
+  result: string;
+  message: string | null;
+  request_id: string | null;
+  address: string | null;
+}
+
+export interface Backfill {
+  dry_run: boolean;
+  fires: string[];
+}
+
+export interface BackfillAsk {
+  tenant?: string | null;
+  since: string;
+  until: string;
+  dry_run?: boolean;
+}
+
+export interface Bulk {
+  action: string;
+  dry_run: boolean;
+  matched: number;
+  exact: boolean;
+  done: number;
+  refused: number;
+  sample?: JobView[];
+  next?: string | null;
+}
+
+export interface BulkAsk {
+  action: "cancel" | "delete" | "move" | "retry";
+  ids?: string[] | null;
+  filter?: JobMatch | null;
+  reason?: string;
+  move?: MoveAsk | null;
+  dry_run?: boolean;
+  limit?: number;
+  cursor?: string | null;
+}
+
+export interface CalendarPut {
+  dates?: string[] | null;
+  weekend?: number[];
+  ics?: string | null;
+}
+
+export interface CalendarView {
+  name: string;
+  dates: string[];
+  weekend: number[];
+}
+
+export interface CancelAsk {
+  reason?: string;
+}
+
+export interface Count {
+  count: number;
+  exact: boolean;
+}
+
+export interface CountAsk {
+  state?: State[];
+  task?: string | null;
+  queue?: string | null;
+  tenant?: string | null;
+  tag?: string | null;
+  key?: string | null;
+  schedule?: string | null;
+  parent?: string | null;
+  worker?: string | null;
+  error?: string | null;
+  payload?: string[];
+  not_task?: string[];
+  not_queue?: string[];
+  since?: string | null;
+  until?: string | null;
+  most?: number;
+}
+
+export interface DisableAsk {
+  tenant?: string | null;
+  reason?: string | null;
+}
+
+export interface EnqueueAsk {
+  task: string;
+  payload?: Record<string, any>;
+  queue?: string | null;
+  priority?: number | null;
+  tenant?: string | null;
+  run_at?: string | null;
+  delay?: number | null;
+  key?: string | null;
+  on_conflict?: "raise" | "replace" | "return" | null;
+  max_attempts?: number | null;
+  timeout?: number | null;
+  auto_remove?: boolean | null;
+  tags?: string[];
+  parent?: string | null;
+  idempotency_key?: string | null;
+}
+
+export interface EventsAsk {
+  last_event_id?: string | null;
+}
+
+export interface Finding {
+  check: string;
+  level: "fine" | "problem" | "warning";
+  text: string;
+  remedy?: string | null;
+}
+
+export interface FireView {
+  at: string;
+  local: string;
+  note?: string | null;
+}
+
+export interface FiresAsk {
+  hours?: number;
+  tenant?: string | null;
+}
+
+export interface GateAsk {
+  reason?: string;
+  until?: string | null;
+  for_s?: number | null;
+  scope: "all" | "queue" | "schedule" | "task" | "tenant";
+  name?: string | null;
+  tenant?: string | null;
+}
+
+export interface GateView {
+  id: string;
+  scope: string;
+  name: string | null;
+  tenant: string | null;
+  reason: string;
+  actor: string;
+  since_at: string;
+  until_at: string | null;
+}
+
+export interface Health {
+  findings: Finding[];
+  worst: string;
+}
+
+export interface JobMatch {
+  state?: State[];
+  task?: string | null;
+  queue?: string | null;
+  tenant?: string | null;
+  tag?: string | null;
+  key?: string | null;
+  schedule?: string | null;
+  parent?: string | null;
+  worker?: string | null;
+  error?: string | null;
+  payload?: string[];
+  not_task?: string[];
+  not_queue?: string[];
+  since?: string | null;
+  until?: string | null;
+}
+
+export interface JobView {
+  id: string;
+  tenant: string;
+  queue: string;
+  task: string;
+  state: State;
+  priority: number;
+  payload: any;
+  output: any;
+  error: any;
+  attempt: number;
+  max_attempts: number;
+  run_at: string;
+  scheduled_for: string | null;
+  origin: string;
+  schedule: string | null;
+  key: string | null;
+  tags: string[];
+  parent: string | null;
+  cost_cents: number;
+  progress: any;
+  worker: string | null;
+  lease_until: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  timeout: number | null;
+  auto_remove: boolean;
+  cancel_requested: boolean;
+}
+
+export interface JobsAsk {
+  state?: State[];
+  task?: string | null;
+  queue?: string | null;
+  tenant?: string | null;
+  tag?: string | null;
+  key?: string | null;
+  schedule?: string | null;
+  parent?: string | null;
+  worker?: string | null;
+  error?: string | null;
+  payload?: string[];
+  not_task?: string[];
+  not_queue?: string[];
+  since?: string | null;
+  until?: string | null;
+  limit?: number;
+  cursor?: string | null;
+  order?: "newest" | "oldest";
+}
+
+export interface LogLine {
+  at: string;
+  level: string;
+  message: string;
+}
+
+export interface LoginAsk {
+  token?: string | null;
+  user?: string | null;
+  password?: string | null;
+  once?: string | null;
+}
+
+export interface Me {
+  name: string;
+  role: string;
+  tenant: string | null;
+  payloads: boolean;
+  permissions: string[];
+  version: string;
+  store: string | null;
+  now: string;
+}
+
+export interface MoveAsk {
+  now?: boolean;
+  run_at?: string | null;
+  priority?: number | null;
+  queue?: string | null;
+}
+
+export interface NewToken {
+  id: string;
+  name: string;
+  role: string;
+  tenant: string | null;
+  payloads: boolean;
+  created_at: string;
+  created_by: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+  token: string;
+}
+
+export interface Page_AttemptView {
+  items: AttemptView[];
+  next?: string | null;
+}
+
+export interface Page_AuditView {
+  items: AuditView[];
+  next?: string | null;
+}
+
+export interface Page_CalendarView {
+  items: CalendarView[];
+  next?: string | null;
+}
+
+export interface Page_GateView {
+  items: GateView[];
+  next?: string | null;
+}
+
+export interface Page_JobView {
+  items: JobView[];
+  next?: string | null;
+}
+
+export interface Page_Planned {
+  items: Planned[];
+  next?: string | null;
+}
+
+export interface Page_QueueView {
+  items: QueueView[];
+  next?: string | null;
+}
+
+export interface Page_Run {
+  items: Run[];
+  next?: string | null;
+}
+
+export interface Page_ScheduleView {
+  items: ScheduleView[];
+  next?: string | null;
+}
+
+export interface Page_Setting {
+  items: Setting[];
+  next?: string | null;
+}
+
+export interface Page_Step {
+  items: Step[];
+  next?: string | null;
+}
+
+export interface Page_TaskView {
+  items: TaskView[];
+  next?: string | null;
+}
+
+export interface Page_TenantView {
+  items: TenantView[];
+  next?: string | null;
+}
+
+export interface Page_TokenView {
+  items: TokenView[];
+  next?: string | null;
+}
+
+export interface Page_UserView {
+  items: UserView[];
+  next?: string | null;
+}
+
+export interface Page_WorkerView {
+  items: WorkerView[];
+  next?: string | null;
+}
+
+export interface PauseAsk {
+  reason?: string;
+  until?: string | null;
+  for_s?: number | null;
+}
+
+export interface Planned {
+  at: string;
+  schedule: string;
+  tenant: string;
+}
+
+export interface Preview {
+  words: string;
+  timezone: string;
+  fires: FireView[];
+}
+
+export interface PreviewAsk {
+  tenant?: string | null;
+  n?: number;
+}
+
+export interface ProblemView {
+  status: number;
+  code: string;
+  title: string;
+  detail: string;
+  request_id: string;
+  field?: string | null;
+  state?: string | null;
+  job?: string | null;
+}
+
+export interface QueueDepth {
+  queued?: number;
+  scheduled?: number;
+  running?: number;
+  oldest_due_s?: number | null;
+}
+
+export interface QueueView {
+  name: string;
+  queued: number;
+  scheduled: number;
+  running: number;
+  oldest_due_s: number | null;
+  per_minute: number;
+  failed_per_minute: number;
+  workers: number;
+  gate: GateView | null;
+}
+
+export interface Reason {
+  code: "dependency" | "due_later" | "ended" | "in_line" | "lease_expired" | "next" | "no_worker" | "paused" | "retry_later" | "running" | "stopping" | "unknown_task" | "unserved_queue";
+  text: string;
+  remedy?: string | null;
+  clears_at?: string | null;
+}
+
+export interface Run {
+  schedule: string;
+  tenant: string;
+  job: string;
+  state: State;
+  triggered_by: string;
+  scheduled_for: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
+  success: boolean | null;
+  message: string | null;
+  details?: any;
+}
+
+export interface RunsAsk {
+  schedule?: string | null;
+  tenant?: string | null;
+  failed?: boolean;
+  limit?: number;
+  cursor?: string | null;
+}
+
+export interface ScheduleEdit {
+  cron?: string | null;
+  every?: number | string | null;
+  at?: string | null;
+  timezone?: string | null;
+  start_at?: string | null;
+  until?: string | null;
+  jitter?: number | string | null;
+  tenant?: string | null;
+  task?: string;
+  payload?: Record<string, any> | null;
+  enabled?: boolean;
+  queue?: string | null;
+  priority?: number | null;
+  max_attempts?: number | null;
+  timeout?: number | null;
+  description?: string;
+  missed?: "all" | "latest" | "skip";
+  missed_cap?: number;
+  missed_window?: number | string | null;
+  overlap?: "allow" | "cancel_previous" | "queue" | "skip";
+  calendar?: string | null;
+  calendar_mode?: "next_working_day" | "skip";
+}
+
+export interface ScheduleMake {
+  cron?: string | null;
+  every?: number | string | null;
+  at?: string | null;
+  timezone?: string | null;
+  start_at?: string | null;
+  until?: string | null;
+  jitter?: number | string | null;
+  tenant?: string | null;
+  task: string;
+  payload?: Record<string, any> | null;
+  enabled?: boolean;
+  queue?: string | null;
+  priority?: number | null;
+  max_attempts?: number | null;
+  timeout?: number | null;
+  description?: string;
+  missed?: "all" | "latest" | "skip";
+  missed_cap?: number;
+  missed_window?: number | string | null;
+  overlap?: "allow" | "cancel_previous" | "queue" | "skip";
+  calendar?: string | null;
+  calendar_mode?: "next_working_day" | "skip";
+  name: string;
+}
+
+export interface ScheduleView {
+  id: string;
+  name: string;
+  tenant: string;
+  task: string;
+  cron: string | null;
+  every: number | null;
+  at: string | null;
+  timezone: string;
+  words: string;
+  start_at: string | null;
+  until: string | null;
+  jitter: number;
+  payload: any;
+  queue: string | null;
+  priority: number | null;
+  max_attempts: number | null;
+  timeout: number | null;
+  description: string;
+  enabled: boolean;
+  reason: string | null;
+  missed: string;
+  missed_cap: number;
+  missed_window: number | null;
+  overlap: string;
+  calendar: string | null;
+  calendar_mode: string;
+  source: string;
+  owner: string | null;
+  next_run_at: string | null;
+  last_fire_at: string | null;
+  held: string[];
+  late_s: number | null;
+  version: number;
+  created_at: string;
+  updated_at: string;
+  gate: GateView | null;
+}
+
+export interface SchedulesAsk {
+  tenant?: string | null;
+  task?: string | null;
+  enabled?: boolean | null;
+  limit?: number;
+  cursor?: string | null;
+}
+
+export interface SessionView {
+  me: Me | null;
+  csrf?: string | null;
+  ends_at?: string | null;
+  passwords?: boolean;
+}
+
+export interface Setting {
+  name: string;
+  value: any;
+  default: any;
+  source: string;
+  range: any[] | null;
+  help: string;
+}
+
+export type State = "cancelled" | "failed" | "queued" | "running" | "succeeded" | "waiting";
+
+export interface Stats {
+  waiting: number;
+  queued: number;
+  running: number;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  oldest_due_s: number | null;
+  queues: Record<string, QueueDepth>;
+  estimated: string[];
+  paused: boolean;
+  now: string;
+}
+
+export interface Step {
+  at: string;
+  name: string | null;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+}
+
+export interface Summary {
+  runs: number;
+  succeeded: number;
+  failed: number;
+  success_rate_percent: number | null;
+  average_ms: number | null;
+  longest_ms: number | null;
+}
+
+export interface TaskView {
+  name: string;
+  per_minute: number;
+  failed_per_minute: number;
+  workers: number;
+  p50_ms: number | null;
+  p95_ms: number | null;
+  p99_ms: number | null;
+  gate: GateView | null;
+}
+
+export interface TenantView {
+  name: string;
+  queued: number;
+  scheduled: number;
+  running: number;
+  oldest_due_s: number | null;
+  schedules: number;
+  cost_cents: number;
+  estimated: boolean;
+  gate: GateView | null;
+}
+
+export interface TokenAsk {
+  role: "admin" | "operator" | "viewer";
+  name?: string;
+  tenant?: string | null;
+  expires_s?: number | null;
+  payloads?: boolean | null;
+}
+
+export interface TokenView {
+  id: string;
+  name: string;
+  role: string;
+  tenant: string | null;
+  payloads: boolean;
+  created_at: string;
+  created_by: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+}
+
+export interface UserAsk {
+  password: string;
+  role: "admin" | "operator" | "viewer";
+  tenant?: string | null;
+  payloads?: boolean | null;
+}
+
+export interface UserView {
+  name: string;
+  role: string;
+  tenant: string | null;
+  payloads: boolean;
+  created_at: string;
+}
+
+export interface ValidateAsk {
+  cron?: string | null;
+  every?: number | string | null;
+  at?: string | null;
+  timezone?: string | null;
+  start_at?: string | null;
+  until?: string | null;
+  jitter?: number | string | null;
+  n?: number;
+}
+
+export interface WhichTenant {
+  tenant?: string | null;
+}
+
+export interface Why {
+  job: string;
+  state: string;
+  runs: boolean;
+  summary: string;
+  reasons: Reason[];
+  fine?: string;
+  likely_start_at?: string | null;
+}
+
+export interface WorkerView {
+  id: string;
+  name: string | null;
+  host: string;
+  pid: number;
+  state: string;
+  queues: string[] | null;
+  exclude_queues: string[];
+  tasks: string[];
+  concurrency: number;
+  running: number;
+  finished: number;
+  started_at: string | null;
+  seen_at: string;
+  version?: string | null;
+}

@@ -1,0 +1,203 @@
+// @ts-check
+// Audit: who did what to which object, newest first, and what it changed.
+
+import { api } from "../api.js";
+import { write } from "../exact.js";
+import { Badge } from "../parts/badge.js";
+import { Button } from "../parts/button.js";
+import { Denied } from "../parts/denied.js";
+import { show } from "../parts/dialog.js";
+import { Diff, DiffTable, differences } from "../parts/diff.js";
+import { Empty, Trouble } from "../parts/empty.js";
+import { Field } from "../parts/form.js";
+import { CopyJson } from "../parts/json.js";
+import { usePages } from "../parts/pages.js";
+import { Code, Facts, Lede } from "../parts/panel.js";
+import { Table } from "../parts/table.js";
+import { When } from "../parts/time.js";
+import { toast } from "../parts/toast.js";
+import { at, may, now, path, query, refine } from "../state.js";
+import { html, useEffect, useMemo, useRef, useState } from "../ui.js";
+import { clean, count, instantOf, line, many } from "../words.js";
+
+/** @typedef {import("../types").AuditView} Entry */
+
+const PAGE = 50;
+const EXPORT_PAGE = 200;
+const MOST_EXPORTED = 100_000;
+const TEXTS = ["actor", "action", "object", "tenant"];
+const TIMES = ["since", "until"];
+const FILTERS = [...TEXTS, "result", ...TIMES];
+const HINTS = { actor: "a name", action: "job.cancel, or job. for all", object: "queue:mail", tenant: "a name", since: "24h, 2030-01-31", until: "1h, 2030-01-31" };
+const ACTIONS = ["job.", "job.enqueue", "job.retry", "job.cancel", "job.delete", "jobs.", "schedule.", "queue.", "task.", "tenant.", "all.", "token.", "user.", "calendar.", "session."];
+
+/** The filter that the URL tells, as the API wants it. @param {URLSearchParams} params @returns {Record<string, any>} */
+function filterOf(params) {
+  return Object.fromEntries(FILTERS.map((name) => {
+    const said = params.get(name);
+    return [name, said && TIMES.includes(name) ? instantOf(said, now.peek()) : said];
+  }));
+}
+
+export default function Audit() {
+  if (!may("audit")) return html`<${Lede} title="Audit" /><${Denied} what="The audit log" role="operator" />`;
+  return html`<${Log} />`;
+}
+
+function Log() {
+  const params = query.value;
+  const search = FILTERS.map((name) => `${name}=${params.get(name) ?? ""}`).join("&");
+  const isFiltered = FILTERS.some((name) => params.get(name));
+  const filter = useMemo(() => filterOf(params), [search]);
+  const list = usePages((cursor, signal) => api.get("/audit", { ...filter, limit: PAGE, cursor }, signal), search, { on: ["audit"] });
+  const columns = useMemo(columnsOf, []);
+  return html`<${Lede} title="Audit" acts=${html`<${Export} filter=${filter} />`}>Who did what, newest first. Lines are never changed; secrets are masked.<//>
+    <${Filters} params=${params} isFiltered=${isFiltered} />
+    ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
+    ${list.rows?.length === 0 && !list.error && html`<${Nothing} isFiltered=${isFiltered} />`}
+    ${(list.rows ? list.rows.length > 0 : !list.error) && html`<${Table} caption="Audit log" class="audit" columns=${columns} rows=${list.rows} bones=${8} id=${(/** @type {Entry} */ entry) => entry.id} />`}
+    ${list.rows && list.rows.length > 0 && html`<div class="more-rows">${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}<span>${count(list.rows.length)} shown</span></div>`}`;
+}
+
+/** @param {{isFiltered: boolean}} props */
+function Nothing({ isFiltered }) {
+  if (isFiltered) return html`<${Empty} title="No line matches" acts=${html`<a class="button" href=${at("/audit")}>Show all</a>`}>An action is written whole, job.cancel, or as a beginning that ends with a dot: job.<//>`;
+  return html`<${Empty} title="Nothing has been done yet" command="rota queues pause mail --reason 'trying it out'">Every change by a person or a program leaves a line here: who, what, before and after. Make one:<//>`;
+}
+
+// --- filters -------------------------------------------------------------------------------------
+
+/** @param {{params: URLSearchParams, isFiltered: boolean}} props */
+function Filters({ params, isFiltered }) {
+  return html`<form class="filters" role="search" aria-label="Filter the audit log" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+    ${TEXTS.map((name) => html`<${Filter} key=${name} name=${name} value=${params.get(name) ?? ""} />`)}
+    <${Field} label="Result"><select value=${params.get("result") ?? ""} onChange=${(/** @type {any} */ event) => refine({ result: event.target.value })}>
+      ${["", "done", "refused", "failed"].map((one) => html`<option value=${one}>${one || "any"}</option>`)}
+    </select><//>
+    ${TIMES.map((name) => html`<${Filter} key=${name} name=${name} value=${params.get(name) ?? ""} />`)}
+    ${isFiltered && html`<a class="button plain" href=${at("/audit")}>Clear filters</a>`}
+    <datalist id="audit-actions">${ACTIONS.map((one) => html`<option value=${one}></option>`)}</datalist>
+    <datalist id="audit-times">${["1h", "24h", "7d", "30d"].map((one) => html`<option value=${one}></option>`)}</datalist>
+  </form>`;
+}
+
+/** A text that becomes part of the URL when it is finished. @param {{name: string, value: string}} props */
+function Filter({ name, value }) {
+  const isTime = TIMES.includes(name);
+  const error = isTime && value && !instantOf(value, now.peek()) ? "Write 24h, 7d, or 2030-01-31T08:00Z." : null;
+  return html`<${Field} label=${name[0].toUpperCase() + name.slice(1)} error=${error}>
+    <input type="text" maxlength="200" autocomplete="off" spellcheck="false" placeholder=${HINTS[/** @type {keyof typeof HINTS} */ (name)]} value=${value}
+      list=${isTime ? "audit-times" : name === "action" ? "audit-actions" : undefined} onChange=${(/** @type {any} */ event) => refine({ [name]: event.target.value.trim() })} />
+  <//>`;
+}
+
+// --- rows ----------------------------------------------------------------------------------------
+
+function columnsOf() {
+  return [
+    { title: "When", width: "8rem", cell: (/** @type {Entry} */ entry) => html`<${When} at=${entry.at} />` },
+    { title: "Action", kind: "head", width: "22%", cell: (/** @type {Entry} */ entry) => html`<button type="button" class="name link" onClick=${() => showEntry(entry)}>${line(entry.action)}</button><span class="sub">${entry.object ? html`<${ObjectLink} object=${entry.object} />` : "no single object"}</span>` },
+    { title: "By", width: "18%", cell: (/** @type {Entry} */ entry) => html`<a class="clip mono plain-link" href=${narrowed({ actor: entry.actor })} title=${`Only what ${clean(entry.actor)} did`}>${line(entry.actor)}</a><span class="sub">${line([entry.role, entry.via && `by ${entry.via}`, entry.tenant && `tenant ${entry.tenant}`].filter(Boolean).join(", "))}</span>` },
+    { title: "Result", width: "6.5rem", cell: (/** @type {Entry} */ entry) => html`<${Badge} state=${entry.result} />` },
+    { title: "Change", kind: "full", cell: (/** @type {Entry} */ entry) => html`<${Told} entry=${entry} />` },
+  ];
+}
+
+/** @param {{entry: Entry}} props */
+function Told({ entry }) {
+  const changes = differences(entry.before, entry.after).filter(({ path }) => path !== "id"); // the object tells it
+  if (!changes.length && !entry.message) return html`<span class="faint">—</span>`;
+  return html`${entry.message && html`<span class="clip">${line(entry.message)}</span>`}${changes.length > 0 && html`<${Diff} changes=${changes} most=${entry.message ? 1 : 2} />`}`;
+}
+
+/** This list with one filter more. @param {Record<string, string>} patch */
+function narrowed(patch) {
+  return at(path.value, { ...Object.fromEntries(query.peek()), ...patch });
+}
+
+/** @param {{object: string}} props */
+function ObjectLink({ object }) {
+  const to = placeOf(object);
+  return to ? html`<a class="mono" href=${to}>${line(object)}</a>` : html`<${Code}>${line(object)}<//>`;
+}
+
+/** Where an object is shown; null: nowhere of its own. @param {string} object @returns {string | null} */
+function placeOf(object) {
+  const [, kind, name] = /^(\w+):(.+)$/s.exec(object) ?? [];
+  const [tenant, ...rest] = (name ?? "").split("/");
+  switch (kind) {
+    case "job": return at(`/jobs/${encodeURIComponent(name)}`);
+    case "queue": return at("/jobs", { queue: name });
+    case "task": return at("/jobs", { task: name });
+    case "tenant": return at("/jobs", { tenant: name });
+    case "schedule": return at(`/schedules/${encodeURIComponent(rest.join("/"))}`, { tenant });
+    case "token": case "user": return at("/settings");
+    default: return null;
+  }
+}
+
+// --- one line, whole -----------------------------------------------------------------------------
+
+/** @param {Entry} entry */
+function showEntry(entry) {
+  return show(Whole, { entry }, { wide: true });
+}
+
+/** @param {{entry: Entry, done: (value: any) => void}} props */
+function Whole({ entry, done }) {
+  const changes = differences(entry.before, entry.after);
+  const close = () => done(null);
+  return html`<h2 id="dialog-title"><code>${line(entry.action)}</code></h2>
+    <${Facts} items=${[
+      ["When", html`<${When} at=${entry.at} />`],
+      ["By", html`<a href=${at("/audit", { actor: entry.actor })} onClick=${close}>${line(entry.actor)}</a> ${line([entry.role, entry.via && `by ${entry.via}`].filter(Boolean).join(", "))}`],
+      entry.object && ["Object", html`<span onClick=${close}><${ObjectLink} object=${entry.object} /></span> <a class="nowrap" href=${at("/audit", { object: entry.object })} onClick=${close}>its history</a>`],
+      entry.tenant && ["Tenant", html`<${Code}>${entry.tenant}<//>`],
+      ["Result", html`<${Badge} state=${entry.result} />`],
+      entry.message && ["Said", line(entry.message, 1000)],
+      entry.address && ["From", html`<${Code}>${entry.address}<//>`],
+      entry.request_id && ["Request", html`<${Code}>${entry.request_id}<//>`],
+    ]} />
+    ${changes.length ? html`<${DiffTable} changes=${changes} />` : html`<p class="quiet">It changed no field.</p>`}
+    <div class="acts"><${CopyJson} value=${entry} /><${Button} onClick=${close}>Close<//></div>`;
+}
+
+// --- export --------------------------------------------------------------------------------------
+
+/** All that match, as JSON lines. @param {{filter: Record<string, any>}} props */
+function Export({ filter }) {
+  const [lines, setLines] = useState(-1);
+  const stop = useRef(new AbortController());
+  useEffect(() => () => stop.current.abort(), []);
+  const run = async () => {
+    try {
+      save(await gather(filter, stop.current.signal, setLines));
+    } finally {
+      setLines(-1);
+    }
+  };
+  return html`<${Button} glyph="copy" onClick=${run}>${lines < 0 ? "Export as JSON lines" : `${count(lines)} lines so far`}<//>`;
+}
+
+/** @param {Record<string, any>} filter @param {AbortSignal} signal @param {(n: number) => void} tell @returns {Promise<string[]>} */
+async function gather(filter, signal, tell) {
+  /** @type {string[]} */
+  const lines = [];
+  let cursor = null;
+  do {
+    tell(lines.length);
+    const page = await api.get("/audit", { ...filter, limit: EXPORT_PAGE, cursor }, signal);
+    lines.push(...page.items.map((/** @type {Entry} */ entry) => `${write(entry)}\n`));
+    cursor = page.next;
+  } while (cursor && lines.length < MOST_EXPORTED);
+  toast(cursor ? `${count(lines.length)} lines exported, and there are more: narrow the time, or run rota audit export.` : `${many(lines.length, "line")} exported.`, { state: cursor ? "warn" : "succeeded" });
+  return lines;
+}
+
+/** @param {string[]} lines */
+function save(lines) {
+  const address = URL.createObjectURL(new Blob(lines, { type: "application/x-ndjson" }));
+  const stamp = new Date(now.peek()).toISOString().slice(0, 19).replaceAll(":", "");
+  Object.assign(document.createElement("a"), { href: address, download: `rota-audit-${stamp}.jsonl` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

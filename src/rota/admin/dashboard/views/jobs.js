@@ -1,0 +1,119 @@
+// @ts-check
+// Jobs: found by state and by tokens, live, one by one or many at once.
+
+import { api } from "../api.js";
+import { write } from "../exact.js";
+import { useLoad } from "../load.js";
+import { Sign, tone } from "../parts/badge.js";
+import { BulkBar, bulkDialog } from "../parts/bulk.js";
+import { Button } from "../parts/button.js";
+import { copyAs } from "../parts/copy.js";
+import { Empty, Trouble } from "../parts/empty.js";
+import { enqueueDialog } from "../parts/enqueue.js";
+import { columnsOf } from "../parts/job-columns.js";
+import { PAGE, usePages } from "../parts/job-pages.js";
+import { Lede } from "../parts/panel.js";
+import { usePicked, useRowKeys } from "../parts/picking.js";
+import { SavedViews } from "../parts/saved.js";
+import { KEYS, SearchTokens, isMany, parameter } from "../parts/search.js";
+import { Table } from "../parts/table.js";
+import { at, go, now, query, refine } from "../state.js";
+import { html, useMemo } from "../ui.js";
+import { brief, count, instantOf, shell } from "../words.js";
+
+const STATES = ["queued", "waiting", "running", "succeeded", "failed", "cancelled"];
+
+/** The filter that the URL tells, as the API wants it. @param {URLSearchParams} params */
+function filterOf(params) {
+  /** @type {Record<string, any>} */
+  const filter = {};
+  for (const key of KEYS.map(parameter)) {
+    const value = params.get(key);
+    if (value) filter[key] = key === "since" || key === "until" ? (instantOf(value, now.peek()) ?? value) : key.startsWith("not_") || key === "payload" ? value.split(",") : value;
+  }
+  const state = params.get("state");
+  return state ? { ...filter, state: state.split(",") } : filter;
+}
+
+/** @param {URLSearchParams} params @returns {[string, string][]} */
+function chipsOf(params) {
+  return KEYS.flatMap((key) => {
+    const value = params.get(parameter(key));
+    return value ? (isMany(key) ? value.split(",") : [value]).map((one) => /** @type {[string, string]} */ ([key, one])) : [];
+  });
+}
+
+/** @param {string} key @param {string} value */
+function addChip(key, value) {
+  const name = parameter(key);
+  const old = query.value.get(name);
+  refine({ [name]: isMany(key) && old ? [...new Set([...old.split(","), value])].join(",") : value });
+}
+
+/** @param {string} key @param {string} value */
+function dropChip(key, value) {
+  const name = parameter(key);
+  const rest = (query.value.get(name) ?? "").split(",").filter((one) => one !== value);
+  refine({ [name]: isMany(key) ? rest.join(",") : null });
+}
+
+export default function Jobs() {
+  const params = query.value;
+  const search = params.toString();
+  const filter = useMemo(() => filterOf(params), [search]);
+  const list = usePages(filter, search);
+  const stats = useLoad((signal) => api.get("/jobs/stats", {}, signal), [], { on: ["stats"], every: 30 });
+  const total = useLoad((signal) => api.get("/jobs/count", filter, signal), [search], { on: ["stats"], soonest: 3 });
+  const picked = usePicked(list.rows, search);
+  const columns = useMemo(() => columnsOf(picked), [picked.full]);
+  const place = useRowKeys(list.rows, picked);
+  const act = async (/** @type {any} */ action) => {
+    const target = picked.all ? { filter } : { ids: [...picked.ids] };
+    if ((await bulkDialog(action, target)) === null) return;
+    picked.clear();
+    await list.reload();
+  };
+  const rows = list.rows;
+  return html`
+    <${Lede} title="Jobs" acts=${html`<${Button} kind="plain" glyph="copy" onClick=${() => void copyAs(asked(filter))}>Copy as<//><${Button} need="operate" onClick=${() => void enqueueDialog().then((job) => job && go(`/jobs/${job.id}`))}>Enqueue job<//>`}>
+      <p>${total.data ? html`${total.data.exact ? "" : "At least "}${count(total.data.count)} ${total.data.count === 1 ? "matches" : "match"}, newest first.` : html`<span class="bone w2"></span>`}</p>
+    <//>
+    <${SearchTokens} chips=${chipsOf(params)} onAdd=${addChip} onRemove=${dropChip} />
+    <${SavedViews} search=${search} />
+    <${Tabs} stats=${stats.data} params=${params} />
+    ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
+    ${rows?.length === 0 && !list.error
+      ? html`<${NoJobs} search=${search} />`
+      : html`<${Table} caption="Jobs" class="jobs" columns=${columns} rows=${rows} bones=${8} id=${(/** @type {any} */ job) => job.id} state=${(/** @type {any} */ job) => `${picked.has(job.id) ? "is-picked" : ""} ${place === job.id ? "is-at" : ""}`} />`}
+    ${rows !== null && rows.length > 0 && html`<div class="more-rows">${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}<span>${count(rows.length)} shown</span></div>`}
+    <${BulkBar} n=${picked.ids.size} total=${total.data?.count ?? null} exact=${total.data?.exact ?? true} all=${picked.all} onAll=${picked.takeAll} onClear=${picked.clear} onAct=${act} states=${picked.states} />`;
+}
+
+/** @param {{stats: any, params: URLSearchParams}} props */
+function Tabs({ stats, params }) {
+  const current = params.get("state") ?? "";
+  const others = Object.fromEntries([...params].filter(([key]) => key !== "state"));
+  const narrowed = Object.keys(others).length > 0;
+  const tab = (/** @type {string} */ state) => {
+    const n = stats && (state ? stats[state] : STATES.reduce((sum, one) => sum + stats[one], 0));
+    const rough = stats && (state ? stats.estimated.includes(state) : stats.estimated.length);
+    return html`<a href=${at("/jobs", { ...others, state })} class=${tone(state)} aria-current=${current === state ? "page" : undefined}>${state && html`<${Sign} state=${state} />`}${state ? state[0].toUpperCase() + state.slice(1) : "All"}
+      <span class="n" title=${narrowed ? "in all, without the search" : ""}>${stats ? `${rough ? "≈ " : ""}${brief(n)}` : html`<span class="bone tab-bone"></span>`}</span></a>`;
+  };
+  return html`<nav class="tabs" aria-label="States">${["", ...STATES].map(tab)}</nav>`;
+}
+
+/** @param {{search: string}} props */
+function NoJobs({ search }) {
+  if (search) return html`<${Empty} title="No job matches" acts=${html`<a class="button" href=${at("/jobs")}>Show all jobs</a>`}>Names are matched whole, errors by a part of their text. Jobs that ended long ago are removed by retention.<//>`;
+  return html`<${Empty} title="No jobs yet" command="rota jobs enqueue demo.greet --payload '{"name": "Ada"}'">A job is one request to run a task once. Your program makes them, a schedule does, or this line.<//>`;
+}
+
+/** The same question elsewhere. @param {Record<string, any>} filter */
+function asked(filter) {
+  const flags = Object.entries(filter).map(([key, value]) => ` --${key.replace("_", "-")} ${shell(Array.isArray(value) ? value.join(",") : value)}`);
+  const search = new URLSearchParams(Object.entries(filter).map(([key, value]) => [key, `${value}`]));
+  const given = ["state", "task", "queue", "tenant", "tag", "parent"].filter((key) => filter[key]).map((key) => `${key}=${write(key === "state" ? filter.state[0] : filter[key])}`);
+  const python = `from rota import Rota\n\napp = Rota()\npage = await app.jobs(${given.join(", ")})`;
+  return { cli: `rota jobs list${flags.join("")}`, method: "GET", path: `/jobs${`${search}` && `?${search}`}`, python };
+}

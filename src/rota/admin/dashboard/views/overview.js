@@ -1,0 +1,153 @@
+// @ts-check
+// The whole house at a glance: is it well, and if not, what first?
+
+import { api } from "../api.js";
+import { useLoad } from "../load.js";
+import { Sign, tone } from "../parts/badge.js";
+import { Choice } from "../parts/button.js";
+import { Chart } from "../parts/chart.js";
+import { Bones, Empty, Shown, Trouble } from "../parts/empty.js";
+import { Failures } from "../parts/failures.js";
+import { GateBadge, PauseButton } from "../parts/pause.js";
+import { Code, Lede, Panel } from "../parts/panel.js";
+import { Problems, problemsOf } from "../parts/problems.js";
+import { Spark } from "../parts/spark.js";
+import { Table } from "../parts/table.js";
+import { When } from "../parts/time.js";
+import { at, may, query, refine } from "../state.js";
+import { html, useMemo } from "../ui.js";
+import { brief, clean, count, many, span } from "../words.js";
+
+/** Range, hours, seconds in a step. @type {Record<string, [string, number, number]>} */
+const RANGES = { "1h": ["1 hour", 1, 60], "6h": ["6 hours", 6, 300], "24h": ["24 hours", 24, 900], "7d": ["7 days", 168, 7200] };
+
+export default function Overview() {
+  const shared = may("read.shared");
+  const stats = useLoad((signal) => api.get("/jobs/stats", {}, signal), [], { on: ["stats"], every: 15 });
+  const queues = useLoad((signal) => api.get("/queues", {}, signal), [], { on: ["stats", "gate", "worker"], soonest: 3, every: 15 });
+  const gates = useLoad((signal) => api.get("/gates", {}, signal), [], { on: ["gate"] });
+  const schedules = useLoad((signal) => api.get("/schedules", { limit: 200 }, signal), [], { on: ["schedule", "gate"], every: 30 });
+  const workers = useLoad((signal) => api.get("/workers", {}, signal), [], { on: ["worker"], when: shared, every: 15 });
+  const failed = useLoad((signal) => api.get("/jobs", { state: "failed", limit: 200 }, signal), [], { on: ["stats"], soonest: 5 });
+  const doctor = useLoad((signal) => api.get("/doctor", {}, signal), [], { when: may("operate.shared"), every: 60 });
+  const problems = problemsOf({ queues: queues.data, gates: gates.data, schedules: schedules.data, workers: workers.data, doctor: doctor.data });
+  const known = queues.data && gates.data && schedules.data && (!shared || workers.data);
+  const everything = gates.data?.items.find((/** @type {any} */ gate) => gate.scope === "all");
+  return html`
+    <${Lede} title="Overview" acts=${gates.data && html`<${PauseButton} tiny=${false} scope="all" gate=${everything} done=${gates.reload} />`}>
+      <p>${known && stats.data ? inShort(problems, stats.data, queues.data.items) : html`<span class="bone w2"></span>`}</p>
+    <//>
+    ${stats.error && html`<${Trouble} error=${stats.error} retry=${stats.reload} />`}
+    <${Counts} stats=${stats.data} workers=${workers.data} />
+    ${shared && html`<${Throughput} />`}
+    <div class="columns">
+      <${Panel} title="Problems" aside=${problems.length > 1 && "worst first"}>${known ? html`<${Problems} problems=${problems} done=${() => (gates.reload(), queues.reload(), schedules.reload())} />` : html`<${Bones} />`}<//>
+      <${NextFires} schedules=${schedules} />
+    </div>
+    <${Queues} queues=${queues} />
+    <${Panel} title="Failures by error" aside=${html`<a href=${at("/jobs", { state: "failed" })}>All failed jobs</a>`}>
+      <${Shown} of=${failed}>${(/** @type {any} */ page) => html`<${Failures} jobs=${page.items} more=${page.next !== null} />`}<//>
+    <//>`;
+}
+
+/** @param {any[]} problems @param {any} stats @param {any[]} queues */
+function inShort(problems, stats, queues) {
+  const first = problems.length ? `${many(problems.length, "problem")}.` : "All is well.";
+  if (stats.oldest_due_s === null) return `${first} Nothing waits.`;
+  const worst = queues.reduce((a, b) => ((b.oldest_due_s ?? -1) > (a?.oldest_due_s ?? -1) ? b : a), null);
+  return html`${first} The oldest due job has waited <b>${span(stats.oldest_due_s)}</b>${worst && html` in <a href=${at("/jobs", { queue: worst.name, state: "queued" })}><${Code}>${worst.name}<//></a>`}.`;
+}
+
+/** @param {any} props */
+function Counts({ stats, workers }) {
+  const slots = workers?.items.filter((/** @type {any} */ one) => one.state === "running").reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.concurrency, 0);
+  const later = stats && Object.values(stats.queues).reduce((sum, /** @type {any} */ queue) => sum + queue.scheduled, 0);
+  const says = {
+    queued: () => (later ? `${count(later)} not yet due` : "all due"),
+    waiting: () => "on other jobs",
+    running: () => (slots ? `of ${count(slots)} slots` : slots === 0 ? "no live worker" : "now"),
+    succeeded: () => "kept in history",
+    failed: () => (stats.failed ? "wait for a decision" : "none"),
+    cancelled: () => "kept in history",
+  };
+  return html`<div class="counts">${Object.entries(says).map(([state, clause]) => html`<a href=${at("/jobs", { state })} class=${`${tone(state)} ${state === "failed" && stats?.failed ? "loud" : ""}`}>
+    <span class="word"><${Sign} state=${state} />${state[0].toUpperCase() + state.slice(1)}</span>
+    <span class="value">${stats ? html`${stats.estimated.includes(state) ? "≈ " : ""}${stats[state] < 1e6 ? count(stats[state]) : brief(stats[state])}` : html`<span class="bone w2"></span>`}</span>
+    <span class="clause">${stats ? clause() : " "}</span></a>`)}</div>`;
+}
+
+function Throughput() {
+  const range = query.value.get("range") ?? "6h";
+  const [word, hours, step] = RANGES[range] ?? RANGES["6h"];
+  const activity = useLoad((signal) => api.get("/activity", { hours, step_s: step }, signal), [range], { on: ["stats"], soonest: 3, every: 15 });
+  const drawn = useMemo(() => activity.data && filled(activity.data.items, hours, step), [activity.data]);
+  const choose = html`<${Choice} label="Range" value=${range} options=${Object.keys(RANGES).map((one) => [one, one])} onChange=${(/** @type {string} */ one) => refine({ range: one === "6h" ? null : one }, { replace: true })} />`;
+  return html`<${Panel} title="Throughput" aside=${choose}>
+    <${Shown} of=${activity} lines=${4}>${() => html`
+      <p class="soft small">${drawn.ended ? html`${count(drawn.ended)} jobs ended within ${word}, <span class=${drawn.failed ? "tone-failed toned" : ""}>${count(drawn.failed)} failed</span>${drawn.failed ? ` (${((100 * drawn.failed) / drawn.ended).toFixed(1)} %)` : ""}.` : `No job ended within ${word}.`}</p>
+      <${Chart} at=${drawn.at} series=${drawn.series} stepS=${step} sentence=${`Jobs that ended within ${word}: ${drawn.ended}, of which ${drawn.failed} failed.`} />`}<//>
+  <//>`;
+}
+
+/** Every step has a place, also one in which nothing ended. @param {any[]} steps @param {number} hours @param {number} step */
+function filled(steps, hours, step) {
+  const end = Math.floor(Date.now() / 1000 / step) * step;
+  const found = new Map(steps.map((one) => [Math.floor(Date.parse(one.at) / 1000), one]));
+  const at = Array.from({ length: Math.round((hours * 3600) / step) }, (_, i) => end - ((hours * 3600) / step - 1 - i) * step);
+  const all = at.map((one) => found.get(one) ?? { succeeded: 0, failed: 0, cancelled: 0 });
+  const ended = all.map((one) => one.succeeded + one.failed + one.cancelled);
+  const failed = all.map((one) => one.failed);
+  const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
+  return { at, ended: sum(ended), failed: sum(failed), series: [{ label: "ended", ink: "--mark", values: ended }, { label: "failed", ink: "--failed", values: failed }] };
+}
+
+/** @param {any} props */
+function NextFires({ schedules }) {
+  const columns = useMemo(() => [
+    { title: "Fires", width: "8.5rem", cell: (/** @type {any} */ one) => html`<${When} at=${one.next_run_at} />` },
+    { title: "Schedule", kind: "head", cell: (/** @type {any} */ one) => html`<a class="name" href=${at(`/schedules/${encodeURIComponent(one.name)}`)}>${clean(one.name)}</a><span class="sub">${clean(one.words)}</span>` },
+    { title: "Tenant", width: "6rem", cell: (/** @type {any} */ one) => html`<span class="clip">${clean(one.tenant)}</span>` },
+  ], []);
+  const all = schedules.data?.items ?? [];
+  const next = all.filter((/** @type {any} */ one) => one.enabled && one.next_run_at).sort((/** @type {any} */ a, /** @type {any} */ b) => (a.next_run_at < b.next_run_at ? -1 : 1)).slice(0, 6);
+  return html`<${Panel} title="Next fires" aside=${html`<a href=${at("/schedules")}>All schedules</a>`}>
+    ${schedules.error && html`<${Trouble} error=${schedules.error} retry=${schedules.reload} />`}
+    ${schedules.data && !next.length ? html`<${Empty} title="No schedule will fire" command="rota schedules create --name nightly --task cleanup --cron '0 3 * * *'">A schedule makes jobs by a rule: every night, each quarter hour, once on Friday.<//>` : html`<${Table} caption="Next fires" columns=${columns} rows=${schedules.data ? next : null} id=${(/** @type {any} */ one) => one.id} />`}
+  <//>`;
+}
+
+/** @param {any} props */
+function Queues({ queues }) {
+  const shared = may("read.shared");
+  const hour = useLoad((signal) => api.get("/activity", { hours: 1, step_s: 60, by: "queue" }, signal), [], { when: shared, every: 60 });
+  const columns = useMemo(() => [
+    { title: "Queue", kind: "head", width: "22%", cell: (/** @type {any} */ one) => html`<a class="name" href=${at("/jobs", { queue: one.name })}>${clean(one.name)}</a>` },
+    { title: "State", width: "10rem", cell: (/** @type {any} */ one) => html`<${GateBadge} gate=${one.gate} otherwise=${one.workers ? html`<span class="badge tone-running"><${Sign} state="running" />open</span>` : html`<span class="badge tone-held"><${Sign} state="ghost" />no worker</span>`} />` },
+    { title: "Ended, last hour", width: "9.5rem", kind: "wide-only", cell: (/** @type {any} */ one) => html`<${Spark} ...${minutesOf(hour.data?.items, one.name)} held=${Boolean(one.gate)} />` },
+    { title: "Due", kind: "num", width: "4.5rem", cell: (/** @type {any} */ one) => count(one.queued) },
+    { title: "Later", kind: "num wide-only", width: "4.5rem", cell: (/** @type {any} */ one) => count(one.scheduled) },
+    { title: "Running", kind: "num", width: "5rem", cell: (/** @type {any} */ one) => count(one.running) },
+    { title: "Oldest due", kind: "num", width: "7rem", cell: (/** @type {any} */ one) => (one.oldest_due_s === null ? html`<span class="faint">—</span>` : html`<span class=${one.oldest_due_s > 60 ? "over" : ""}>${one.oldest_due_s > 60 && html`<${Sign} state="late" />`}${span(one.oldest_due_s)}</span>`) },
+    { title: "Workers", kind: "num wide-only", width: "4.5rem", cell: (/** @type {any} */ one) => one.workers },
+    ...(may("operate.shared") ? [{ title: html`<span class="unseen">Actions</span>`, kind: "act", width: "6rem", cell: (/** @type {any} */ one) => html`<${PauseButton} scope="queue" name=${one.name} gate=${one.gate} done=${queues.reload} />` }] : []),
+  ], [hour.data]);
+  return html`<${Panel} title="Queues" aside=${html`<a href=${at("/queues")}>All about queues</a>`}>
+    ${queues.error && html`<${Trouble} error=${queues.error} retry=${queues.reload} />`}
+    ${queues.data?.items.length === 0 ? html`<${Empty} title="No queue has jobs" command="rota jobs enqueue TASK --payload '{}'">A queue appears with its first job, and while a worker serves it by name.<//>` : html`<${Table} caption="Queues" columns=${columns} rows=${queues.data?.items ?? null} id=${(/** @type {any} */ one) => one.name} />`}
+  <//>`;
+}
+
+/** @param {any[] | undefined} steps @param {string} name */
+function minutesOf(steps = [], name) {
+  const start = Math.floor(Date.now() / 60_000) - 59;
+  const values = Array(60).fill(0);
+  const bad = Array(60).fill(0);
+  for (const step of steps.filter((one) => one.name === name)) {
+    const i = Math.floor(Date.parse(step.at) / 60_000) - start;
+    if (i < 0 || i > 59) continue;
+    values[i] = step.succeeded + step.failed + step.cancelled;
+    bad[i] = step.failed;
+  }
+  const sum = values.reduce((a, b) => a + b, 0);
+  return { values, bad, label: `${many(sum, "job")} ended in the last hour` };
+}

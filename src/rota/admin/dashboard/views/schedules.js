@@ -1,0 +1,179 @@
+// @ts-check
+// Schedules: what fires when, how it went last time, and the day ahead.
+
+import { api } from "../api.js";
+import { useLoad } from "../load.js";
+import { Sign } from "../parts/badge.js";
+import { Button, Switch } from "../parts/button.js";
+import { Bones, Empty, Trouble } from "../parts/empty.js";
+import { FireMap, Lane, LaneHours, MOST } from "../parts/lane.js";
+import { Narrow, isNarrowed, useNarrowed } from "../parts/narrow.js";
+import { Lede, Panel } from "../parts/panel.js";
+import { NextFire, keyOf, pageOf, trigger, turn } from "../parts/schedule.js";
+import { Strip } from "../parts/spark.js";
+import { Table } from "../parts/table.js";
+import { When } from "../parts/time.js";
+import { at, go, may, query, refine, zone } from "../state.js";
+import { html, useMemo, useRef } from "../ui.js";
+import { clean, count, hourMinute, line, many, span } from "../words.js";
+
+/** @typedef {import("../types").ScheduleView} ScheduleView */
+
+const PAGE = 200;
+const PAGES = 5;
+const STRIP = 10; // runs that are shown
+const LATE_S = 60;
+
+const isLate = (/** @type {ScheduleView} */ one) => (one.late_s ?? 0) > LATE_S && !one.gate;
+/** @type {import("../parts/narrow.js").Kinds} */
+const KINDS = {
+  on: ["On", (one) => one.enabled && !one.gate],
+  off: ["Off", (one) => !one.enabled],
+  paused: ["Paused", (one) => Boolean(one.gate)],
+  late: ["Late", isLate],
+};
+const SOURCES = { code: "declared in code", user: "made by hand", registry: "made by the registry", sql: "made in SQL" };
+
+export default function Schedules() {
+  const [tenant, task, source] = ["tenant", "task", "source"].map((key) => query.value.get(key) ?? "");
+  const list = useLoad((signal) => loadAll({ tenant, task }, signal), [tenant, task], { on: ["schedule", "gate"], every: 30 });
+  const fires = useLoad((signal) => api.get("/schedules/fires", { hours: 24, tenant }, signal), [tenant], { on: ["schedule"], every: 60 });
+  const runs = useRuns(list.data?.items ?? null);
+  const planned = useMemo(() => fires.data && byKey(fires.data.items, (/** @type {any} */ fire) => Date.parse(fire.at)), [fires.data]);
+  const all = list.data?.items ?? null;
+  const ofSource = useMemo(() => all && all.filter((one) => !source || one.source === source), [all, source]);
+  const shown = useNarrowed(ofSource, { kinds: KINDS, name: (one) => `${one.name} ${one.task} ${one.words}` });
+  const reload = () => (list.reload(), fires.reload());
+  const columns = useMemo(() => columnsOf(runs, planned, reload), [runs, planned, zone.value]);
+  return html`
+    <${Lede} title="Schedules" acts=${html`<a class="button plain" href=${at("/calendars")}>Calendars</a><${Button} kind="main" need="operate" onClick=${() => go("/schedules/new")}>Create schedule<//>`}>
+      <p>${all ? inShort(all) : html`<span class="bone w2"></span>`}</p>
+    <//>
+    ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
+    ${all?.length !== 0 && html`<${Ahead} planned=${planned} error=${fires.error} />`}
+    ${all?.length === 0 && !tenant && !task ? html`<${NoSchedule} />` : html`
+      <${Panel} title="All schedules" aside=${html`<${Filters} all=${all} tenant=${tenant} task=${task} source=${source} />`}>
+        <${Narrow} what="schedules" kinds=${KINDS} shown=${shown} of=${all} />
+        ${shown?.length === 0 ? html`<${Empty} title="No schedule matches" acts=${html`<a class="button" href=${at("/schedules")}>Show all schedules</a>`}>${isNarrowed() || tenant || task || source ? "A part of the name, the task or the rule in words is enough." : ""}<//>` : html`<${Table} caption="Schedules" class="schedules" columns=${columns} rows=${shown} bones=${6} id=${(/** @type {any} */ one) => one.id} state=${(/** @type {any} */ one) => (one.enabled ? "" : "is-off")} />`}
+        ${list.data?.more && html`<p class="quiet">These are the first ${count(all?.length ?? 0)} by tenant and name. Choose a tenant or a task to see others.</p>`}
+      <//>`}`;
+}
+
+/** @param {Record<string, string>} filter @param {AbortSignal} signal @returns {Promise<{items: ScheduleView[], more: boolean}>} */
+async function loadAll(filter, signal) {
+  /** @type {ScheduleView[]} */
+  const items = [];
+  let cursor = null;
+  for (let page = 0; page < PAGES; page++) {
+    const found = await api.get("/schedules", { ...filter, limit: PAGE, cursor }, signal);
+    items.push(...found.items);
+    cursor = found.next;
+    if (!cursor) break;
+  }
+  return { items, more: cursor !== null };
+}
+
+/** @template T @param {any[]} items @param {(one: any) => T} value @returns {Map<string, T[]>} */
+function byKey(items, value) {
+  /** @type {Map<string, T[]>} */
+  const found = new Map();
+  for (const one of items) {
+    const list = found.get(keyOf(one)) ?? [];
+    list.push(value(one));
+    found.set(keyOf(one), list);
+  }
+  return found;
+}
+
+/** The newest runs of every schedule: the newest of all in one go, then of those that fire seldom. @param {ScheduleView[] | null} schedules @returns {Map<string, any[]> | null} */
+function useRuns(schedules) {
+  const seldom = useRef(/** @type {Map<string, {fired: string, runs: any[]}>} */ (new Map()));
+  const load = async (/** @type {AbortSignal} */ signal) => {
+    const newest = await api.get("/runs", { limit: PAGE }, signal);
+    const found = byKey(newest.items, (run) => run);
+    if (!newest.next) return found;
+    const short = (schedules ?? []).filter((one) => one.last_fire_at && (found.get(keyOf(one))?.length ?? 0) < STRIP);
+    await Promise.all(short.map(async (one) => {
+      const known = seldom.current.get(one.id);
+      // What has not fired since has had no further run.
+      if (known?.fired !== one.last_fire_at) seldom.current.set(one.id, { fired: `${one.last_fire_at}`, runs: (await api.get(`/schedules/${one.id}/runs`, { limit: STRIP }, signal)).items });
+      found.set(keyOf(one), seldom.current.get(one.id)?.runs ?? []);
+    }));
+    return found;
+  };
+  return useLoad(load, [], { when: schedules !== null, on: ["schedule"], every: 15 }).data;
+}
+
+/** @param {ScheduleView[]} all */
+function inShort(all) {
+  const on = all.filter((one) => one.enabled).length;
+  const late = all.filter(isLate);
+  const paused = all.filter((one) => one.gate).length;
+  const first = `${count(on)} on${on < all.length ? `, ${count(all.length - on)} off` : ""}${paused ? `, ${count(paused)} paused` : ""}.`;
+  if (!late.length) return `${first} None is late.`;
+  return html`${first} <a href=${at("/schedules", { show: "late" })}>${late.length === 1 ? html`<code>${clean(late[0].name)}</code> is late` : `${many(late.length, "schedule")} are late`}</a>.`;
+}
+
+/** The day ahead, all together. @param {{planned: Map<string, number[]> | null, error: any}} props */
+function Ahead({ planned, error }) {
+  const often = planned ? [...planned].filter(([, fires]) => fires.length >= MOST) : [];
+  const fires = useMemo(() => planned && [...planned].flatMap(([key, times]) => (times.length < MOST ? times.map((time) => ({ at: time, name: key.slice(key.indexOf("/") + 1) })) : [])), [planned]);
+  const aside = often.length > 0 && html`without ${often.length === 1 ? html`<code>${clean(often[0][0].slice(often[0][0].indexOf("/") + 1))}</code>, which fires` : `${many(often.length, "schedule")} that fire`} all the time`;
+  return html`<${Panel} title="The next 24 hours, by quarter hour" aside=${aside}>
+    ${error && !planned ? html`<${Trouble} error=${error} />` : fires ? html`<${FireMap} fires=${fires} /><${Burst} fires=${fires} />` : html`<${Bones} lines=${2} />`}
+  <//>`;
+}
+
+/** When many fire together, somebody should know. @param {{fires: {at: number, name: string}[]}} props */
+function Burst({ fires }) {
+  /** @type {Map<number, string[]>} */
+  const together = new Map();
+  for (const fire of fires) together.set(fire.at, [...(together.get(fire.at) ?? []), fire.name]);
+  const [time, names] = [...together].reduce((a, b) => (b[1].length > a[1].length ? b : a), [0, /** @type {string[]} */ ([])]);
+  if (!fires.length) return html`<p class="small soft">Nothing fires.</p>`;
+  if (names.length < 3) return html`<p class="small soft">${many(fires.length, "fire")}. No three of them at the same time.</p>`;
+  return html`<p class="small soft">${many(fires.length, "fire")}. ${count(names.length)} at once at ${hourMinute(time, zone.value)}: ${names.slice(0, 4).map(clean).join(", ")}${names.length > 4 ? " …" : ""}. Jitter spreads them.</p>`;
+}
+
+/** @param {{all: ScheduleView[] | null, tenant: string, task: string, source: string}} props */
+function Filters({ all, tenant, task, source }) {
+  const known = (/** @type {"tenant" | "task" | "source"} */ key, /** @type {string} */ chosen) => [...new Set([...(all ?? []).map((one) => one[key]), chosen])].filter(Boolean).sort();
+  const select = (/** @type {string} */ key, /** @type {string} */ word, /** @type {string} */ chosen, /** @type {string[]} */ names) =>
+    (names.length > 1 || chosen) && html`<select class="slim" aria-label=${word} value=${chosen} onChange=${(/** @type {any} */ event) => refine({ [key]: event.target.value })}><option value="">${word}: all</option>${names.map((name) => html`<option value=${name} selected=${name === chosen}>${line(name, 60)}</option>`)}</select>`;
+  return html`${select("tenant", "Tenant", tenant, known("tenant", tenant))}${select("task", "Task", task, known("task", task))}${select("source", "Source", source, known("source", source))}`;
+}
+
+/** @param {Map<string, any[]> | null} runs @param {Map<string, number[]> | null} planned @param {() => any} reload @returns {import("../parts/table.js").Column[]} */
+function columnsOf(runs, planned, reload) {
+  return [
+    { title: "On", kind: "pick", width: "3.75rem", cell: (one) => html`<${Switch} on=${one.enabled} need="operate" label=${`${clean(one.name)} enabled`} onChange=${(/** @type {boolean} */ on) => turn(one, on, reload)} />` },
+    { title: "Schedule", kind: "head", cell: (one) => html`<a class="name" href=${at(pageOf(one))}>${clean(one.name)}${one.tenant !== "default" && html` <span class="id">${clean(one.tenant)}</span>`}</a><span class="sub">${line(one.words)}${one.cron && html` <code class="faint">${clean(one.cron)}</code>`}</span>${!one.enabled && one.reason && html`<span class="sub">off: ${line(one.reason)}</span>`}` },
+    { title: html`<${LaneHours} />`, card: "The next 24 hours", kind: "full wide-only", cell: (one) => (planned ? html`<${Lane} name=${one.name} fires=${planned.get(keyOf(one)) ?? []} gate=${one.enabled ? one.gate : null} />` : html`<span class="bone"></span>`) },
+    { title: "Next", width: "11rem", cell: (one) => html`<${NextFire} schedule=${one} />` },
+    { title: `Last ${STRIP} runs`, width: "11.5rem", cell: (one) => (runs ? html`<${LastRuns} runs=${runs.get(keyOf(one)) ?? []} />` : html`<span class="bone"></span>`) },
+    { title: "Source", width: "5rem", kind: "wide-only", cell: (one) => html`<span title=${`${SOURCES[/** @type {keyof typeof SOURCES} */ (one.source)] ?? ""}${one.owner ? ` of ${clean(one.owner)}` : ""}`}>${clean(one.source)}</span>` },
+    ...(may("operate") ? [{ title: html`<span class="unseen">Actions</span>`, kind: "act", width: "8rem", cell: (/** @type {ScheduleView} */ one) => html`<div class="acts"><${Button} tiny label=${`Trigger ${clean(one.name)}`} onClick=${() => trigger(one, reload)}>Trigger<//><a class="button plain tiny" aria-label=${`Edit ${clean(one.name)}`} href=${at(pageOf(one, "/edit"))}>Edit</a></div>` }] : []),
+  ];
+}
+
+/** @param {{runs: any[]}} props newest first */
+function LastRuns({ runs }) {
+  const [last] = runs;
+  if (!last) return html`<span class="faint">no run yet</span>`;
+  const shown = runs.slice(0, STRIP).reverse();
+  const failed = shown.filter((run) => run.success === false).length;
+  return html`<${Strip} results=${shown.map(resultOf)} label=${`The last ${many(shown.length, "run")}, ${failed} failed`} />
+    <span class="sub">${last.success === null ? html`<${Sign} state=${last.state} /> ${last.state}` : html`<${When} at=${last.finished_at} />${last.duration_ms !== null && `, ${span(last.duration_ms / 1000)}`}`}</span>`;
+}
+
+/** One run as a mark: failed is taller, one that makes up for a missed fire has the colour of late. @param {any} run */
+function resultOf(run) {
+  const caughtUp = run.triggered_by === "catchup";
+  const state = run.success === false ? (run.state === "cancelled" ? "cancelled" : "failed") : run.success ? (caughtUp ? "missed" : "succeeded") : run.state === "running" ? "running" : "none";
+  const how = run.success === null ? run.state : run.success ? "succeeded" : run.state === "cancelled" ? "cancelled" : "failed";
+  return { state, label: `${hourMinute(run.finished_at ?? run.created_at, zone.value)} ${how}${caughtUp ? ", made up for a missed fire" : ""}${run.message ? `: ${line(run.message, 120)}` : ""}` };
+}
+
+function NoSchedule() {
+  return html`<${Empty} title="No schedule yet" command="rota schedules create --name nightly --task cleanup --cron '0 3 * * *'" acts=${html`<${Button} need="operate" onClick=${() => go("/schedules/new")}>Create schedule<//>`}>A schedule makes jobs by a rule: every night, each quarter hour, once on Friday. Code declares them with <code>@app.cron</code>, or you make one here or with this line.<//>`;
+}

@@ -1,0 +1,56 @@
+// @ts-check
+// The door: a token, or a user and a password.
+
+import { passwords, signIn } from "../api.js";
+import { Button } from "../parts/button.js";
+import { Command } from "../parts/copy.js";
+import { Field } from "../parts/form.js";
+import { Mark } from "../parts/glyph.js";
+import { Wheel } from "../parts/wheel.js";
+import { go, path } from "../state.js";
+import { html, useEffect, useState } from "../ui.js";
+
+export default function SignIn() {
+  const [byPassword, setByPassword] = useState(false);
+  const [said, setSaid] = useState({ token: "", user: "", password: "" });
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    document.title = "Sign in · rota";
+  }, []);
+  const field = (/** @type {"token" | "user" | "password"} */ name) => ({
+    value: said[name],
+    required: true,
+    autocapitalize: "off",
+    spellcheck: false,
+    onInput: (/** @type {any} */ event) => setSaid({ ...said, [name]: event.target.value }),
+  });
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await signIn(byPassword ? { user: said.user, password: said.password } : { token: said.token.trim() });
+      if (path.value === "/signin") go("/", { replace: true });
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  return html`<div class="door">
+    <main>
+      <form onSubmit=${submit}>
+        <span class="brand"><${Mark} size=${32} />rota</span>
+        <h1>Sign in</h1>
+        ${byPassword
+          ? html`<${Field} key="user" label="User"><input type="text" autocomplete="username" ...${field("user")} /><//>
+              <${Field} key="password" label="Password" error=${error?.message}><input type="password" autocomplete="current-password" ...${field("password")} /><//>`
+          : html`<${Field} key="token" label="Token" error=${error?.message}><input type="password" autocomplete="current-password" ...${field("token")} /><//>`}
+        <${Button} type="submit" kind="main" disabled=${busy}>Sign in<//>
+        ${(passwords.value || byPassword) && html`<p class="other"><button type="button" class="link" onClick=${() => (setByPassword(!byPassword), setError(null))}>${byPassword ? "Use a token" : "Use a user and password"}</button></p>`}
+        <div class="first-step"><p class="hint">No token? On a machine that reaches the store:</p><${Command} text="rota token create --role viewer --expires 30d" /></div>
+      </form>
+    </main>
+    <aside><${Wheel} /></aside>
+  </div>`;
+}

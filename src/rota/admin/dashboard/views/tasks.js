@@ -1,0 +1,87 @@
+// @ts-check
+// What workers can run: how often it runs, how long it takes, how much of it fails.
+
+import { api } from "../api.js";
+import { useLoad } from "../load.js";
+import { Empty, Trouble } from "../parts/empty.js";
+import { Halted, Pace, pausedBy, Rate, Standing, useHalt, usePaces } from "../parts/flow.js";
+import { isNarrowed, Narrow, orderable, useNarrowed } from "../parts/narrow.js";
+import { Code, Lede } from "../parts/panel.js";
+import { PauseButton } from "../parts/pause.js";
+import { Table } from "../parts/table.js";
+import { at, may, query } from "../state.js";
+import { html, useMemo } from "../ui.js";
+import { clean, count, many, span } from "../words.js";
+
+/** @typedef {import("../types").TaskView} Task */
+
+/** @type {import("../parts/narrow.js").Kinds} */
+const KINDS = {
+  failing: ["Failing", (/** @type {Task} */ task) => task.failed_per_minute > 0],
+  paused: ["Paused", (/** @type {Task} */ task) => task.gate !== null],
+  unknown: ["No worker", (/** @type {Task} */ task) => !task.workers],
+};
+/** @type {import("../parts/narrow.js").Orders} */
+const ORDERS = {
+  pace: (task) => task.per_minute,
+  failures: (task) => task.failed_per_minute,
+  p50: (task) => task.p50_ms ?? -1,
+  p95: (task) => task.p95_ms ?? -1,
+  p99: (task) => task.p99_ms ?? -1,
+};
+
+export default function Tasks() {
+  const shared = may("read.shared");
+  const tasks = useLoad((signal) => api.get("/tasks", {}, signal), [], { on: ["gate"], every: 10, when: shared });
+  const halt = useHalt();
+  const paces = usePaces("task");
+  const all = tasks.data?.items;
+  const rows = useNarrowed(all, { kinds: KINDS, orders: ORDERS });
+  const columns = useMemo(() => columnsOf(paces, halt.gate, tasks.reload), [paces, halt.gate, query.value.get("by")]);
+  if (!shared) return html`<${Lede} title="Tasks" /><${Empty} title="Tasks are shared by all tenants" acts=${html`<a class="button" href=${at("/jobs")}>Show your jobs</a>`}>You see one tenant. A token without a tenant sees the tasks; your own jobs are all told.<//>`;
+  return html`
+    <${Lede} title="Tasks"><p>${all ? inShort(all) : html`<span class="bone w2"></span>`}</p><//>
+    <${Halted} halt=${halt} />
+    ${tasks.error && html`<${Trouble} error=${tasks.error} retry=${tasks.reload} />`}
+    ${all?.length !== 0 && html`<${Narrow} what="tasks" kinds=${KINDS} shown=${rows} of=${all} />`}
+    ${rows?.length === 0 ? html`<${NoTasks} />` : (rows || !tasks.error) && html`<${Table} caption="Tasks" class="tasks" columns=${columns} rows=${rows} id=${(/** @type {Task} */ task) => task.name} />`}`;
+}
+
+/** @param {Task[]} tasks */
+function inShort(tasks) {
+  if (!tasks.length) return "None yet.";
+  const failing = tasks.filter((task) => task.failed_per_minute > 0);
+  const worst = failing.sort((a, b) => b.failed_per_minute - a.failed_per_minute)[0];
+  if (!worst) return `${many(tasks.length, "task")}. None failed in the last ten minutes.`;
+  const named = html`<${Code}>${worst.name}<//>`;
+  return html`${many(tasks.length, "task")}. ${failing.length === 1 ? html`Only ${named} failed in the last ten minutes.` : html`${count(failing.length)} failed in the last ten minutes, most of all ${named}.`}`;
+}
+
+/** @param {import("../parts/flow.js").Paces | null} paces @param {any} halt @param {() => any} done @returns {import("../parts/table.js").Column[]} */
+function columnsOf(paces, halt, done) {
+  const lasts = (/** @type {"p50" | "p95" | "p99"} */ part) => orderable(part, { title: part, kind: part === "p99" ? "num not-mid" : "num", width: "5.75rem", cell: (/** @type {any} */ task) => (task[`${part}_ms`] === null ? html`<span class="faint">—</span>` : span(task[`${part}_ms`] / 1000)) });
+  return [
+    { title: "Task", kind: "head", cell: (task) => html`<a class="name" href=${at("/jobs", { task: task.name })}>${clean(task.name)}</a><span class="sub">${saying(task)}</span>` },
+    { title: "State", width: "10.5rem", kind: "not-mid", cell: (task) => html`<${Standing} gate=${task.gate ?? halt} workers=${task.workers} />` },
+    { title: "Ended, last hour", width: "9.5rem", kind: "broad two", cell: (task) => html`<${Pace} of=${paces} name=${task.name} held=${Boolean(task.gate)} />` },
+    orderable("pace", { title: "Ended a minute", kind: "num", width: "7.5rem", cell: (task) => html`<${Rate} of=${task} />` }),
+    lasts("p50"),
+    lasts("p95"),
+    lasts("p99"),
+    { title: "Workers", kind: "num broad", width: "5rem", cell: (task) => (task.workers ? html`<a href=${at("/workers", { task: task.name })}>${task.workers}</a>` : "0") },
+    ...(may("operate.shared") ? [{ title: html`<span class="unseen">Actions</span>`, kind: "act", width: "5.5rem", cell: (/** @type {Task} */ task) => html`<${PauseButton} scope="task" name=${task.name} gate=${task.gate} done=${done} />` }] : []),
+  ];
+}
+
+/** @param {Task} task */
+function saying(task) {
+  if (task.gate) return pausedBy(task.gate);
+  if (!task.workers) return "No live worker knows it: start one with the program that declares it";
+  if (task.failed_per_minute > 0) return html`<a href=${at("/jobs", { task: task.name, state: "failed" })}>Show what failed</a>`;
+  return "";
+}
+
+function NoTasks() {
+  if (isNarrowed()) return html`<${Empty} title="No task is like that" acts=${html`<a class="button" href=${at("/tasks")}>Show all tasks</a>`}>Names are matched by any part of them.<//>`;
+  return html`<${Empty} title="No task yet" command="rota worker --app shop.jobs:app">A task is a function that your program declares. It is listed while a live worker knows it, or when it ran lately. Start a worker with your program.<//>`;
+}

@@ -1,0 +1,144 @@
+"""A real browser on a real server, and what it must never see: errors, reports, strangers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+
+from admin.sites import Site
+
+VIEWS = (
+    "/",
+    "/jobs",
+    "/queues",
+    "/tasks",
+    "/schedules",
+    "/schedules/new",
+    "/workers",
+    "/tenants",
+    "/gates",
+    "/audit",
+    "/doctor",
+    "/settings",
+)
+WATCH = """
+window.__seen = [];
+addEventListener("securitypolicyviolation", (e) => __seen.push(`${e.violatedDirective} ${e.sample}`));
+"""
+# What is still to come; where an error stands, nothing is.
+BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
+# As a link does; then some frames, so that the view before is gone.
+GO = """
+async (to) => {
+  history.pushState(null, "", to);
+  dispatchEvent(new PopStateEvent("popstate"));
+  for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame);
+}
+"""
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CHROMIUM = os.environ.get("ROTA_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+WITHIN_MS = 20_000
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser; the test is left out by name if there is none."""
+    if CHROMIUM is None:
+        pytest.skip("needs a browser: apt install chromium, or name one in ROTA_CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visitor:
+    """Somebody who looks at the dashboard. ``trouble`` gathers what must not happen."""
+
+    def __init__(self, context: BrowserContext, site: Site) -> None:
+        self.site, self.context = site, context
+        self.trouble: list[str] = []
+        self.refusals_are_fine = False  # the browser tells of each on its console
+        context.add_init_script(WATCH)
+        self.page = context.new_page()
+        self.page.set_default_timeout(WITHIN_MS)
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
+        self.page.on("dialog", self._dialog)
+        self.page.on("request", self._request)
+
+    def _console(self, message: Any) -> None:
+        if self.refusals_are_fine and "Failed to load resource" in message.text:
+            return
+        if message.type in ("error", "warning"):
+            self.trouble.append(f"console: {message.text} ({self.page.url})")
+
+    def _dialog(self, dialog: Any) -> None:
+        self.trouble.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _request(self, request: Any) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != self.site.host:
+            self.trouble.append(f"request to a stranger: {request.url}")
+
+    def sign_in(self, token: str) -> None:
+        self.page.goto(self.site.server.url)
+        self.page.get_by_label("Token").fill(token)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.locator("#main").wait_for()
+
+    def open(self, path: str) -> None:
+        """Load a page, and wait until it shows its data."""
+        self.page.goto(self.site.server.url + path)
+        self.settled()
+
+    def go(self, path: str) -> None:
+        """The same without loading anew, as a link does."""
+        self.page.evaluate(GO, path)
+        self.settled()
+
+    def settled(self) -> None:
+        """Bones are gone: what the view has to show is there, or why it is not."""
+        self.page.locator("#main h1").wait_for()
+        expect(self.page.locator(BONES)).to_have_count(0, timeout=WITHIN_MS)
+
+    def forgive_refusals(self) -> None:
+        """A refusal by the server is also told on the console, by the browser: that one is right."""
+        self.trouble = [said for said in self.trouble if "Failed to load resource" not in said]
+
+    def reports(self) -> list[str]:
+        """What the content security policy stopped since the page was loaded."""
+        found: list[str] = self.page.evaluate("window.__seen")
+        return found
+
+    def ran(self) -> bool:
+        """Whether a stored text ran as a program."""
+        return self.page.evaluate("window.__xss") is not None
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its window."""
+        found: int = self.page.evaluate(WIDER)
+        return found
+
+
+@contextmanager
+def visiting(browser: Browser, site: Site, token: str, **context: Any) -> Iterator[Visitor]:
+    """Signed in with the token; no trouble may have come up by the end."""
+    made = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **context})
+    try:
+        visitor = Visitor(made, site)
+        visitor.sign_in(token)
+        yield visitor
+        assert not visitor.trouble
+        assert not visitor.reports()
+    finally:
+        made.close()

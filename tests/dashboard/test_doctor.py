@@ -1,0 +1,50 @@
+"""Doctor: what is wrong stands first, with what to do; what is fine is told too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browsing import visiting
+from playwright.sync_api import Browser, expect
+from scene import Visit
+
+from admin.sites import Site
+from rota.operate.asks import CancelAsk
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Iterator[Site]:
+    """A site where nothing is to be done."""
+    site = Site(f"sqlite:///{tmp_path / 'idle.db'}")
+    yield site
+    site.close()
+
+
+def test_problems_stand_first_with_a_line_to_copy(visit: Visit) -> None:
+    visitor = visit("/doctor")
+    first = visitor.page.get_by_role("table", name="Findings to mend").locator("tbody tr").first
+    expect(first).to_contain_text("no worker is alive")
+    expect(first).to_contain_text("problem")
+    expect(first.locator(".command code")).to_have_text("rota worker --app MODULE:APP")
+    expect(first.get_by_role("button", name="Copy this line")).to_be_visible()
+    expect(visitor.page.get_by_role("table", name="What is fine")).to_contain_text("clocks agree")
+
+
+def test_a_sound_installation_is_told_so_and_looking_again_finds_what_broke(
+    browser: Browser, idle: Site
+) -> None:
+    with visiting(browser, idle, idle.token("operator")) as visitor:
+        visitor.open("/doctor")
+        well = visitor.page.get_by_role("heading", name="All is well")
+        expect(well).to_be_visible()
+        id = idle.job("nobody_knows")
+        visitor.page.get_by_role("button", name="Run again").click()
+        mend = visitor.page.get_by_role("table", name="Findings to mend")
+        expect(mend).to_contain_text("no worker is alive")
+        expect(well).to_have_count(0)
+        idle.do(lambda: idle.desk().jobs.cancel(id, CancelAsk()))
+        visitor.page.get_by_role("button", name="Run again").click()
+        expect(well).to_be_visible()
+        expect(mend).to_have_count(0)

@@ -1,0 +1,129 @@
+"""Gates: what is paused and by whom, and the switch for everything."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rows import cell, gates
+from scene import Visit
+
+from admin.sites import Site
+from rota.operate.asks import GateAsk
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+expect = sync_api.expect
+
+SWITCH = re.compile("^(Pause|Resume) (?!updates)")
+
+
+def pause(site: Site, scope: str, name: str | None = None, **more: object) -> None:
+    ask = GateAsk(scope=scope, name=name, **more)  # type: ignore[arg-type]
+    site.do(lambda: site.desk().gates.pause(ask))
+
+
+def test_gates_tell_by_whom_why_and_until_when(visit: Visit, site: Site) -> None:
+    pause(site, "tenant", "globex", reason="the bill is open", for_s=1800)
+    pause(site, "queue", "pdf")
+    visitor = visit("/gates")
+    expect(cell(visitor, "Tenant globex", "Why")).to_have_text("the bill is open")
+    expect(cell(visitor, "Tenant globex", "By")).to_have_text("tests")
+    expect(cell(visitor, "Tenant globex", "Until")).to_contain_text(
+        re.compile(r"in (29|30) min.*\d\d:\d\d:\d\d")
+    )
+    expect(cell(visitor, "Queue bulk", "Until")).to_have_text("somebody resumes")
+    expect(cell(visitor, "Queue pdf", "Why")).to_have_text("no reason given")
+    expect(cell(visitor, "Queue pdf", "Due behind it")).to_have_text("1")
+    link = visitor.page.get_by_role("link", name="Queue pdf")
+    expect(link).to_have_attribute("href", "/jobs?queue=pdf&state=queued")
+
+
+def test_a_gate_is_lifted_and_one_made_elsewhere_appears(visit: Visit, site: Site) -> None:
+    visitor = visit("/gates", role="operator")
+    visitor.page.get_by_role("button", name="Resume bulk").click()
+    expect(visitor.page.get_by_text("Nothing is paused")).to_be_visible()
+    assert gates(site) == {}
+    pause(site, "task", "send_receipt", reason="made elsewhere")
+    expect(cell(visitor, "Task send_receipt", "Why")).to_have_text("made elsewhere")
+
+
+def test_everything_is_paused_only_when_that_is_typed(visit: Visit, site: Site) -> None:
+    visitor = visit("/gates", role="operator")
+    page = visitor.page
+    page.get_by_role("button", name="Pause everything").click()
+    dialog = page.get_by_role("dialog", name="Pause everything?")
+    expect(dialog).to_contain_text("Now 1 due job would wait")
+    expect(dialog).to_contain_text("Schedules go on making jobs")
+    sure = dialog.get_by_role("button", name="Pause", exact=True)
+    expect(sure).to_be_disabled()
+    dialog.get_by_label("Reason").fill("moving house")
+    dialog.get_by_label(re.compile("^Type")).fill("pause everything")
+    sure.click()
+    expect(page.get_by_text("Everything is paused.").first).to_be_visible()
+    assert gates(site)["all"].reason == "moving house"
+    for path in ("/queues", "/tasks", "/workers", "/tenants"):
+        visitor.go(path)
+        expect(page.locator(".note")).to_contain_text("moving house")
+    page.locator(".note").get_by_role("button", name="Resume everything").click()
+    expect(page.locator(".note")).to_have_count(0)
+    assert "all" not in gates(site)
+
+
+def test_anything_can_be_paused_by_its_name(visit: Visit, site: Site) -> None:
+    visitor = visit("/gates")
+    page = visitor.page
+    for kind, name in (("task", "charge_card"), ("queue", "not-yet-there"), ("schedule", "nightly")):
+        page.get_by_role("button", name="Pause one thing").click()
+        page.get_by_role("dialog").get_by_label("Kind").select_option(kind)
+        page.get_by_role("dialog").get_by_label("Name").fill(name)
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("dialog", name=f"Pause {kind} {name}?").get_by_role("button", name="Pause").click()
+        expect(page.get_by_role("link", name=f"{kind.capitalize()} {name}")).to_be_visible()
+    assert {"task:charge_card", "queue:not-yet-there", "schedule:default/nightly"} <= gates(site).keys()
+
+
+def test_what_cannot_be_paused_says_why(visit: Visit) -> None:
+    visitor = visit("/gates")
+    page = visitor.page
+    page.get_by_role("button", name="Pause one thing").click()
+    page.get_by_role("dialog").get_by_label("Kind").select_option("schedule")
+    page.get_by_role("dialog").get_by_label("Name").fill("never-made")
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("never-made")
+    visitor.forgive_refusals()
+
+
+def test_who_only_reads_has_no_switch(visit: Visit) -> None:
+    page = visit("/gates", role="viewer").page
+    expect(page.get_by_role("link", name="Queue bulk")).to_be_visible()
+    expect(page.get_by_role("button", name=SWITCH)).to_have_count(0)
+
+
+def test_a_tenants_operator_lifts_its_own_pause_only(visit: Visit, site: Site) -> None:
+    pause(site, "tenant", "globex")
+    page = visit("/gates", role="operator", tenant="globex").page
+    expect(page.get_by_role("link", name="Queue bulk")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume bulk")).to_have_count(0)
+    expect(page.get_by_role("button", name="Pause everything")).to_have_count(0)
+    page.get_by_role("button", name="Resume globex").click()
+    expect(page.get_by_role("link", name="Tenant globex")).to_have_count(0)
+    assert "tenant:globex" not in gates(site)
+
+
+def test_a_pause_is_made_and_lifted_by_keys_alone(visit: Visit, site: Site) -> None:
+    visitor = visit("/gates")
+    page = visitor.page
+    page.get_by_role("button", name="Pause one thing").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Name")).to_be_focused()
+    page.keyboard.type("pdf")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Reason")).to_be_focused()
+    page.keyboard.type("by keys")
+    page.keyboard.press("Enter")
+    expect(cell(visitor, "Queue pdf", "Why")).to_have_text("by keys")
+    page.get_by_role("button", name="Resume pdf").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Queue pdf")).to_have_count(0)
+    assert "queue:pdf" not in gates(site)

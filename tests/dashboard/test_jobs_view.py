@@ -1,0 +1,160 @@
+"""Jobs: found, watched, and handled many at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from scene import Visit
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+
+def test_tabs_show_one_state_with_its_count_and_the_address_says_so(visit: Visit) -> None:
+    visitor = visit("/jobs")
+    tab = visitor.page.get_by_role("navigation", name="States").get_by_role("link", name="Failed")
+    expect(tab).to_contain_text("4")
+    tab.click()
+    visitor.settled()
+    expect(visitor.page.locator("tbody tr")).to_have_count(4)
+    assert visitor.page.url.endswith("/jobs?state=failed")
+
+
+def test_tokens_become_chips_and_parameters_and_can_be_taken_away(visit: Visit) -> None:
+    visitor = visit("/jobs")
+    page, rows = visitor.page, visitor.page.locator("tbody tr")
+    search = page.get_by_role("combobox", name="Search jobs")
+    search.fill("task:send_receipt -queue:pdf")
+    search.press("Enter")
+    expect(rows).to_have_count(4)
+    assert "task=send_receipt" in page.url and "not_queue=pdf" in page.url
+    search.fill("tenant:globex")
+    search.press("Enter")
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="Remove tenant:globex").click()
+    expect(rows).to_have_count(4)
+    page.go_back()
+    expect(rows).to_have_count(1)
+
+
+def test_a_begun_token_is_completed_from_what_there_is(visit: Visit) -> None:
+    visitor = visit("/jobs")
+    search = visitor.page.get_by_role("combobox", name="Search jobs")
+    search.fill("queue:bil")
+    visitor.page.get_by_role("option", name="queue:billing").click()
+    expect(visitor.page.locator("tbody tr")).to_have_count(4)
+
+
+def test_the_address_alone_brings_the_same_rows_back(visit: Visit) -> None:
+    page = visit("/jobs?state=failed&error=vat_rate&since=1h").page
+    expect(page.locator("tbody tr")).to_have_count(4)
+    expect(page.locator(".chip")).to_have_count(2)
+
+
+def test_an_id_leads_to_its_job(visit: Visit) -> None:
+    visitor = visit("/jobs")
+    id = visitor.site.job("looked_for")
+    search = visitor.page.get_by_role("combobox", name="Search jobs")
+    search.fill(id)
+    search.press("Enter")
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("looked_for")
+
+
+def test_selected_jobs_are_retried_after_a_look_at_what_that_means(visit: Visit) -> None:
+    visitor = visit("/jobs?state=failed")
+    page = visitor.page
+    for i in range(2):
+        page.locator("tbody tr").nth(i).get_by_role("checkbox").click()
+    expect(page.get_by_role("button", name="Held. Pause updates")).to_be_visible()
+    page.get_by_role("button", name="Retry 2").click()
+    dialog = page.get_by_role("dialog", name="Retry 2 jobs?")
+    expect(dialog).to_contain_text("charge_card")
+    dialog.get_by_role("button", name="Retry 2").click()
+    expect(page.get_by_text("2 jobs queued again.")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    assert visitor.site.do(visitor.site.desk().house.stats).failed == 2
+
+
+def test_all_that_match_are_deleted_only_when_their_number_is_typed(visit: Visit) -> None:
+    visitor = visit("/jobs?task=send_receipt&tenant=acme")
+    page = visitor.page
+    page.get_by_role("checkbox", name="Select all shown").click()
+    page.get_by_role("button", name="Delete 3").click()
+    dialog = page.get_by_role("dialog", name="Delete 3 jobs?")
+    verb = dialog.get_by_role("button", name="Delete 3")
+    expect(verb).to_be_disabled()
+    dialog.get_by_label("Type 3 to go on").fill("3")
+    verb.click()
+    expect(page.get_by_role("heading", name="No job matches")).to_be_visible()
+
+
+def test_all_matching_goes_beyond_what_is_shown(visit: Visit) -> None:
+    visitor = visit()
+    for order in range(60):
+        visitor.site.job("many", payload={"order": order}, delay=3600)
+    visitor.go("/jobs?task=many")
+    page = visitor.page
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.get_by_role("checkbox", name="Select all shown").click()
+    page.get_by_role("button", name="Select all 60 that match").click()
+    page.get_by_role("button", name="Cancel 60").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel 60").click()
+    expect(page.get_by_text("60 jobs cancelled.")).to_be_visible()
+    assert visitor.site.do(visitor.site.desk().house.stats).cancelled == 60
+
+
+def test_more_rows_come_by_key_and_none_comes_twice(visit: Visit) -> None:
+    visitor = visit()
+    for order in range(60):
+        visitor.site.job("many", payload={"order": order}, delay=3600)
+    visitor.go("/jobs?task=many")
+    visitor.page.get_by_role("button", name="Show 50 more").click()
+    expect(visitor.page.locator("tbody tr")).to_have_count(60)
+    links = visitor.page.locator("tbody a.name").evaluate_all("all => all.map((one) => one.href)")
+    assert len(set(links)) == 60
+
+
+def test_a_job_enqueued_by_another_process_appears_by_itself(visit: Visit) -> None:
+    visitor = visit("/jobs")
+    command = [sys.executable, "-m", "rota", "--url", str(visitor.site.rota.settings.url), "jobs", "enqueue"]
+    subprocess.run([*command, "from_afar"], check=True, capture_output=True, timeout=60)
+    expect(visitor.page.get_by_role("link", name="from_afar")).to_be_visible()
+
+
+def test_rows_are_walked_selected_and_opened_by_keys(visit: Visit) -> None:
+    page = visit("/jobs?state=failed").page
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.locator("tbody tr").nth(1).get_by_role("checkbox")).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("charge_card")
+
+
+def test_a_view_is_saved_by_name_and_forgotten_again(visit: Visit) -> None:
+    visitor = visit("/jobs?task=charge_card")
+    page = visitor.page
+    page.get_by_role("button", name="Save this view").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("charges")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    visitor.open("/jobs")
+    page.get_by_role("link", name="charges").click()
+    expect(page.locator("tbody tr")).to_have_count(4)
+    page.get_by_role("button", name="Forget this view").click()
+    expect(page.get_by_role("link", name="charges")).to_have_count(0)
+
+
+def test_a_job_is_enqueued_and_what_is_wrong_with_it_is_told_at_its_field(visit: Visit) -> None:
+    visitor = visit("/jobs")
+    page = visitor.page
+    page.get_by_role("button", name="Enqueue job").click()
+    dialog = page.get_by_role("dialog", name="Enqueue a job")
+    dialog.get_by_label("Task").fill("render_invoice")
+    dialog.get_by_label("Payload").fill("{oops")
+    dialog.get_by_role("button", name="Enqueue job").click()
+    expect(dialog.get_by_label("Payload")).to_have_attribute("aria-invalid", "true")
+    dialog.get_by_label("Payload").fill('{"id": 9007199254740993}')
+    dialog.get_by_role("button", name="Enqueue job").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("render_invoice")
+    expect(page.get_by_role("group", name="Payload")).to_contain_text("9007199254740993")

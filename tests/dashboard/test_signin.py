@@ -1,0 +1,77 @@
+"""The door: tokens, passwords, links that work once, and the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browsing import Visitor
+from scene import Visit
+
+from admin.sites import Site
+
+expect = pytest.importorskip("playwright.sync_api").expect
+pytestmark = pytest.mark.parametrize("site", ["sqlite"], indirect=True)  # no store shows here
+
+
+@pytest.fixture
+def stranger(browser: Any, site: Site) -> Any:
+    """Somebody who has not signed in."""
+    context = browser.new_context()
+    visitor = Visitor(context, site)
+    yield visitor
+    visitor.forgive_refusals()
+    assert not visitor.trouble
+    assert not visitor.reports()
+    context.close()
+
+
+def test_a_wrong_token_is_told_and_a_good_one_leads_to_where_one_wanted_to_go(
+    stranger: Visitor, site: Site
+) -> None:
+    page = stranger.page
+    page.goto(f"{site.server.url}/jobs?state=failed")
+    page.get_by_label("Token").fill("rota_nobody_knows_this")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("not good")
+    page.get_by_label("Token").fill(site.token())
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Jobs")
+    assert page.url.endswith("/jobs?state=failed")
+
+
+def test_a_user_signs_in_with_a_password(stranger: Visitor, site: Site) -> None:
+    site.user("ada", "correct horse battery")
+    page = stranger.page
+    page.goto(site.server.url)
+    page.get_by_role("button", name="Use a user and password").click()
+    page.get_by_label("User").fill("ada")
+    page.get_by_label("Password").fill("correct horse battery")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+
+
+def test_a_link_that_works_once_signs_in_and_leaves_the_address_clean(stranger: Visitor, site: Site) -> None:
+    link = site.server.link()
+    stranger.page.goto(link)
+    expect(stranger.page.get_by_role("heading", level=1)).to_have_text("Overview")
+    assert "once" not in stranger.page.url
+    assert stranger.page.evaluate("document.cookie") == ""  # out of reach for scripts
+
+
+def test_signing_out_leads_back_to_the_door(visit: Visit) -> None:
+    visitor = visit()
+    visitor.page.get_by_role("button", name="Sign out").click()
+    expect(visitor.page.get_by_label("Token")).to_be_visible()
+    visitor.page.reload()
+    expect(visitor.page.get_by_label("Token")).to_be_visible()
+
+
+def test_a_revoked_token_leads_to_the_door_at_once(visit: Visit, site: Site) -> None:
+    visitor = visit("/jobs")
+    for token in site.do(site.desk().access.tokens).items:
+        id = token.id
+        site.do(lambda id=id: site.desk().access.revoke_token(id))  # type: ignore[misc]
+    visitor.page.get_by_role("link", name="Queues").first.click()
+    expect(visitor.page.get_by_label("Token")).to_be_visible()
+    visitor.forgive_refusals()
