@@ -227,12 +227,16 @@ async def _documents(store: Store, i: int, text: str, now: datetime) -> None:
     scope: Any = ("queue", "task", "tenant")[i % 3]
     gate = Gate(scope=scope, name=text, reason=text, actor=text, since_at=now)
     for kind, key, body in (
-        ("worker", f"{text}:{i}", _json(worker)),
+        ("worker", worker_id(i, text), _json(worker)),
         ("token", token.id, _json(token)),
         ("user", text, _json(user)),
         ("gate", gate.id, _json(gate)),
     ):
         assert await store.put(kind, key, body, None, now) is not None
+
+
+def worker_id(i: int, text: str) -> str:
+    return f"{text[:190]}:{i}"
 
 
 def _json(value: Any) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from browsing import VIEWS, Visitor, visiting
-from hostile import CORPUS, fill, is_innocent
+from hostile import CORPUS, fill, is_innocent, worker_id
 from playwright.sync_api import Browser
 
 from admin.sites import Site
@@ -80,7 +80,7 @@ def test_no_stored_text_runs_on_the_page_of_its_name(visitor: Visitor, page: str
 def test_no_stored_text_runs_on_the_page_of_a_worker(visitor: Visitor) -> None:
     visitor.open("/settings")
     for i, text in enumerate(CORPUS):
-        visitor.go(f"/workers/{quote(f'{text}:{i}', safe='')}")
+        visitor.go(f"/workers/{quote(worker_id(i, text), safe='')}")
         is_innocent(visitor)
 
 
