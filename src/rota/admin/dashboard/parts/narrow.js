@@ -36,7 +36,7 @@ export function Narrow({ what, kinds = {}, shown, of }) {
   const type = (/** @type {any} */ event) => refine({ named: event.target.value }, { replace: true });
   return html`<div class="narrow" role="search">
     <label class="narrow-name"><${Glyph} name="find" /><span class="unseen">Find ${what} by name</span>
-      <input data-search type="search" placeholder=${`Find ${what} by name`} autocomplete="off" spellcheck="false" value=${query.value.get("named") ?? ""} onInput=${type} /></label>
+      <input data-search type="search" placeholder=${`Find ${what} by name`} autocomplete="off" spellcheck=${false} value=${query.value.get("named") ?? ""} onInput=${type} /></label>
     ${choices.length > 1 && html`<${Choice} label="Show" value=${query.value.get("show") ?? ""} options=${choices} onChange=${(/** @type {string} */ show) => refine({ show }, { replace: true })} />`}
     <p class="faint small" role="status">${shown && of && shown.length < of.length ? html`${count(shown.length)} of ${count(of.length)}. <button type="button" class="link" onClick=${() => refine({ named: "", show: "" })}>Show all</button>` : ""}</p>
   </div>`;

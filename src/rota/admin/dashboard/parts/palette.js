@@ -100,7 +100,7 @@ function Palette({ done }) {
   return html`<h2 id="dialog-title" class="unseen">Search, or jump to</h2>
     <div class="palette">
       <label class="palette-field"><${Glyph} name="find" /><span class="unseen">Search, or jump to</span>
-        <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${found.length ? `palette-${index}` : undefined} autocomplete="off" spellcheck="false" placeholder="A page, a queue, a task, a schedule, a tenant, a job's id, words of an error" value=${text} autofocus
+        <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${found.length ? `palette-${index}` : undefined} autocomplete="off" spellcheck=${false} placeholder="A page, a queue, a task, a schedule, a tenant, a job's id, words of an error" value=${text} autofocus
           onInput=${(/** @type {any} */ event) => (setText(event.target.value), setIndex(0))} onKeyDown=${press} /></label>
       <ul id="palette-list" role="listbox" aria-label="Places">${found.map((place, i) => html`<li id=${`palette-${i}`} role="option" aria-selected=${i === index ? "true" : "false"} onClick=${() => take(place)} onMouseMove=${() => setIndex(i)}>
         <span class="faint">${place.kind}</span><span class=${place.kind === "page" ? "" : "mono"}>${clean(place.name)}</span></li>`)}</ul>

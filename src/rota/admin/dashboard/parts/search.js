@@ -92,7 +92,7 @@ export function SearchTokens({ chips, onAdd, onRemove }) {
   return html`<div class="search" role="search">
     <${Glyph} name="find" />
     ${chips.map(([key, value]) => html`<span class="chip" key=${key + value}><i>${key}:</i><b>${clean(value)}</b><button type="button" aria-label=${`Remove ${key}:${value}`} onClick=${() => onRemove(key, value)}><${Glyph} name="close" /></button></span>`)}
-    <input ref=${field} data-search type="text" role="combobox" aria-label="Search jobs" aria-expanded=${offers.length ? "true" : "false"} aria-controls="search-offers" aria-activedescendant=${index >= 0 ? `offer-${index}` : undefined} autocomplete="off" autocapitalize="off" spellcheck="false"
+    <input ref=${field} data-search type="text" role="combobox" aria-label="Search jobs" aria-expanded=${offers.length ? "true" : "false"} aria-controls="search-offers" aria-activedescendant=${index >= 0 ? `offer-${index}` : undefined} autocomplete="off" autocapitalize="off" spellcheck=${false}
       placeholder=${chips.length ? "" : "task: queue: tenant: tag: error: worker: since: payload.a.b: …"} value=${text}
       onFocus=${focus} onBlur=${() => setTimeout(() => setOpen(false), 150)} onInput=${(/** @type {any} */ event) => (setText(event.target.value), setOpen(true))} onKeyDown=${press} />
     <kbd>/</kbd>

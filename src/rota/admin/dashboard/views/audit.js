@@ -86,7 +86,7 @@ function Filter({ name, value }) {
   const isTime = TIMES.includes(name);
   const error = isTime && value && !instantOf(value, now.peek()) ? "Write 24h, 7d, or 2030-01-31T08:00Z." : null;
   return html`<${Field} label=${name[0].toUpperCase() + name.slice(1)} error=${error}>
-    <input type="text" maxlength="200" autocomplete="off" spellcheck="false" placeholder=${HINTS[/** @type {keyof typeof HINTS} */ (name)]} value=${value}
+    <input type="text" maxlength="500" autocomplete="off" spellcheck=${false} placeholder=${HINTS[/** @type {keyof typeof HINTS} */ (name)]} value=${value}
       list=${isTime ? "audit-times" : name === "action" ? "audit-actions" : undefined} onChange=${(/** @type {any} */ event) => refine({ [name]: event.target.value.trim() })} />
   <//>`;
 }

@@ -120,7 +120,7 @@ function Which({ done }) {
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Pause what?</h2>
     <${Field} label="Kind"><select value=${scope} onChange=${(/** @type {any} */ event) => (setScope(event.target.value), setName(""))}>${scopes.map((one) => html`<option value=${one}>${one}</option>`)}</select><//>
-    <${Field} label="Name" hint="One that has no jobs yet may be paused too."><input type="text" required maxlength="200" autocomplete="off" autocapitalize="off" spellcheck="false" list="pause-names" autofocus value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><//>
+    <${Field} label="Name" hint="One that has no jobs yet may be paused too."><input type="text" required maxlength="200" autocomplete="off" autocapitalize="off" spellcheck=${false} list="pause-names" autofocus value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><//>
     <datalist id="pause-names">${known.map((one) => html`<option value=${one.name}></option>`)}</datalist>
     <div class="acts"><${Button} onClick=${() => done(null)}>Pause nothing<//><${Button} type="submit" kind="main" disabled=${!name.trim()}>Go on<//></div>
   </form>`;

@@ -84,7 +84,7 @@ export default function Jobs() {
     ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
     ${rows?.length === 0 && !list.error
       ? html`<${NoJobs} search=${search} />`
-      : html`<${Table} caption="Jobs" class="jobs" columns=${columns} rows=${rows} bones=${8} id=${(/** @type {any} */ job) => job.id} state=${(/** @type {any} */ job) => `${picked.has(job.id) ? "is-picked" : ""} ${place === job.id ? "is-at" : ""}`} />`}
+      : (rows !== null || !list.error) && html`<${Table} caption="Jobs" class="jobs" columns=${columns} rows=${rows} bones=${8} id=${(/** @type {any} */ job) => job.id} state=${(/** @type {any} */ job) => `${picked.has(job.id) ? "is-picked" : ""} ${place === job.id ? "is-at" : ""}`} />`}
     ${rows !== null && rows.length > 0 && html`<div class="more-rows">${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}<span>${count(rows.length)} shown</span></div>`}
     <${BulkBar} n=${picked.ids.size} total=${total.data?.count ?? null} exact=${total.data?.exact ?? true} all=${picked.all} onAll=${picked.takeAll} onClear=${picked.clear} onAct=${act} states=${picked.states} />`;
 }

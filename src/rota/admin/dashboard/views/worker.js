@@ -4,7 +4,7 @@
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
 import { queuesOf, Slots, WorkerBadge } from "../parts/crew.js";
-import { Empty, Shown } from "../parts/empty.js";
+import { Empty, Shown, Trouble } from "../parts/empty.js";
 import { Code, Facts, Lede, Note, Panel } from "../parts/panel.js";
 import { Table } from "../parts/table.js";
 import { Took, When } from "../parts/time.js";
@@ -55,6 +55,6 @@ function Running({ worker }) {
     { title: "For", kind: "num", width: "6rem", cell: (/** @type {any} */ job) => html`<${Took} from=${job.started_at} />` },
   ], []);
   return html`<${Panel} title="Runs now" aside=${html`<a href=${at("/jobs", { worker: worker.id })}>All its jobs</a>`}>
-    ${jobs.data?.items.length === 0 ? html`<p class="quiet">Nothing. ${worker.state === "running" ? "It takes the next job that is due." : ""}</p>` : html`<${Table} caption="Running jobs" columns=${columns} rows=${jobs.data?.items ?? null} id=${(/** @type {any} */ job) => job.id} bones=${2} />`}
+    ${jobs.error ? html`<${Trouble} error=${jobs.error} retry=${jobs.reload} />` : jobs.data?.items.length === 0 ? html`<p class="quiet">Nothing. ${worker.state === "running" ? "It takes the next job that is due." : ""}</p>` : html`<${Table} caption="Running jobs" columns=${columns} rows=${jobs.data?.items ?? null} id=${(/** @type {any} */ job) => job.id} bones=${2} />`}
   <//>`;
 }
