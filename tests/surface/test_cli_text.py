@@ -92,7 +92,13 @@ def test_any_stored_error_has_a_headline(stored: object, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("stored", "words"),
-    [({"percent": 40.0, "message": "on"}, "40% on"), ({"unreadable": "x"}, "?%"), (3, ""), (None, "")],
+    [
+        ({"percent": 40.0, "message": "on"}, "40% on"),
+        ({"unreadable": "x"}, ""),
+        ({"percent": None, "message": "m", "log": []}, "m"),
+        (3, ""),
+        (None, ""),
+    ],
 )
 def test_any_stored_progress_can_be_told(stored: object, words: str) -> None:
     assert progress(stored) == words

@@ -39,11 +39,13 @@ _OPTIONS = (
     click.option("--parent", metavar="ID", callback=_job_id, help="Only jobs that this one made."),
     click.option("--worker", metavar="ID", help="Only jobs that this worker runs or ran."),
     click.option("--error", metavar="TEXT", help="Only jobs with this in their error."),
+    click.option("--payload", "payload", multiple=True, metavar="PATH=TEXT",
+                 help="Only jobs with this in their payload, such as order.id=42; again for several."),
     click.option("--not-task", multiple=True, metavar="TASK", help="Not this task; again for several."),
     click.option("--not-queue", multiple=True, metavar="QUEUE", help="Not this queue; again for several."),
     click.option("--since", callback=_moment, metavar="TIME", help="Made since: 2h ago, or an instant."),
     click.option("--until", callback=_moment, metavar="TIME", help="Made before: 2h ago, or an instant."),
-)
+)  # fmt: skip
 NAMES = JobMatch.__struct_fields__
 
 
@@ -88,6 +90,7 @@ _WORDS = (
     ("parent", "made by job"),
     ("worker", "of worker"),
     ("error", "with the error"),
+    ("payload", "with the payload"),
     ("not_task", "not of task"),
     ("not_queue", "not in queue"),
     ("since", "made since"),
