@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -223,6 +224,7 @@ class Actor(Value, frozen=True, kw_only=True):
     tenant: str | None = None  # None: all tenants
     payloads: bool = False  # may see what jobs were given and what they returned
     via: Via = "python"
+    ends_at: datetime | None = None  # of the credential; None: never
     request_id: str | None = None
     address: str | None = None
 
@@ -490,6 +492,7 @@ class Gate(Value, frozen=True, kw_only=True):
     actor: str = "system"
     since_at: datetime
     until_at: datetime | None = None  # None: until it is lifted
+    by_tenant: str | None = None  # whose operator closed it; None: somebody who is bound to no tenant
 
     @property
     def id(self) -> str:
@@ -497,10 +500,12 @@ class Gate(Value, frozen=True, kw_only=True):
 
 
 def gate_id(scope: str, name: str | None = None, tenant: str | None = None) -> str:
-    """``all``, ``queue:mail``, ``schedule:default/nightly``."""
+    """``all``, ``queue:mail``, ``schedule:default/nightly``: a tenant's own slash is never taken for ours."""
     if scope == "all":
         return "all"
-    return f"schedule:{tenant or 'default'}/{name}" if scope == "schedule" else f"{scope}:{name}"
+    if scope == "schedule":
+        return f"schedule:{quote(tenant or 'default', safe='')}/{name}"
+    return f"{scope}:{name}"
 
 
 class Finding(Value, frozen=True, kw_only=True):

@@ -43,15 +43,18 @@ class Producer:
         (new,) = self._prepare(name, (arguments,), chosen, now)
         return await self._handle(new, (await _insert(store, [new], now))[0], now)
 
-    async def enqueue_as(self, name: str, arguments: Any, chosen: Options, id: JobId | None) -> JobHandle:
-        """``enqueue`` under an id that was promised before: however often it is asked for, one job."""
+    async def prepared(self, name: str, arguments: Any, chosen: Options) -> NewJob:
+        """The job that this would store, everything checked and nothing written."""
         known = self._app.registry.get(name)
-        chosen = chosen if known is None else merge(known.chosen, chosen)
+        await self._app.stores.get()  # reads the store's clock
+        both = chosen if known is None else merge(known.chosen, chosen)
+        return self._prepare(name, (arguments,), both, self._app.clock.now())[0]
+
+    async def enqueue_as(self, new: NewJob, id: JobId | None) -> JobHandle:
+        """Store a prepared job; under an id that was promised before, one however often it is asked for."""
+        store, now = await self._app.stores.get(), self._app.clock.now()
         if id is None:
-            return await self.enqueue(name, arguments, chosen)
-        store = await self._app.stores.get()
-        now = self._app.clock.now()
-        (new,) = self._prepare(name, (arguments,), chosen, now)
+            return await self._handle(new, (await _insert(store, [new], now))[0], now)
         new = replace(new, id=id)
         (inserted,) = await store.insert([new], now, again=True)
         if inserted.outcome == "existing":

@@ -23,7 +23,8 @@ async def test_a_token_opens_with_its_role_and_tenant_and_is_stored_hashed(desk:
     found = await by_token(store, app.clock, made.token)
     assert found is not None
     actor = actor_of(found)
-    assert (actor.name, actor.role, actor.tenant, actor.payloads) == ("token:ci", "operator", "acme", True)
+    assert (actor.name, actor.role, actor.tenant) == (f"token:ci#{made.id}", "operator", "acme")
+    assert actor.payloads
     document = await store.get("token", made.id)
     assert document is not None
     secret = made.token.split("_", 2)[2]
@@ -114,3 +115,25 @@ async def test_a_tenants_admin_cannot_take_over_a_name(desk: Desk, app: Rota) ->
     with pytest.raises(NotFound):
         await own.access.delete_user("ann")
     assert not (await own.access.users()).items
+
+
+async def test_nobody_gives_away_more_than_they_have(app: Rota, desk: Desk) -> None:
+    short = await desk.access.create_token(TokenAsk(role="admin", payloads=False, expires_s=3600))
+    found = await by_token(await app.stores.get(), app.clock, short.token)
+    assert found is not None
+    own = app.desk(actor_of(found))
+    made = await own.access.create_token(TokenAsk(role="admin"))
+    assert (made.payloads, made.expires_at) == (False, short.expires_at)
+    longer = await own.access.create_token(TokenAsk(role="viewer", expires_s=7200))
+    assert longer.expires_at == short.expires_at
+    with pytest.raises(Forbidden, match="may not see payloads"):
+        await own.access.create_token(TokenAsk(role="viewer", payloads=True))
+    with pytest.raises(Forbidden, match="a user does not"):
+        await own.access.put_user("eve", UserAsk(password="correct horse battery", role="admin"))
+
+
+async def test_a_refusal_is_told_under_the_name_of_the_deed(app: Rota, desk: Desk) -> None:
+    with pytest.raises(Forbidden):
+        await desk_of(app, "operator").access.revoke_token("abc")
+    (told,) = (await desk.house.audit(AuditAsk(action="token."))).items
+    assert (told.action, told.object, told.result) == ("token.revoke", "token:abc", "refused")

@@ -117,3 +117,26 @@ async def test_why_names_the_gate(desk: Desk) -> None:
     told = await desk.jobs.why(job.id)
     assert told.reasons[0].code == "paused"
     assert "by ann: provider down" in told.summary
+
+
+async def test_what_was_closed_over_a_tenants_head_it_cannot_open(app: Rota, desk: Desk) -> None:
+    own = desk_of(app, "admin", "acme")
+    await desk.gates.pause(GateAsk(scope="tenant", name="acme", reason="unpaid"))
+    with pytest.raises(Forbidden, match="bound to no tenant"):
+        await own.gates.resume("tenant:acme")
+    with pytest.raises(Forbidden, match="bound to no tenant"):
+        await own.gates.pause(GateAsk(scope="tenant", name="acme", for_s=1))
+    assert [gate.reason for gate in (await own.gates.list()).items] == ["unpaid"]
+    await desk.gates.resume("tenant:acme")
+    await own.gates.pause(GateAsk(scope="tenant", name="acme"))
+    await desk.gates.resume("tenant:acme")
+
+
+async def test_names_with_slashes_are_never_taken_for_another_tenants(app: Rota, desk: Desk) -> None:
+    for tenant, name in (("a", "b/c"), ("a/b", "c")):
+        make = ScheduleMake(name=name, task="send", every=60.0, payload={"to": "x"}, tenant=tenant)
+        await desk.schedules.create(make)
+    await desk_of(app, "operator", "a").gates.pause(GateAsk(scope="schedule", name="b/c", reason="ours"))
+    (shown,) = (await desk_of(app, "viewer", "a/b").schedules.list(SchedulesAsk())).items
+    assert shown.gate is None
+    assert not (await desk_of(app, "viewer", "a/b").gates.list()).items

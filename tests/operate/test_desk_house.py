@@ -15,6 +15,7 @@ from rota.operate.asks import (
     AuditAsk,
     CancelAsk,
     EnqueueAsk,
+    RunsAsk,
     ScheduleEdit,
     ScheduleMake,
     WhichTenant,
@@ -119,3 +120,26 @@ async def test_settings_are_shown_with_their_source(desk: Desk) -> None:
     assert settings["worker_concurrency"].value == 32
     assert settings["worker_concurrency"].source == "default"
     assert settings["worker_concurrency"].range == (1, 4096)
+
+
+async def test_a_schedules_payload_in_the_log_is_for_who_may_see_payloads(desk: Desk, app: Rota) -> None:
+    await desk.schedules.create(ScheduleMake(name="n", task="send", every=60.0, payload={"to": "x"}))
+    blind = desk_of(app, "operator")
+    (seen,) = (await desk.house.audit(AuditAsk(action="schedule.create"))).items
+    (hidden,) = (await blind.house.audit(AuditAsk(action="schedule.create"))).items
+    assert seen.after["payload"] == {"to": "x", "password": ""} or seen.after["payload"] == {"to": "x"}
+    assert "hidden" in hidden.after["payload"]
+
+
+async def test_what_a_run_says_is_masked_and_for_who_may_see_it(desk: Desk, app: Rota) -> None:
+    @app.task
+    async def tell() -> dict[str, object]:
+        return {"success": True, "message": "m", "details": {"password": "geheim", "n": 1}}
+
+    await desk.schedules.create(ScheduleMake(name="t", task="tell", every=60.0))
+    await desk.schedules.trigger("t", WhichTenant())
+    await drain(app)
+    (run,) = (await desk.schedules.runs(RunsAsk())).items
+    assert run.details == {"password": "•••", "n": 1}
+    (blind,) = (await desk_of(app, "viewer").schedules.runs(RunsAsk())).items
+    assert (blind.details, blind.message) == (None, None)

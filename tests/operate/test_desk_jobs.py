@@ -9,7 +9,7 @@ import pytest
 from desks import desk_of
 
 from rota import Rota
-from rota.errors import Forbidden, IllegalMove, NotFound, OptionError
+from rota.errors import Forbidden, IllegalMove, NotFound, OptionError, PayloadError
 from rota.model import State
 from rota.operate import Desk
 from rota.operate.asks import (
@@ -22,7 +22,7 @@ from rota.operate.asks import (
     JobsAsk,
     MoveAsk,
 )
-from rota.testing import FakeClock
+from rota.testing import FakeClock, drain
 
 
 async def enqueue(desk: Desk, n: int = 1, **given: object) -> list[str]:
@@ -255,3 +255,60 @@ async def test_payloads_are_searched_by_who_may_see_them_and_never_by_a_secret(d
     for wrong in ("to", "=x", "a..b=x"):
         with pytest.raises(OptionError, match="write it as"):
             await desk.jobs.list(JobsAsk(payload=(wrong,)))
+
+
+async def test_a_key_does_not_make_its_job_again_when_that_was_removed(desk: Desk, app: Rota) -> None:
+    ask = EnqueueAsk(task="send", payload={"to": "x"}, auto_remove=True, idempotency_key="once")
+    job = await desk.jobs.enqueue(ask)
+    assert await drain(app) == 1
+    with pytest.raises(NotFound):
+        await desk.jobs.show(job.id)
+    with pytest.raises(IllegalMove, match="has been removed since"):
+        await desk.jobs.enqueue(ask)
+    assert await drain(app) == 0
+
+
+async def test_a_request_that_was_refused_does_not_use_up_its_key(desk: Desk) -> None:
+    with pytest.raises(PayloadError):
+        await desk.jobs.enqueue(EnqueueAsk(task="send", payload={"nobody": 1}, idempotency_key="k"))
+    made = await desk.jobs.enqueue(EnqueueAsk(task="send", payload={"to": "x"}, idempotency_key="k"))
+    assert made.state is State.QUEUED
+
+
+async def test_a_bulk_action_leaves_alone_what_is_made_while_it_goes_on(desk: Desk) -> None:
+    await enqueue(desk, 2)
+    first = await desk.jobs.bulk(BulkAsk(action="cancel", filter=JobMatch(), limit=1))
+    await enqueue(desk, 3)
+    second = await desk.jobs.bulk(BulkAsk(action="cancel", filter=JobMatch(), limit=10, cursor=first.next))
+    assert (first.done, second.done, second.next) == (1, 1, None)
+
+
+async def test_the_log_tells_what_a_bulk_action_did(desk: Desk) -> None:
+    ids = await enqueue(desk, 2)
+    await desk.jobs.bulk(BulkAsk(action="move", ids=tuple(ids), move=MoveAsk(queue="other")))
+    await desk.jobs.bulk(BulkAsk(action="cancel", ids=tuple(ids), reason="not needed"))
+    cancel, move = (await desk.house.audit(AuditAsk(action="jobs."))).items
+    assert move.before["move"]["queue"] == "other"
+    assert (cancel.message, sorted(cancel.after["jobs"])) == ("not needed", sorted(ids))
+
+
+async def test_an_attempt_at_another_tenants_job_is_told_in_the_log(desk: Desk, app: Rota) -> None:
+    (id,) = await enqueue(desk, tenant="acme")
+    with pytest.raises(NotFound):
+        await desk_of(app, "operator", "other").jobs.cancel(id, CancelAsk())
+    (told,) = (await desk.house.audit(AuditAsk(action="job.cancel"))).items
+    assert (told.actor, told.tenant, told.object, told.result) == (
+        "operator-other", "other", f"job:{id}", "refused",
+    )  # fmt: skip
+
+
+async def test_the_name_of_a_queue_is_checked_when_a_job_is_moved(desk: Desk) -> None:
+    (id,) = await enqueue(desk)
+    with pytest.raises(OptionError, match="queue"):
+        await desk.jobs.move(id, MoveAsk(queue="a\x1b[2Jb"))
+
+
+async def test_a_search_in_payloads_never_matches_a_whole_object(desk: Desk) -> None:
+    await desk.jobs.enqueue(EnqueueAsk(task="other", payload={"auth": {"password": "hunter22"}}))
+    for said in ('auth={"password":"hunter22"}', 'auth={"password": "hunter22"}'):
+        assert not (await desk.jobs.list(JobsAsk(payload=(said,)))).items

@@ -24,6 +24,7 @@ NAMES = [
     "Context",
     "DuplicateJob",
     "Event",
+    "Forbidden",
     "IllegalMove",
     "InvalidSchedule",
     "Job",

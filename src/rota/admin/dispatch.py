@@ -84,6 +84,8 @@ class Dispatch:
     async def _ask(self, route: Route, request: Request) -> Any:
         kind = route.signature.ask
         if route.has_body:
+            if request.query_params:
+                raise Problem(422, "bad_input", "This takes a JSON body, not a query.", field="query")
             body = await read_json(request, self.most_body)
             made = from_body(body, kind or Empty)
         else:

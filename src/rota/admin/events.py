@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -132,11 +132,15 @@ class Events:
             raise Problem(429, "too_many_streams", f"There are {MOST_EACH} open streams already: close one.",
                           headers={"Retry-After": "5"})  # fmt: skip
         last = request.headers.get("last-event-id") or ask.last_event_id
-        return Stream(self._stream(caller, last))
+        self._streams[caller.credential] += 1  # at once: others may ask before the stream begins
+        return Stream(self._stream(caller, last), lambda: self._ended(caller.credential))
+
+    def _ended(self, credential: str) -> None:
+        self._streams[credential] -= 1
+        self._streams += Counter()  # forget those at zero
 
     async def _stream(self, caller: Caller, last: str | None) -> AsyncIterator[bytes]:
         news, feed = asyncio.Event(), self.feed
-        self._streams[caller.credential] += 1
         feed.join(news, caller.actor.tenant)
         try:
             at, opening = _resume(feed, last)
@@ -145,8 +149,6 @@ class Events:
                 yield part
         finally:
             feed.leave(news)
-            self._streams[caller.credential] -= 1
-            self._streams += Counter()  # forget those at zero
 
     async def _parts(self, caller: Caller, news: asyncio.Event, at: int) -> AsyncIterator[bytes]:
         actor: Actor | None = caller.actor
@@ -183,10 +185,15 @@ class EventsAsk(Ask, frozen=True, kw_only=True):
 class Stream(StreamingResponse):
     media_type = "text/event-stream"
 
+    def __init__(self, parts: AsyncIterator[bytes], ended: Callable[[], None]) -> None:
+        super().__init__(parts)
+        self._ended = ended
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:  # a stream that was cut off while it sent something leaves at once too
+            self._ended()
             await self.body_iterator.aclose()  # type: ignore[attr-defined]
 
 

@@ -51,6 +51,14 @@ class LoginLimit:
         while len(self._tries) > MOST:
             self._tries.popitem(last=False)
 
+    def took_back(self, key: str) -> None:
+        """The last failure was none."""
+        tries = self._tries.get(key)
+        if tries is not None and tries.failed_at:
+            tries.failed_at.pop()
+            if len(tries.failed_at) < FAILURES - 1:
+                tries.shut_until = tries.shut_for = 0.0
+
     def worked(self, *keys: str) -> None:
         for key in keys:
             self._tries.pop(key, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar, get_origin, get_type_hints
@@ -23,7 +23,8 @@ READ_S = 10.0  # for each MiB of the body
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip")
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
-_MARKS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# Possessive, and content with a text that never ends: neither may be gone through more than once.
+_MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 # --- where it comes from -------------------------------------------------------------------------
@@ -39,8 +40,8 @@ class Origin:
         self.scheme = str(request.scope.get("scheme", "http"))
         self.host = headers.get("host", "")
         if behind_proxy:
-            self.address = _last(headers.get("x-forwarded-for")) or self.address
-            self.scheme = _last(headers.get("x-forwarded-proto")) or self.scheme
+            self.address = _last(headers.getlist("x-forwarded-for")) or self.address
+            self.scheme = _last(headers.getlist("x-forwarded-proto")) or self.scheme
 
     @property
     def is_secure(self) -> bool:
@@ -57,9 +58,9 @@ class Origin:
         return not self.forwarded and is_loopback(self.address)
 
 
-def _last(header: str | None) -> str | None:
-    """The entry that the nearest proxy wrote."""
-    return None if header is None else header.rsplit(",", 1)[-1].strip()[:100] or None
+def _last(lines: Sequence[str]) -> str | None:
+    """The entry that the nearest proxy wrote: the last one of the last line."""
+    return ",".join(lines).rsplit(",", 1)[-1].strip()[:100] or None
 
 
 def host_name(host: str) -> str:

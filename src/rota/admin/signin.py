@@ -84,7 +84,10 @@ class SignIn:
     async def _checked(self, ask: LoginAsk, origin: Origin, request_id: str) -> Found:
         """The credential; None: a link. Failures are counted by account and by address."""
         account = _account(ask)
-        keys = [f"address:{origin.address}"] + ([f"account:{account}"] if account else [])
+        # By address, and by account from this address: a stranger elsewhere cannot shut somebody's account.
+        keys = [f"address:{origin.address}"]
+        if account:
+            keys.append(f"account:{account} from {origin.address}")
         if (seconds := self.limit.wait(*keys)) > 0:
             raise Problem(
                 429,
@@ -92,11 +95,12 @@ class SignIn:
                 f"Too many failures: try again in {int(seconds) + 1} s.",
                 headers={"Retry-After": str(int(seconds) + 1)},
             )
+        self.limit.failed(*keys)  # before the check, which takes a while: others may try meanwhile
         is_good, found = await self._find(ask, origin)
         if not is_good:
-            self.limit.failed(*keys)
             await self._told("session.login", account or "somebody", None, "refused", origin, request_id)
             raise unauthorised("This token, password or link is not good.")
+        self.limit.took_back(keys[0])
         self.limit.worked(*keys[1:])  # one good password must not buy guesses at others
         return found
 

@@ -7,7 +7,7 @@ from ..model import Actor
 from ..operate import Desk, access
 from ..operate.asks import TokenAsk
 
-FIRST = Actor(name="first start", role="admin", via="system")
+FIRST = Actor(name="first start", role="admin", payloads=True, via="system")
 
 
 async def first_token(rota: Rota) -> str | None:

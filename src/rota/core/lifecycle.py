@@ -28,6 +28,7 @@ from ..model import (
     Value,
 )
 from .backoff import LONGEST, delay
+from .options import name_text
 
 MOVES: dict[State, frozenset[State]] = {
     State.WAITING: frozenset({State.QUEUED, State.CANCELLED}),
@@ -259,6 +260,8 @@ def retry(now: datetime) -> Edit:
 def move(*, run_at: datetime | None = None, priority: int | None = None, queue: str | None = None) -> Edit:
     if run_at is None and priority is None and queue is None:
         raise OptionError("nothing to change: give run_at, priority or queue")
+    if queue is not None:
+        name_text("queue", queue)
     return Edit(verb="move", touches=frozenset({State.QUEUED}), run_at=run_at, priority=priority, queue=queue)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 MASK = "•••"
 HIDDEN = "(hidden: needs the permission to see payloads)"
-SHORTEST = 4  # a shorter secret would strike out half of an ordinary sentence
+SHORTEST = 4  # a shorter one is struck out as a whole word only, or half of a sentence would go with it
 MOST_DEEP = 100
 
 
@@ -60,13 +60,16 @@ def texts(value: Any, depth: int = 0) -> list[str]:
         return [text for one in value.values() for text in texts(one, depth + 1)]
     if isinstance(value, (list, tuple)):
         return [text for one in value for text in texts(one, depth + 1)]
-    return [text] if len(text := str(value)) >= SHORTEST else []
+    return [text] if (text := str(value)) else []
 
 
 def struck(text: str, secrets: Iterable[str]) -> str:
     """The text with every secret struck out, the longest first: one may stand inside another."""
     for secret in sorted(set(secrets), key=len, reverse=True):
-        text = text.replace(secret, MASK)
+        if len(secret) >= SHORTEST:
+            text = text.replace(secret, MASK)
+        else:
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", MASK, text)
     return text
 
 

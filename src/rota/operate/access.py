@@ -14,7 +14,7 @@ import msgspec
 from ..clock import Clock
 from ..core.access import reaches
 from ..core.options import name_text
-from ..errors import Forbidden, NotFound, OptionError
+from ..errors import Forbidden, IllegalMove, NotFound, OptionError
 from ..model import Actor, Page, Role, Value, Via
 from ..store.protocol import Store
 from .asks import SHORTEST_PASSWORD, TokenAsk, UserAsk
@@ -96,8 +96,21 @@ async def still_good(store: Store, clock: Clock, credential: str) -> StoredToken
 
 
 def actor_of(found: StoredToken | StoredUser, via: Via = "http") -> Actor:
-    name = f"token:{found.name or found.id}" if isinstance(found, StoredToken) else found.name
-    return Actor(name=name, role=found.role, tenant=found.tenant, payloads=found.payloads, via=via)
+    return Actor(
+        name=_name_of(found),
+        role=found.role,
+        tenant=found.tenant,
+        payloads=found.payloads,
+        via=via,
+        ends_at=found.expires_at if isinstance(found, StoredToken) else None,
+    )
+
+
+def _name_of(found: StoredToken | StoredUser) -> str:
+    """How the audit log calls them: nobody can choose a name that is somebody else's."""
+    if isinstance(found, StoredUser):
+        return f"user:{found.name}"
+    return f"token:{found.name}#{found.id}" if found.name else f"token:{found.id}"
 
 
 def is_over(token: StoredToken, now: datetime) -> bool:
@@ -113,16 +126,18 @@ async def has_any(store: Store) -> bool:
 
 
 class Access(Room):
+    thing = "access"
+
     @needs("admin")
     async def tokens(self) -> Page[TokenView]:
         """All tokens, without their secrets."""
         found = [_read(one.body, StoredToken) for one in await (await self.desk.store()).find(TOKEN)]
         return Page(items=[_view(one) for one in found if one is not None and self.desk.sees(one.tenant)])
 
-    @needs("admin")
+    @needs("admin", "token.create")
     async def create_token(self, ask: TokenAsk) -> NewToken:
         """Make a token; its text is shown this once."""
-        tenant = self._grantable(ask.role, ask.tenant)
+        tenant, payloads = self._grantable(ask.role, ask.tenant, ask.payloads)
         now, secret = self.app.clock.now(), secrets.token_urlsafe(32)
         token = StoredToken(
             id=secrets.token_hex(6),
@@ -130,10 +145,10 @@ class Access(Room):
             role=ask.role,
             name=ask.name,
             tenant=tenant,
-            payloads=ask.role != "viewer" if ask.payloads is None else ask.payloads,
+            payloads=payloads,
             created_at=now,
             created_by=self.desk.actor.name,
-            expires_at=None if ask.expires_s is None else now + timedelta(seconds=ask.expires_s),
+            expires_at=self._end(None if ask.expires_s is None else now + timedelta(seconds=ask.expires_s)),
         )
         async with self.desk.audited("token.create", f"token:{token.id}", tenant) as note:
             await (await self.desk.store()).put(TOKEN, token.id, _text(token), 0, now)
@@ -141,7 +156,7 @@ class Access(Room):
             note.after = shown
             return NewToken(**msgspec.structs.asdict(shown), token=f"{PREFIX}_{token.id}_{secret}")
 
-    @needs("admin")
+    @needs("admin", "token.revoke")
     async def revoke_token(self, id: str) -> None:
         """End a token; the next request with it is refused."""
         store = await self.desk.store()
@@ -159,13 +174,15 @@ class Access(Room):
         found = [_read(one.body, StoredUser) for one in await (await self.desk.store()).find(USER)]
         return Page(items=[_user(one) for one in found if one is not None and self.desk.sees(one.tenant)])
 
-    @needs("admin")
+    @needs("admin", "user.put")
     async def put_user(self, name: str, ask: UserAsk) -> UserView:
         """Let somebody sign in with a password, or give them a new one: their sessions end."""
         name_text("user", name)
         if len(ask.password) < SHORTEST_PASSWORD:
             raise OptionError(f"the password is too short: at least {SHORTEST_PASSWORD} characters")
-        tenant = self._grantable(ask.role, ask.tenant)
+        tenant, payloads = self._grantable(ask.role, ask.tenant, ask.payloads)
+        if self.desk.actor.ends_at is not None:
+            raise Forbidden(f"{self.desk.actor.name} expires, and a user does not: use a token that lasts")
         store, now = await self.desk.store(), self.app.clock.now()
         document = await store.get(USER, name)
         before = None if document is None else _read(document.body, StoredUser)
@@ -178,15 +195,16 @@ class Access(Room):
             hash=await asyncio.to_thread(_scrypt, ask.password, salt),
             role=ask.role,
             tenant=tenant,
-            payloads=ask.role != "viewer" if ask.payloads is None else ask.payloads,
+            payloads=payloads,
             created_at=now,
         )
         async with self.desk.audited("user.put", f"user:{name}", tenant) as note:
             note.before, note.after = before and _user(before), _user(user)
-            await store.put(USER, name, _text(user), None, now)
+            if await store.put(USER, name, _text(user), document.version if document else 0, now) is None:
+                raise IllegalMove(f"user {name!r} is being changed by somebody else: try again")
             return _user(user)
 
-    @needs("admin")
+    @needs("admin", "user.delete")
     async def delete_user(self, name: str) -> None:
         """Nobody signs in by this name any more."""
         store = await self.desk.store()
@@ -198,11 +216,20 @@ class Access(Room):
             note.before = None if found is None else _user(found)
             await store.drop(USER, name)
 
-    def _grantable(self, role: Role, asked: str | None) -> str | None:
-        """The tenant of the new credential: nobody gives away more than they have."""
-        if not reaches(self.desk.actor.role, role):
-            raise Forbidden(f"{self.desk.actor.name} is {self.desk.actor.role} and cannot make a {role}")
-        return self.desk.tenant(asked)
+    def _grantable(self, role: Role, asked: str | None, payloads: bool | None) -> tuple[str | None, bool]:
+        """Tenant and sight of the new credential: nobody gives away more than they have."""
+        actor = self.desk.actor
+        if not reaches(actor.role, role):
+            raise Forbidden(f"{actor.name} is {actor.role} and cannot make a {role}")
+        if payloads and not actor.payloads:
+            raise Forbidden(f"{actor.name} may not see payloads, and cannot let others see them")
+        usual = role != "viewer" and actor.payloads
+        return self.desk.tenant(asked), usual if payloads is None else payloads
+
+    def _end(self, asked: datetime | None) -> datetime | None:
+        """When the new token ends: not after the one that makes it."""
+        ends = [end for end in (asked, self.desk.actor.ends_at) if end is not None]
+        return min(ends, default=None)
 
 
 # --- steps ---------------------------------------------------------------------------------------

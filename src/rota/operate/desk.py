@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 M = TypeVar("M", bound="Room")
+LONGEST_NAME = 400
 
 
 class Desk:
@@ -70,13 +71,15 @@ class Desk:
 class Room:
     """A part of the desk."""
 
+    thing = "house"  # what its actions are about, in the audit log
+
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self.app = desk.app
 
 
 def needs(
-    permission: str,
+    permission: str, deed: str | None = None
 ) -> Callable[[Callable[Concatenate[M, P], Awaitable[R]]], Callable[Concatenate[M, P], Awaitable[R]]]:
     """Mark an action with the permission it needs; without it, it is refused and the attempt is told."""
 
@@ -89,10 +92,10 @@ def needs(
                 try:
                     require(room.desk.actor, permission)
                 except Forbidden as error:
-                    tried = Note(
-                        f"{type(room).__name__.lower()}.{act.__name__}", None, room.desk.actor.tenant
-                    )
-                    await tell(room.app, tried, "refused", error)
+                    note = Note(deed or f"{room.thing}.{act.__name__}", None, room.desk.actor.tenant)
+                    if args and isinstance(args[0], str):
+                        note.object = f"{note.action.partition('.')[0]}:{args[0][:LONGEST_NAME]}"
+                    await tell(room.app, note, "refused", error)
                     raise
                 return await act(room, *args, **given)
 

@@ -10,7 +10,7 @@ import msgspec
 from ..core.access import require
 from ..core.gates import standing
 from ..core.options import name_text
-from ..errors import NotFound, OptionError
+from ..errors import Forbidden, NotFound, OptionError
 from ..gates import KIND, load
 from ..model import Gate, Page, PageAsk, ScheduleFilter, Scope, gate_id
 from .asks import GateAsk, PauseAsk
@@ -21,6 +21,8 @@ SCOPES: tuple[Scope, ...] = ("all", "queue", "task", "tenant", "schedule")
 
 
 class Gates(Room):
+    thing = "gate"
+
     async def stored(self) -> Sequence[Gate]:
         return await load(await self.desk.store())
 
@@ -45,7 +47,9 @@ class Gates(Room):
             actor=self.desk.actor.name,
             since_at=now,
             until_at=_until(ask, now),
+            by_tenant=self.desk.actor.tenant,
         )
+        self._mine(next((one for one in standing(await self.stored(), now) if one.id == gate.id), None))
         return await self._close(gate, now)
 
     @needs("operate")
@@ -55,6 +59,7 @@ class Gates(Room):
         if before is None or not self._seen(before):
             raise NotFound(f"nothing is paused under {id!r}")
         self._may(before.scope, before.name)
+        self._mine(before)
         async with self.desk.audited(f"{before.scope}.resume", id, _tenant(before)) as note:
             note.before = gate_view(before)
             await (await self.desk.store()).drop(KIND, id)
@@ -105,6 +110,11 @@ class Gates(Room):
         """A tenant's own operator may pause that tenant and its schedules, and nothing that others share."""
         if scope != "schedule" and not (scope == "tenant" and name == self.desk.actor.tenant):
             require(self.desk.actor, "operate.shared")
+
+    def _mine(self, before: Gate | None) -> None:
+        """What was closed over a tenant's head, the tenant cannot open."""
+        if before is not None and self.desk.actor.tenant is not None and before.by_tenant is None:
+            raise Forbidden(f"{before.id} was paused by {before.actor}, who is bound to no tenant: ask them")
 
     def _seen(self, gate: Gate) -> bool:
         """What covers a tenant's jobs is for the tenant to know."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
 import msgspec
@@ -15,7 +16,8 @@ from ..core.masking import is_secret
 from ..core.options import options
 from ..core.why import Facts, Why, explain
 from ..errors import Forbidden, IllegalMove, NotFound, OptionError
-from ..model import Edit, Job, JobFilter, JobId, Page, PageAsk, State
+from ..model import Edit, Job, JobFilter, JobId, Page, PageAsk, State, Value
+from ..trail import Note
 from . import basics
 from .asks import BulkAsk, CancelAsk, CountAsk, EnqueueAsk, JobMatch, JobsAsk, MoveAsk
 from .desk import Room, needs
@@ -28,7 +30,18 @@ SAMPLE = 5
 IDEMPOTENCY = "idempotency"
 
 
+class Promise(Value, frozen=True, kw_only=True):
+    """What an idempotency key stands for."""
+
+    key: str
+    job: JobId
+    request: str  # a hash of it
+    made: bool = False
+
+
 class Jobs(Room):
+    thing = "job"
+
     # --- looking ---------------------------------------------------------------------------------
 
     @needs("read")
@@ -131,34 +144,43 @@ class Jobs(Room):
                 if (value := getattr(ask, name)) is not None
             }  # fmt: skip
             chosen = options({**said, "tenant": self.desk.tenant(ask.tenant), "tags": ask.tags or None})
-            handle = await self.app.producer.enqueue_as(
-                ask.task, ask.payload, chosen, await self._promised_id(ask, tenant)
-            )
+            new = await self.app.producer.prepared(ask.task, ask.payload, chosen)  # before a key is used up
+            promise = await self._promise(ask, tenant)
+            handle = await self.app.producer.enqueue_as(new, None if promise is None else promise.job)
+            await self._kept(promise)
             note.object, note.tenant = f"job:{handle.id}", handle.tenant
             note.after = {"task": handle.task, "queue": handle.queue, "state": handle.state}
             return job_view(handle, self.desk.sight)
 
-    async def _promised_id(self, ask: EnqueueAsk, tenant: str) -> JobId | None:
+    async def _promise(self, ask: EnqueueAsk, tenant: str) -> Promise | None:
         """The id that every request with this idempotency key makes its job under."""
         if ask.idempotency_key is None:
             return None
         store, now = await self.desk.store(), self.app.clock.now()
         told = msgspec.json.encode(msgspec.structs.replace(ask, idempotency_key=None), order="deterministic")
-        digest = hashlib.sha256(told).hexdigest()
-        key = hashlib.sha256(f"{tenant}\0{ask.idempotency_key}".encode()).hexdigest()
-        body = msgspec.json.encode({"job": self.app.ids.new(now), "request": digest}).decode()
-        await store.put(IDEMPOTENCY, key, body, 0, now)
-        document = await store.get(IDEMPOTENCY, key)
-        if document is None:
-            raise IllegalMove(
-                f"the idempotency key {ask.idempotency_key!r} was forgotten this moment: try again"
-            )
-        kept = msgspec.json.decode(document.body)
-        if kept["request"] != digest:
+        fresh = Promise(
+            key=hashlib.sha256(f"{tenant}\0{ask.idempotency_key}".encode()).hexdigest(),
+            job=self.app.ids.new(now),
+            request=hashlib.sha256(told).hexdigest(),
+        )
+        await store.put(IDEMPOTENCY, fresh.key, msgspec.json.encode(fresh).decode(), 0, now)
+        document = await store.get(IDEMPOTENCY, fresh.key)
+        kept = fresh if document is None else msgspec.json.decode(document.body, type=Promise)
+        if kept.request != fresh.request:
             raise IllegalMove(
                 f"the idempotency key {ask.idempotency_key!r} was used for another request: choose a new one"
             )
-        return str(kept["job"])
+        if kept.made and not (await store.jobs(JobFilter(ids=(kept.job,)), PageAsk(limit=1))).items:
+            raise IllegalMove(
+                f"the job of the idempotency key {ask.idempotency_key!r} was made and has been removed since"
+            )
+        return kept
+
+    async def _kept(self, promise: Promise | None) -> None:
+        """The job is stored: should it be removed, the key must not make it again."""
+        if promise is not None and not promise.made:
+            kept = msgspec.json.encode(msgspec.structs.replace(promise, made=True)).decode()
+            await (await self.desk.store()).put(IDEMPOTENCY, promise.key, kept, None, self.app.clock.now())
 
     @needs("operate")
     async def retry(self, id: str) -> JobView:
@@ -178,9 +200,9 @@ class Jobs(Room):
     @needs("operate")
     async def delete(self, id: str) -> None:
         """Remove a job that does not run, with its history."""
-        job = await self.get(id)
-        async with self.desk.audited("job.delete", f"job:{job.id}", job.tenant) as note:
-            note.before = _told(job)
+        async with self._audited("delete", id) as note:
+            job = await self.get(id)
+            note.tenant, note.before = job.tenant, _told(job)
             await basics.delete(await self.desk.store(), self.app.clock, job.id)
 
     async def retried(self, id: str) -> Job:
@@ -189,10 +211,13 @@ class Jobs(Room):
     async def cancelled(self, id: str, reason: str) -> Job:
         return await self._edit(id, lifecycle.cancel(reason, self.app.clock.now()), "cancel", reason)
 
+    def _audited(self, verb: str, id: str) -> AbstractAsyncContextManager[Note]:
+        return self.desk.audited(f"job.{verb}", f"job:{basics.check_id(id)}", self.desk.actor.tenant)
+
     async def _edit(self, id: str, edit: Edit, verb: str, message: str | None = None) -> Job:
-        job = await self.get(id)
-        async with self.desk.audited(f"job.{verb}", f"job:{job.id}", job.tenant) as note:
-            note.before, note.message = _told(job), message
+        async with self._audited(verb, id) as note:
+            job = await self.get(id)
+            note.tenant, note.before, note.message = job.tenant, _told(job), message
             after = await basics.edit_one(await self.desk.store(), self.app.clock, job.id, edit, verb)
             note.after = _told(after)
             return after
@@ -207,7 +232,7 @@ class Jobs(Room):
 
     # --- many ------------------------------------------------------------------------------------
 
-    @needs("operate")
+    @needs("operate", "jobs.bulk")
     async def bulk(self, ask: BulkAsk) -> Bulk:
         """One step of an action on many jobs; see ``BulkAsk``."""
         if (ask.ids is None) == (ask.filter is None):
@@ -227,9 +252,10 @@ class Jobs(Room):
                 one_by_one = JobFilter(ids=found, tenant=where.tenant)
                 touched = await store.edit(one_by_one, edit, len(found), self.app.clock.now())
             refused = len(found) - len(touched)
-            following = found[-1] if len(found) == ask.limit else None
-            note.before = {"filter": ask.filter, "ids": ask.ids}
-            note.after = {"done": len(touched), "refused": refused, "jobs": touched[:100]}
+            following = f"{found[-1]}/{where.before_id}" if len(found) == ask.limit else None
+            note.before = {"filter": ask.filter, "ids": ask.ids, "move": ask.move}
+            note.after = {"done": len(touched), "refused": refused, "jobs": touched}
+            note.message = ask.reason if ask.action == "cancel" else None
             return _bulk(ask, matched, done=len(touched), refused=refused, next=following)
 
     def _bulk_edit(self, ask: BulkAsk) -> Edit:
@@ -253,9 +279,17 @@ class Jobs(Room):
                 f"none of these states can be touched by {ask.action}: {', '.join(where.states or ())}"
             )
         ids = None if ask.ids is None else tuple(basics.check_id(id) for id in ask.ids)
-        after = [bound for bound in (where.after_id, ask.cursor and basics.check_id(ask.cursor)) if bound]
+        done, _, until = (ask.cursor or "").partition("/")
+        after = [bound for bound in (where.after_id, done and basics.check_id(done)) if bound]
+        # Jobs that are made while it goes on are left alone, or it might never end.
+        before = [basics.check_id(until) if until else self.app.ids.new(self.app.clock.now())]
+        before += [where.before_id] if where.before_id is not None else []
         return msgspec.structs.replace(
-            where, ids=ids, states=tuple(sorted(states)), after_id=max(after, default=None)
+            where,
+            ids=ids,
+            states=tuple(sorted(states)),
+            after_id=max(after, default=None),
+            before_id=min(before),
         )
 
 

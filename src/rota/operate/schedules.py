@@ -10,6 +10,7 @@ import msgspec
 
 from ..core import firing, rules, words
 from ..core.gates import over_schedule, standing
+from ..core.masking import masked
 from ..errors import InvalidSchedule, NotFound, RotaError
 from ..model import Gate, Page, PageAsk, Schedule, ScheduleFilter
 from ..runs import Run, Summary
@@ -47,6 +48,8 @@ RULE = ("cron", "every", "at", "timezone", "start_at", "until", "jitter")
 
 
 class Schedules(Room):
+    thing = "schedule"
+
     # --- looking ---------------------------------------------------------------------------------
 
     @needs("read")
@@ -219,7 +222,10 @@ class Schedules(Room):
         return schedule_view(schedule, self.desk.sight, _words(schedule), gate, self.app.clock.now())
 
     def _seen(self, run: Run) -> Run:
-        return run if self.desk.actor.payloads else msgspec.structs.replace(run, details=None)
+        """What a run says of itself is output: masked, and for who may see it."""
+        if self.desk.actor.payloads:
+            return msgspec.structs.replace(run, details=masked(run.details, self.app.settings.secret_fields))
+        return msgspec.structs.replace(run, details=None, message=None if run.success else run.message)
 
 
 def _words(schedule: Schedule) -> str:

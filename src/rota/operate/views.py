@@ -356,7 +356,15 @@ class AuditView(View, frozen=True, kw_only=True):
 
 def audit_view(entry: AuditEntry, sight: Sight) -> AuditView:
     same = {n: getattr(entry, n) for n in AuditView.__struct_fields__ if n not in ("before", "after")}
-    return AuditView(**same, before=sight.open(entry.before_json), after=sight.open(entry.after_json))
+    return AuditView(**same, before=_kept(entry.before_json, sight), after=_kept(entry.after_json, sight))
+
+
+def _kept(text: str | None, sight: Sight) -> Any:
+    """What the log keeps of a thing; a schedule's payload is for who may see payloads."""
+    told = sight.open(text)
+    if sight.payloads or not isinstance(told, dict) or "payload" not in told:
+        return told
+    return {**told, "payload": HIDDEN}
 
 
 class TokenView(View, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ class Secrecy:
             case str():
                 return self.text(value)
             case dict():
-                return {name: self._within(one) for name, one in value.items()}
+                return {self.text(name): self._within(one) for name, one in value.items()}
             case list():
                 return [self._within(one) for one in value]
             case _:

@@ -12,7 +12,7 @@ from typing import Any
 
 from psycopg import errors
 
-from ...errors import StoreError
+from ...errors import OptionError
 from ...model import Job, JobFilter, JobId, Page, PageAsk, State
 from .connections import Connections
 from .rows import JOB_COLUMNS, Row, ids, job
@@ -56,8 +56,11 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
         if bound is not None:
             add(f"id {beyond} %s::uuid", *ids((bound,)) or (None,))  # beyond what is no id lies nothing
     for path, said in where.payload:
-        clauses.append("payload #>> %s::text[] = %s")
-        params += [list(path), said]
+        # only what is no object and no list: a whole would confirm the secrets inside it
+        clauses.append(
+            "json_typeof(payload #> %s::text[]) NOT IN ('object', 'array') AND payload #>> %s::text[] = %s"
+        )
+        params += [list(path), list(path), said]
     if where.error is not None:
         clauses.append("error IS NOT NULL")
         add(_SAYS, where.error)
@@ -124,7 +127,7 @@ async def _rows(connections: Connections, where: JobFilter, statement: str, para
         try:
             return await fetch(statement, params)
         except errors.QueryCanceled:
-            raise StoreError(
+            raise OptionError(
                 f"the search in {'payloads' if where.payload else 'errors'} took longer than "
                 f"{SEARCH_WITHIN_MS / 1000:g} s: narrow it by state, task, queue or time"
             ) from None

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from ...errors import OptionError
 from ...model import LIVE, Attempt, Job, JobFilter, Page, PageAsk, State
 from .rows import as_json, attempt, job, micros
 from .statements import JOB, statement
@@ -19,9 +20,12 @@ BY_STATE = {
     frozenset({State.RUNNING}): "running",  # has another order, but never many
 }
 READABLE_TAGS = "iif(json_valid(tags_json), tags_json, '[]')"
+SEARCH_STEPS = 100_000_000  # of SQLite's machine: about two seconds
+STEPS_AT_ONCE = 100_000
 READABLE_PAYLOAD = "iif(json_valid(payload_json), payload_json, '{}')"
 PAYLOAD_SAYS = (  # as text: true and false by their names, and not as 1 and 0
     f"CASE json_type({READABLE_PAYLOAD}, ?) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' "
+    "WHEN 'object' THEN NULL WHEN 'array' THEN NULL "
     f"ELSE CAST(json_extract({READABLE_PAYLOAD}, ?) AS TEXT) END = ?"
 )
 READABLE_ERROR = "iif(json_valid(error_json), error_json, '{}')"
@@ -110,17 +114,36 @@ def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageAsk) -> Pag
         text += f" AND id {sign} ?"
         params.append(page.cursor)
     query = f"SELECT {JOB} {text} ORDER BY id {order} LIMIT ?"
-    rows = connection.execute(query, (*params, page.limit + 1)).fetchall()
+    rows = _searched(connection, where, query, (*params, page.limit + 1))
     items = [job(row) for row in rows[: page.limit]]
     return Page(items, items[-1].id if items and len(rows) > page.limit else None)
 
 
 def count(connection: sqlite3.Connection, where: JobFilter, most: int) -> int:
     text, params = matching(where)
-    n: int = connection.execute(
-        f"SELECT count(*) FROM (SELECT 1 {text} LIMIT ?)", (*params, most)
-    ).fetchone()[0]
-    return n
+    ((n,),) = _searched(connection, where, f"SELECT count(*) FROM (SELECT 1 {text} LIMIT ?)", (*params, most))
+    return int(n)
+
+
+def _searched(
+    connection: sqlite3.Connection, where: JobFilter, query: str, params: Sequence[Any]
+) -> list[tuple[Any, ...]]:
+    """A search in texts has to read them all: it gets so many steps, then the caller must narrow it."""
+    if where.error is None and not where.payload:
+        return connection.execute(query, params).fetchall()
+    left = iter(range(SEARCH_STEPS // STEPS_AT_ONCE))
+    connection.set_progress_handler(lambda: next(left, None) is None, STEPS_AT_ONCE)
+    try:
+        return connection.execute(query, params).fetchall()
+    except sqlite3.OperationalError as error:
+        if "interrupted" not in str(error):
+            raise
+        raise OptionError(
+            f"the search in {'payloads' if where.payload else 'errors'} reads too many jobs: "
+            "narrow it by state, task, queue or time"
+        ) from None
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 def ahead(connection: sqlite3.Connection, job: Job, most: int) -> int:
