@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts scripts format crash machine long bench bench-full papers screenshots wheel clean
+.PHONY: help run test check lint types contracts scripts format dashboard crash machine long bench bench-full papers screenshots wheel clean
 
 help:               ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -44,6 +44,9 @@ scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm
 
 format: $(STAMP)    ## put the code into shape
 	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
+
+dashboard: $(STAMP) ## every test of the dashboard, on both stores, with hostile texts and all widths (long)
+	@ROTA_DASHBOARD=whole $(BIN)/python -m pytest -n 2 --dist loadfile tests/dashboard
 
 crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
 	@ROTA_CRASH=long $(BIN)/python -m pytest tests/crash

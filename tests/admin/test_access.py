@@ -105,7 +105,7 @@ def test_a_refused_attempt_is_in_the_audit_log(site: Site) -> None:
     assert site.post(f"{API}/jobs", {"task": "work"}, site.token("viewer")).status == 403
     (line,) = site.get(f"{API}/audit?result=refused", site.token()).json["items"]
     assert (line["action"], line["role"], line["via"], line["address"]) == (
-        "jobs.enqueue", "viewer", "http", "127.0.0.1",
+        "job.enqueue", "viewer", "http", "127.0.0.1",
     )  # fmt: skip
     assert line["request_id"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import msgspec
 from sites import API, Site
@@ -42,8 +43,8 @@ def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
     measures = Measures()
     measures.claims = 3
     measures.runs["succeeded"] = 2
-    measures.duration.add(0.02)
-    measures.duration.add(99_999)
+    measures.duration.add(timedelta(seconds=0.02))
+    measures.duration.add(timedelta(seconds=99_999))
     told = {"host": "h", "pid": 1, "measures": measures.told()}
     spoiled = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
 

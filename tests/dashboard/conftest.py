@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +14,24 @@ from scene import Visit, stage
 
 from admin.sites import Site
 from rota.model import Role
+
+# With every test of it: make dashboard. A browser is slow, so the usual run takes each view and each action
+# once, on SQLite, and one walk through all views with hostile texts.
+WHOLE = bool(os.environ.get("ROTA_DASHBOARD"))
+SLOW_FILES = ("test_hostile_addresses", "test_small", "test_lists", "test_keyboard")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    left = [one for one in items if one.path.parent == here and not WHOLE and _is_slow(one)]
+    if left:
+        items[:] = [one for one in items if one not in left]
+        config.hook.pytest_deselected(items=left)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    is_walk = item.path.stem == "test_hostile" and "runs_in_a_view" not in item.name
+    return item.path.stem in SLOW_FILES or "postgres" in item.name or is_walk
 
 
 @pytest.fixture(scope="module")

