@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,23 +16,25 @@ from scene import Visit, stage
 from admin.sites import Site
 from rota.model import Role
 
-# With every test of it: make dashboard. A browser is slow, so the usual run takes each view and each action
-# once, on SQLite, and one walk through all views with hostile texts.
+# A browser is slow: the usual run takes the first tests of each file, on SQLite. All of them: make dashboard.
 WHOLE = bool(os.environ.get("ROTA_DASHBOARD"))
-SLOW_FILES = ("test_hostile_addresses", "test_small", "test_lists", "test_keyboard")
+USUAL = 2
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    left = [one for one in items if one.path.parent == here and not WHOLE and _is_slow(one)]
-    if left:
-        items[:] = [one for one in items if one not in left]
-        config.hook.pytest_deselected(items=left)
-
-
-def _is_slow(item: pytest.Item) -> bool:
-    is_walk = item.path.stem == "test_hostile" and "runs_in_a_view" not in item.name
-    return item.path.stem in SLOW_FILES or "postgres" in item.name or is_walk
+    if WHOLE:
+        return
+    taken: Counter[Path] = Counter()
+    left = []
+    for one in items:
+        if one.path.parent != Path(__file__).parent:
+            continue
+        if "postgres" in one.name or taken[one.path] >= USUAL:
+            left.append(one)
+        else:
+            taken[one.path] += 1
+    items[:] = [one for one in items if one not in left]
+    config.hook.pytest_deselected(items=left)
 
 
 @pytest.fixture(scope="module")
