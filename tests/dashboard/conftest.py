@@ -16,9 +16,9 @@ from scene import Visit, stage
 from admin.sites import Site
 from rota.model import Role
 
-# A browser is slow: the usual run takes the first tests of each file, on SQLite. All of them: make dashboard.
+# A browser is slow: the usual run takes the first test of each file, on SQLite. All of them: make dashboard.
 WHOLE = bool(os.environ.get("ROTA_DASHBOARD"))
-USUAL = 2
+USUAL = 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

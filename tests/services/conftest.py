@@ -45,8 +45,11 @@ def until() -> Until:
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left_over() -> object:
+    before = set(threading.enumerate())
     yield
     deadline = time.monotonic() + 5
-    while left := [thread.name for thread in threading.enumerate() if thread.name.startswith("rota-")]:
+    while left := [
+        thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("rota-")
+    ]:
         assert time.monotonic() < deadline, f"threads left over: {left}"
         time.sleep(0.002)
