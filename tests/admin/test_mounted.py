@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +71,13 @@ def test_it_lives_under_any_prefix(rota: Rota, token: str, mount: str, prefix: s
     async def hello(request: Any) -> PlainTextResponse:
         return PlainTextResponse("hello")
 
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await rota.close()  # whoever mounts it has opened it
+
     mounted = admin.app(rota, prefix=prefix)
-    app = Starlette(routes=[Route("/hello", hello), Mount(mount, app=mounted)])
+    app = Starlette(routes=[Route("/hello", hello), Mount(mount, app=mounted)], lifespan=life)
     with hosted(app, root_path=root_path) as address:
         inside = "/rota" if root_path else "/ops/rota"
         assert fetch(address, "/hello") == (200, b"hello")
