@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sites import API, Browser, Site, Sites
 
+from rota.admin.limits import LoginLimit
 from rota.admin.server import Listen
 from rota.testing import FakeClock
 
@@ -248,3 +249,17 @@ def test_a_link_ends_with_the_process_that_made_it(site: Site, monkeypatch: pyte
 def test_a_login_that_says_nothing_or_too_much_is_422(site: Site) -> None:
     for said in ({}, {"user": "ada"}, {"pass": "x"}):
         assert site.post("/api/session", said).status == 422
+
+
+def test_a_good_try_after_four_bad_ones_does_not_shut_the_door(clock: FakeClock) -> None:
+    limit = LoginLimit(clock)
+    for _ in range(4):
+        limit.failed("address:a")
+    limit.failed("address:a")
+    limit.took_back("address:a")
+    assert limit.wait("address:a") == 0
+    limit.failed("address:a")
+    assert limit.wait("address:a") > 0
+    limit.failed("address:a")
+    limit.took_back("address:a")
+    assert limit.wait("address:a") > 0  # others have failed too often meanwhile

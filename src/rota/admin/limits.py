@@ -23,6 +23,7 @@ class Tries:
         self.failed_at: list[float] = []
         self.shut_until = 0.0
         self.shut_for = 0.0
+        self.shut_for_before = 0.0  # the last failure
 
 
 class LoginLimit:
@@ -45,6 +46,7 @@ class LoginLimit:
             tries.failed_at = [at for at in tries.failed_at if now - at < WITHIN_S] + [now]
             if now - tries.shut_until > LONGEST_S:
                 tries.shut_for = 0.0
+            tries.shut_for_before = tries.shut_for
             if len(tries.failed_at) >= FAILURES or tries.shut_for:
                 tries.shut_for = min(tries.shut_for * 2 or WITHIN_S, LONGEST_S)
                 tries.shut_until = now + tries.shut_for
@@ -52,12 +54,12 @@ class LoginLimit:
             self._tries.popitem(last=False)
 
     def took_back(self, key: str) -> None:
-        """The last failure was none."""
+        """The last failure was none: the door is as it was, unless others have shut it meanwhile."""
         tries = self._tries.get(key)
         if tries is not None and tries.failed_at:
             tries.failed_at.pop()
-            if len(tries.failed_at) < FAILURES - 1:
-                tries.shut_until = tries.shut_for = 0.0
+            if len(tries.failed_at) < FAILURES:
+                tries.shut_until, tries.shut_for = 0.0, tries.shut_for_before
 
     def worked(self, *keys: str) -> None:
         for key in keys:

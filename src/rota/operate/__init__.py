@@ -5,7 +5,7 @@ its clients, each action of it is a method that takes path names and one request
 with a view (``views.py``). ``basics`` holds the plain acts that the app itself uses.
 """
 
-from .basics import attempts, check_id, check_state, get, stats, workers
+from .basics import attempts, check_id, check_state, get, stats
 from .desk import Desk
 
 __all__ = [
@@ -15,5 +15,4 @@ __all__ = [
     "check_state",
     "get",
     "stats",
-    "workers",
 ]

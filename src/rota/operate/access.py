@@ -52,6 +52,9 @@ class StoredUser(Value, frozen=True, kw_only=True):
     created_at: datetime
 
 
+Credential = TypeVar("Credential", StoredToken, StoredUser)
+
+
 # --- coming in -----------------------------------------------------------------------------------
 
 
@@ -159,14 +162,10 @@ class Access(Room):
     @needs("admin", "token.revoke")
     async def revoke_token(self, id: str) -> None:
         """End a token; the next request with it is refused."""
-        store = await self.desk.store()
-        document = await store.get(TOKEN, id)
-        found = None if document is None else _read(document.body, StoredToken)
-        if document is None or (found is not None and not self.desk.sees(found.tenant)):
-            raise NotFound(f"there is no token {id!r}")
-        async with self.desk.audited("token.revoke", f"token:{id}", found.tenant if found else None) as note:
-            note.before = None if found is None else _view(found)
-            await store.drop(TOKEN, id)
+        found = await self._own(TOKEN, id, StoredToken)
+        async with self.desk.audited("token.revoke", f"token:{id}", (found and found.tenant) or None) as note:
+            note.before = found and _view(found)
+            await (await self.desk.store()).drop(TOKEN, id)
 
     @needs("admin")
     async def users(self) -> Page[UserView]:
@@ -207,14 +206,18 @@ class Access(Room):
     @needs("admin", "user.delete")
     async def delete_user(self, name: str) -> None:
         """Nobody signs in by this name any more."""
-        store = await self.desk.store()
-        document = await store.get(USER, name)
-        found = None if document is None else _read(document.body, StoredUser)
+        found = await self._own(USER, name, StoredUser)
+        async with self.desk.audited("user.delete", f"user:{name}", (found and found.tenant) or None) as note:
+            note.before = found and _user(found)
+            await (await self.desk.store()).drop(USER, name)
+
+    async def _own(self, kind: str, key: str, form: type[Credential]) -> Credential | None:
+        """The credential, if this actor may know of it; None: it is there, but cannot be read."""
+        document = await (await self.desk.store()).get(kind, key)
+        found = None if document is None else _read(document.body, form)
         if document is None or (found is not None and not self.desk.sees(found.tenant)):
-            raise NotFound(f"there is no user {name!r}")
-        async with self.desk.audited("user.delete", f"user:{name}", found.tenant if found else None) as note:
-            note.before = None if found is None else _user(found)
-            await store.drop(USER, name)
+            raise NotFound(f"there is no {kind} {key!r}")
+        return found
 
     def _grantable(self, role: Role, asked: str | None, payloads: bool | None) -> tuple[str | None, bool]:
         """Tenant and sight of the new credential: nobody gives away more than they have."""

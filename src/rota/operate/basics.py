@@ -11,9 +11,8 @@ from ..clock import Clock
 from ..core import lifecycle
 from ..core.ids import is_id
 from ..errors import IllegalMove, NotFound, OptionError
-from ..model import Attempt, Document, Edit, Job, JobFilter, PageAsk, State
+from ..model import Attempt, Edit, Job, JobFilter, PageAsk, State
 from ..store.protocol import Store
-from ..upkeep import is_live
 
 
 async def get(store: Store, job_id: str) -> Job:
@@ -100,17 +99,3 @@ async def stats(store: Store, clock: Clock) -> dict[str, Any]:
         "queues": {name: msgspec.to_builtins(depth) for name, depth in overview.queues.items()},
         "estimated": sorted(overview.estimated),
     }
-
-
-async def workers(store: Store, clock: Clock, lease_s: float) -> list[dict[str, Any]]:
-    """Workers heard of lately, the live ones first."""
-    rows = [_worker(document, clock, lease_s) for document in await store.find("worker")]
-    return sorted(rows, key=lambda row: (row["state"] == "lost", row["id"]))
-
-
-def _worker(document: Document, clock: Clock, lease_s: float) -> dict[str, Any]:
-    row: dict[str, Any] = msgspec.json.decode(document.body)
-    row["seen_at"] = document.updated_at
-    if not is_live(document, clock, lease_s):
-        row["state"] = "lost"
-    return row
