@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
 import secrets
 import socket
@@ -21,7 +20,6 @@ from .declaring import Declarations
 from .errors import (
     AlreadyRegistered,
     AlreadyRunning,
-    ConfigError,
     JobCancelled,
     JobFailed,
     NotFound,
@@ -42,7 +40,8 @@ from .service import Signals
 from .stores import Stores
 from .task import NO_OPTIONS, Registry, Task, choose_executor, choose_name, task_options
 from .trail import ACTOR, program
-from .worker.worker import Worker, WorkerOptions
+from .worker.options import worker_options
+from .worker.worker import Worker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -428,54 +427,6 @@ class Rota:
             self._worker = None
             self._recurring.clear()
             await self.hooks.stop(5.0)
-
-
-WORKER_RANGES: dict[str, tuple[float, float]] = {
-    "concurrency": config.RANGES["worker_concurrency"],
-    "max_jobs": (1, 2**53),
-    "lease_s": (0.1, 3600),
-    "poll_s": (0.001, 60),
-    "sweep_s": (0.001, 3600),
-    "tick_s": (0.001, 3600),
-    "shutdown_timeout": config.RANGES["shutdown_timeout_s"],
-    "shutdown_timeout_s": config.RANGES["shutdown_timeout_s"],
-}
-
-
-def worker_options(settings: config.Settings, given: Mapping[str, Any]) -> WorkerOptions:
-    """The options of a worker: what was given, else the settings."""
-    values: dict[str, Any] = {
-        "concurrency": settings.worker_concurrency,
-        "shutdown_timeout_s": settings.shutdown_timeout_s,
-        "lease_s": settings.lease_duration_s,
-        "poll_s": settings.poll_interval_ms / 1000,
-        "scheduler": settings.scheduler_enabled,
-        "tick_s": settings.scheduler_tick_s,
-    }
-    for name, value in given.items():
-        field = "shutdown_timeout_s" if name == "shutdown_timeout" else name
-        if field not in WorkerOptions.__struct_fields__:
-            near = difflib.get_close_matches(name, WorkerOptions.__struct_fields__, 1)
-            raise ConfigError(
-                f"there is no worker option {name!r}"
-                + (f"; did you mean {near[0]}?" if near else "; see Rota.running for those there are")
-            )
-        if value is not None:
-            values[field] = _worker_value(name, value)
-    return WorkerOptions(**values)
-
-
-def _worker_value(name: str, value: Any) -> Any:
-    if isinstance(value, timedelta):
-        value = value.total_seconds()
-    if name in ("queues", "exclude_queues"):
-        if isinstance(value, str) or (name == "queues" and not value):
-            raise ConfigError(f"{name}={value!r}: must be a list of names; leave it out for all queues")
-        return tuple(value)
-    low, high = WORKER_RANGES.get(name, (0, 0))
-    if high and (isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high):
-        raise ConfigError(f"{name}={value!r}: must be a number from {low:g} to {high:g}")
-    return value
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

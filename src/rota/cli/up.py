@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import config
-from ..app import Rota, worker_options
+from ..app import Rota
 from ..errors import ConfigError
 from ..service import Signals
+from ..worker.options import worker_options
 from ..worker.worker import Worker
 from . import logs, serving
 from .failures import FAILED

@@ -10,10 +10,11 @@ from typing import Any
 import click
 
 from .. import config, notify
-from ..app import Rota, worker_options
+from ..app import Rota
 from ..errors import ConfigError
 from ..events import Event, Hooks
 from ..service import watchdog
+from ..worker.options import worker_options
 from . import logs, supervisor
 from .failures import FAILED
 from .target import Target, pass_target, target_options
