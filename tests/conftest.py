@@ -13,7 +13,10 @@ import pytest
 
 from rota.store.open import open_store
 from rota.store.protocol import Store
-from servers import Postgres
+from servers import Postgres, in_memory
+
+if "PYTEST_XDIST_WORKER" not in os.environ and (quick := in_memory()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))  # where tmp_path is
 
 STORES = ("sqlite-memory", "sqlite-file", "postgres")
 TEMPLATE = "rota_template"
