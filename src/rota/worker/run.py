@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import traceback
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Literal
 
@@ -15,12 +13,11 @@ from ..errors import Cancel, PayloadError, Snooze
 from ..model import Fault, Job
 from ..task import Task
 from .context import CURRENT, Context, clean
+from .fault import LONGEST_MESSAGE, fault_of
 
 StopReason = Literal["cancelled", "timeout", "lost", "released"]
 
 FENCE = 0.9  # of a lease may go by unrenewed: then its run is stopped, or never begun
-LONGEST_MESSAGE = 4000
-LONGEST_TRACEBACK = 16_000
 
 SILENTLY = Succeeded()
 
@@ -129,29 +126,3 @@ class Undecodable(Exception):
     def __init__(self, cause: PayloadError) -> None:
         super().__init__(str(cause))
         self.cause = cause
-
-
-def fault_of(error: BaseException, discreet: Callable[[str], str]) -> Fault:
-    """The error as it is stored: bounded, without rota's own frames, and without secrets."""
-    kind = type(error)
-    ours = kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "rota"
-    name = kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
-    try:
-        message = str(error)
-    except Exception:
-        message = "(its message cannot be read)"
-    trace = None
-    if error.__traceback__ is not None and not isinstance(error, PayloadError):
-        frames = traceback.TracebackException(kind, error, error.__traceback__, limit=-30)
-        # Without columns there are no marks (^^^) below the lines: those cost two fifths of the whole.
-        frames.stack = traceback.StackSummary.from_list(
-            [
-                (f.filename, f.lineno or 0, f.name, f.line)
-                for f in frames.stack
-                if "/rota/worker/" not in f.filename.replace("\\", "/")
-            ]
-        )
-        text = discreet("".join(frames.format()))  # before it is cut: half a secret is one too
-        trace = clean(text[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)
-    message = clean(discreet(message), LONGEST_MESSAGE)
-    return Fault(type=clean(discreet(name), 200), message=message, traceback=trace)

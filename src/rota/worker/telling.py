@@ -20,6 +20,14 @@ log = logging.getLogger("rota.worker")
 LEVELS = {"failed": logging.WARNING, "retried": logging.INFO, "cancelled": logging.INFO}
 
 
+class _Brief(msgspec.Struct):
+    type: str | None = None
+    message: str | None = None
+
+
+_brief = msgspec.json.Decoder(_Brief).decode  # the rest of an error, its traceback, is not even read
+
+
 class Telling:
     def __init__(self, worker: str, clock: Clock, hooks: Hooks, measures: Measures) -> None:
         self._worker = worker
@@ -47,11 +55,11 @@ class Telling:
         level = LEVELS.get(what)
         if level is None or not log.isEnabledFor(level):
             return
-        job, error = run.job, _after(run, change).error or {}
+        job, error = run.job, _brief(change.error_json or "{}")
         log.log(
             level,
             "job %s (%s) %s: attempt %d of %d: %s: %s",
-            job.id, job.task, what, job.attempt, job.max_attempts, error.get("type"), error.get("message"),
+            job.id, job.task, what, job.attempt, job.max_attempts, error.type, error.message,
             extra=about(job, self._worker),
         )  # fmt: skip
 

@@ -1,0 +1,111 @@
+"""How an error is stored: the text that the standard library would write, without what is rota's own."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable
+
+import pytest
+
+from rota.worker.fault import MOST_FRAMES, fault_of
+
+
+def same(text: str) -> str:
+    return text
+
+
+def caught(function: Callable[[], object]) -> BaseException:
+    try:
+        function()
+    except BaseException as error:
+        return error
+    raise AssertionError("it did not raise")
+
+
+def standard(error: BaseException) -> str:
+    written = "".join(traceback.format_exception(error))
+    return re.sub(r"^ +[~^]+\n", "", written, flags=re.MULTILINE)  # the marks below a line are left out
+
+
+def plainly() -> None:
+    raise ValueError("no such order: 42")
+
+
+def without_words() -> None:
+    raise KeyError
+
+
+def in_many_lines() -> None:
+    raise RuntimeError("first\nsecond")
+
+
+def from_a_cause() -> None:
+    try:
+        plainly()
+    except ValueError as error:
+        raise RuntimeError("it went wrong") from error
+
+
+def while_handling() -> None:
+    try:
+        plainly()
+    except ValueError:
+        raise RuntimeError("and again") from None
+
+
+def with_a_note() -> None:
+    error = ValueError("see below")
+    error.add_note("it happened on a Monday")
+    raise error
+
+
+def in_a_group() -> None:
+    raise ExceptionGroup("two", [ValueError("one"), TypeError("another")])
+
+
+def in_a_text() -> None:
+    compile("1 +", "rule", "eval")
+
+
+def from_made_up_code() -> None:
+    exec(compile("raise OSError('gone')", "<made up>", "exec"))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        plainly, without_words, in_many_lines, from_a_cause, while_handling, with_a_note, in_a_group,
+        in_a_text, from_made_up_code,
+    ],
+)  # fmt: skip
+def test_the_traceback_reads_as_the_standard_one(function: Callable[[], object]) -> None:
+    error = caught(function)
+    for _ in range(2):  # once made, once remembered
+        fault = fault_of(error, same)
+        assert fault.traceback == standard(error)
+        assert (fault.type, fault.message) == (type(error).__qualname__, str(error))
+
+
+def test_of_a_deep_fall_the_end_is_kept() -> None:
+    def deeper(n: int) -> None:
+        if n == 0:
+            raise ValueError("the ground")
+        deeper(n - 1)
+
+    fault = fault_of(caught(lambda: deeper(200)), same)
+    assert fault.traceback is not None
+    assert fault.traceback.count("  File ") == MOST_FRAMES
+    assert fault.traceback.endswith("ValueError: the ground\n")
+
+
+def test_the_kind_of_an_error_is_named_with_its_module_unless_it_is_rotas_or_pythons() -> None:
+    class Mine(Exception):
+        pass
+
+    def fail() -> None:
+        raise Mine("x")
+
+    fault = fault_of(caught(fail), same)
+    assert fault.type == f"{__name__}.{Mine.__qualname__}"
+    assert fault.traceback is not None and f"{fault.type}: x" in fault.traceback
