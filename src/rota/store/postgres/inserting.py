@@ -9,6 +9,7 @@ in its own order.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -28,6 +29,7 @@ from .waker import Herald
 STREAM_FROM = 50  # jobs; fewer are quicker as one statement
 LINES_AT_ONCE = 500  # of a stream: the server works on them while we write the next
 TOGETHER = 1000  # jobs of waiting callers that share one statement
+HALVES_FROM = 8  # callers: to prepare so many takes about as long as a commit
 
 # The server answers only for jobs that were not simply created.
 _INSERT = "SELECT ord, id, outcome, state FROM rota.{}(CAST(%s AS json), %s, %s, %s)"
@@ -74,7 +76,7 @@ class Inserter:
         self._shown = shown
         self._herald = herald
         self._busy = False
-        self._waiting: list[_Waiting] = []
+        self._waiting: deque[_Waiting] = deque()
         self._flushing: set[asyncio.Task[None]] = set()
 
     async def insert(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[Inserted]:
@@ -90,7 +92,7 @@ class Inserter:
         try:
             return await self._statement(jobs, now, again)
         finally:
-            self._next()
+            self._next(len(jobs))
 
     # --- one commit for many callers ---------------------------------------------------------
 
@@ -100,20 +102,31 @@ class Inserter:
         self._waiting.append(waiting)
         return await waiting.answer
 
-    def _next(self) -> None:
+    def _next(self, stored: int) -> None:
+        """Callers who were just answered often come again. Many of them take turns, in two halves: one
+        prepares while the other is stored. Few are worth waiting for, to share one commit."""
+        about = stored + len(self._waiting)
+        if about == 1:
+            self._busy = False
+        elif about < HALVES_FROM:
+            asyncio.get_running_loop().call_soon(self._send, TOGETHER)
+        else:
+            self._send(min(about // 2, TOGETHER))
+
+    def _send(self, most: int) -> None:
         group, size = [], 0
-        while self._waiting and size < TOGETHER:
-            one = self._waiting.pop(0)
+        while self._waiting and size < most:
+            one = self._waiting.popleft()
             if not one.answer.done():  # a caller that gave up before anything was sent
                 group.append(one)
                 size += len(one.jobs)
         self._busy = bool(group)
         if group:
-            task = asyncio.ensure_future(self._flush(group))
+            task = asyncio.ensure_future(self._flush(group, size))
             self._flushing.add(task)
             task.add_done_callback(self._flushing.discard)
 
-    async def _flush(self, group: Sequence[_Waiting]) -> None:
+    async def _flush(self, group: Sequence[_Waiting], size: int) -> None:
         try:
             await self._store(group)
         except BaseException as error:
@@ -121,7 +134,7 @@ class Inserter:
                 _refuse(one, error)
             raise
         finally:
-            self._next()
+            self._next(size)
 
     async def _store(self, group: Sequence[_Waiting]) -> None:
         jobs = [job for one in group for job in one.jobs]
