@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
-from .core.ids import LAST_GROUP, room_after, uuid7_run
+from .core.ids import LAST_GROUP, uuid7
 
 monotonic = time.monotonic
 chance = random.random
@@ -54,27 +54,42 @@ class Clock:
 
 
 class Ids:
-    """Makes job ids that grow within this process, even inside one millisecond."""
+    """Makes job ids that grow within this process, even inside one millisecond.
+
+    A millisecond begins at random bits and counts on from there, in the last group of digits; when that
+    is full, in those before it. A process that was forked begins anew: its count is its parent's too.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._last_ms = 0
-        self._bits = 0
+        self._pid = 0
+        self._ms = 0
+        self._high = 0  # the bits before the last group
+        self._head = ""  # the text before it
+        self._next = 0  # the last group of the next id
 
     def new(self, now: datetime) -> str:
         return self.run(now, 1)[0]
 
     def run(self, now: datetime, count: int) -> list[str]:
         """``count`` ids in growing order, for about the price of one."""
-        ms = int(now.timestamp() * 1000)
+        ms, pid = int(now.timestamp() * 1000), os.getpid()
         with self._lock:
-            if ms > self._last_ms:
-                self._last_ms, first = ms, secrets.randbits(73)
-            else:  # the clock stood still or went back: keep growing
-                first = self._bits + 1 + int.from_bytes(os.urandom(4))
-            if room_after(first) < count:
-                first = (first | LAST_GROUP) + 1
-            if first >> 74:
-                self._last_ms, first = self._last_ms + 1, secrets.randbits(25) << 48
-            self._bits = first + count - 1
-            return uuid7_run(self._last_ms, first, count)
+            if ms > self._ms or pid != self._pid:
+                self._pid = pid
+                self._begin(ms, secrets.randbits(73))
+            if self._next + count > LAST_GROUP + 1:
+                self._begin_above()
+            first, head = self._next, self._head
+            self._next += count
+        return [f"{head}{number:012x}" for number in range(first, first + count)]
+
+    def _begin(self, ms: int, bits_74: int) -> None:
+        self._ms, self._high, self._next = ms, bits_74 >> 48, bits_74 & LAST_GROUP
+        self._head = uuid7(ms, bits_74)[:-12]
+
+    def _begin_above(self) -> None:
+        if self._high + 1 < 2**26:
+            self._begin(self._ms, self._high + 1 << 48)
+        else:
+            self._begin(self._ms + 1, secrets.randbits(25) << 48)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.clock import Ids
-from rota.core.ids import LAST_GROUP, is_id, room_after, uuid7, uuid7_run
+from rota.core.ids import LAST_GROUP, is_id, uuid7
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 milliseconds = st.integers(0, 2**48 - 1)
@@ -47,10 +48,26 @@ def test_runs_and_single_ids_of_one_process_only_grow() -> None:
     assert all(is_id(one) and uuid.UUID(one).version == 7 for one in made)
 
 
-@given(milliseconds, bits, st.integers(1, 50))
-def test_a_run_counts_on_from_its_first_id(ms: int, first: int, count: int) -> None:
-    count = min(count, room_after(first))
-    assert uuid7_run(ms, first, count) == [uuid7(ms, first + step) for step in range(count)]
+@given(st.integers(1, 50))
+def test_a_run_counts_on_from_its_first_id(count: int) -> None:
+    made = [uuid.UUID(one).int for one in Ids().run(NOW, count)]
+    assert made == list(range(made[0], made[0] + count))
+
+
+def test_a_forked_process_makes_ids_of_its_own() -> None:
+    ids = Ids()
+    ids.new(NOW)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, "".join(ids.run(NOW, 10)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = os.read(reading, 10_000).decode()
+    os.close(reading)
+    os.close(writing)
+    assert len(theirs) == 360
+    assert not [one for one in ids.run(NOW, 10) if one in theirs]
 
 
 def test_a_run_that_does_not_fit_begins_anew_above(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +75,7 @@ def test_a_run_that_does_not_fit_begins_anew_above(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(secrets, "randbits", lambda count: near_the_end)
     made = Ids().run(NOW, 4)
     ms = int(NOW.timestamp() * 1000)
-    assert made == uuid7_run(ms, 6 << 48, 4)
+    assert made == [uuid7(ms, (6 << 48) + step) for step in range(4)]
 
 
 def test_when_the_bits_of_a_millisecond_are_used_up_the_next_one_is_taken(
@@ -68,7 +85,7 @@ def test_when_the_bits_of_a_millisecond_are_used_up_the_next_one_is_taken(
     monkeypatch.setattr(secrets, "randbits", lambda count: 2**74 - 1 if count == 73 else 7)
     made = [ids.new(NOW), *ids.run(NOW, 3)]
     ms = int(NOW.timestamp() * 1000)
-    assert made == [uuid7(ms, 2**74 - 1), *uuid7_run(ms + 1, 7 << 48, 3)]
+    assert made == [uuid7(ms, 2**74 - 1), *(uuid7(ms + 1, (7 << 48) + step) for step in range(3))]
 
 
 def test_what_is_not_an_id_is_told_apart() -> None:
