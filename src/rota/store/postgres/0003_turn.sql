@@ -25,9 +25,10 @@ BEGIN
 END
 $$;
 
--- What most jobs come to: a first success without logs. One statement; the fence is the same as in
--- rota.settle. ages: microseconds since the task's code began, in the order of ids (ascending, so that
--- two settlers never wait for each other); outputs: JSON texts or nulls, NULL if none has any.
+-- What most jobs come to: a success without logs. One statement; the fence is the same as in
+-- rota.settle. The attempt is recorded only if there were others before it. ages: microseconds since the
+-- task's code began, in the order of ids (ascending, so that two settlers never wait for each other);
+-- outputs: JSON texts or nulls, NULL if none has any.
 CREATE FUNCTION rota.succeed(ids uuid[], tokens bigint[], ages bigint[], outputs json, now timestamptz)
 RETURNS uuid[]  -- the refused ones
 LANGUAGE plpgsql AS $$
@@ -55,11 +56,17 @@ BEGIN
             id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
             payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent, backoff, error,
             progress, state, finished_at, worker, output)
-        SELECT t.id, created_at, run_at, t.token, rank, 1, max_attempts, auto_remove, tenant, queue, task, origin,
+        SELECT t.id, created_at, run_at, t.token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
                payload, cost_cents, timeout, coalesce(now - age * interval '1 microsecond', started_at),
                scheduled_for, schedule, key, tags, parent, backoff, NULL, progress, 'succeeded', now, worker,
                output::json
           FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token
+    ), recorded AS (
+        INSERT INTO rota.attempts (job, token, attempt, outcome, worker, started_at, finished_at)
+        SELECT t.id, t.token, attempt, 'succeeded', worker,
+               coalesce(now - age * interval '1 microsecond', started_at), now
+          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token WHERE attempt > 1
+        ON CONFLICT DO NOTHING
     ), counted AS (
         INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
         SELECT date_trunc('minute', now), queue, task, 'succeeded', pg_backend_pid() % 64, count(*)
@@ -81,7 +88,8 @@ END
 $$;
 
 -- Only a change whose (id, token) is still running is carried out; the others are refused.
--- woken: queues that got a job back which is due.
+-- With an outcome, the attempt is recorded: tried, by, ended_at, own_error, logs_json and spent are of the attempt;
+-- blamed: the job's error is the attempt's as well. woken: queues that got a job back which is due.
 CREATE FUNCTION rota.settle(changes json, now timestamptz, OUT refused uuid[], OUT woken text[])
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -101,8 +109,9 @@ BEGIN
     WITH change AS MATERIALIZED (
         SELECT * FROM json_to_recordset(changes) AS c(
             id uuid, token bigint, state text, attempt integer, run_at timestamptz, output_json text, error_json text,
-            started_at timestamptz, cost_cents double precision, progress_json text, remove boolean, record json,
-            "then" json, audit json)
+            started_at timestamptz, cost_cents double precision, progress_json text, remove boolean, outcome text,
+            tried integer, by text, ended_at timestamptz, blamed boolean, own_error text, logs_json text,
+            spent double precision, "then" json, audit json)
     ), taken AS (
         -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
         -- and a row that a beat renews meanwhile is met again under its new version.
@@ -114,7 +123,8 @@ BEGIN
                c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
-               c.record, c."then", c.audit
+               c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
+               c."then", c.audit
           FROM taken AS r JOIN change AS c ON c.id = r.id AND c.token = r.token
     ), finished AS (
         INSERT INTO rota.done (
@@ -137,12 +147,9 @@ BEGIN
     ), recorded AS (
         INSERT INTO rota.attempts (
             job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents)
-        SELECT h.id, a.token, a.attempt, a.outcome, a.worker, a.started_at, a.finished_at, a.error_json::json,
-               a.logs_json::json, a.cost_cents
-          FROM held AS h, LATERAL json_to_record(h.record) AS a(
-               token bigint, attempt integer, outcome text, worker text, started_at timestamptz,
-               finished_at timestamptz, error_json text, logs_json text, cost_cents double precision)
-         WHERE h.record IS NOT NULL AND NOT h.remove
+        SELECT id, token, tried, outcome, by, began_at, ended_at,
+               CASE WHEN blamed THEN fault ELSE own_error::json END, logs_json::json, spent
+          FROM held WHERE outcome IS NOT NULL AND NOT remove
         ON CONFLICT DO NOTHING
     )
     SELECT (SELECT count(*) FROM change), array_agg(id),

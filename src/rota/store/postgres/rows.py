@@ -100,11 +100,11 @@ _by_id = attrgetter("id")
 
 
 def _is_plain(change: Change) -> bool:
-    """A success at the first attempt that leaves nothing behind but its time and its output."""
+    """A success that leaves nothing behind but its time, which is that of the settle, and its output."""
     return (
         change.state is State.SUCCEEDED
-        and change.record is None
-        and change.attempt == 1
+        and (change.attempt == 1) is (change.record is None)
+        and (change.record is None or change.record.logs_json is None)
         and change.error_json is None
         and change.progress_json is None
         and not (change.remove or change.cost_cents or change.then or change.audit)
@@ -132,6 +132,18 @@ def _wire(change: Change) -> dict[str, Any]:
     for name in _OPTIONAL:
         if value := getattr(change, name):
             wire[name] = value
+    if (record := change.record) is not None:
+        wire["outcome"] = record.outcome
+        wire["tried"] = record.attempt
+        wire["by"] = record.worker
+        wire["ended_at"] = record.finished_at
+        if record.cost_cents:
+            wire["spent"] = record.cost_cents
+        if record.logs_json is not None:
+            wire["logs_json"] = record.logs_json
+        if record.error_json is not None:  # mostly the job's own: no need to say it twice
+            same = record.error_json == change.error_json
+            wire["blamed" if same else "own_error"] = True if same else record.error_json
     if change.audit:
         wire["audit"] = audit_lines(change.audit)
     return wire
@@ -145,7 +157,6 @@ _OPTIONAL = (
     "cost_cents",
     "progress_json",
     "remove",
-    "record",
     "then",
 )
 
