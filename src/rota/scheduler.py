@@ -96,14 +96,14 @@ class Scheduler:
         hit("fire.before")
         refused = await self._write(firings, now)
         hit("fire.after")
+        notes: list[AuditEntry] = []
         for decision, firing in zip(decisions, firings, strict=True):
             if firing.schedule.id not in refused:
                 if decision.cancel_previous:
                     await self._cancel_previous(decision, now)
-                if decision.broken is not None:
-                    await self._tell_disabled(decision.schedule, decision.broken, now)
                 self._count(decision, now)
-                self._tell(decision, firing.jobs)
+                notes += self._told(decision, firing.jobs, now)
+        await self._note(notes)
         return refused
 
     def _count(self, decision: Decision, now: datetime) -> None:
@@ -131,33 +131,27 @@ class Scheduler:
             firing.schedule, enabled=False, reason=why, look_at=None, held=(), version=firing.expected
         )
         if (await self._store.put_schedules([off], now))[0] is not None:
-            await self._tell_disabled(off, why, now)
+            await self._note([disabled(off, why, now)])
         return frozenset({off.id})
 
-    async def _tell_disabled(self, schedule: Schedule, why: str, now: datetime) -> None:
-        log.error("schedule %s is disabled: %s", key_of(schedule), why)
-        entry = AuditEntry(
-            action="schedule.disabled_by_error",
-            at=now,
-            actor="scheduler",
-            tenant=schedule.tenant,
-            object=f"schedule:{key_of(schedule)}",
-            message=why[:LONGEST_MESSAGE],
-        )
+    async def _note(self, entries: Sequence[AuditEntry]) -> None:
+        """In the audit log, for what no job will tell of."""
         try:
-            await self._store.append_audit([entry])
-        except StoreError as error:  # it is disabled all the same, and says why itself
-            log.error("schedule %s: the audit log could not be told: %s", key_of(schedule), error)
+            if entries:
+                await self._store.append_audit(entries)
+        except StoreError as error:  # it is in the log as well
+            log.error("%d lines could not be added to the audit log: %s", len(entries), error)
 
-    def _tell(self, decision: Decision, jobs: Sequence[NewJob]) -> None:
-        schedule = decision.schedule
+    def _told(self, decision: Decision, jobs: Sequence[NewJob], now: datetime) -> list[AuditEntry]:
+        """Tell of a decision that is stored; what of it belongs into the audit log."""
+        schedule, notes = decision.schedule, []
+        if decision.broken is not None:
+            notes.append(disabled(schedule, decision.broken, now))
         if decision.dropped:
-            log.warning(
-                "schedule %s: %d missed fires are not caught up (missed=%s)",
-                key_of(schedule),
-                decision.dropped,
-                schedule.missed,
-            )
+            fires = "1 missed fire is" if decision.dropped == 1 else f"{decision.dropped} missed fires are"
+            missed = f"{fires} not caught up (missed={schedule.missed})"
+            log.warning("schedule %s: %s", key_of(schedule), missed)
+            notes.append(entry("schedule.missed", schedule, missed, now))
         if decision.skipped:
             log.warning(
                 "schedule %s: %d fires left out, the previous run still goes on (overlap=%s)",
@@ -167,10 +161,9 @@ class Scheduler:
             )
         if self._hooks.wants("schedule.fired"):
             for job in jobs:
-                now = self._clock.now()
-                self._hooks.emit(
-                    Event(name="schedule.fired", at=now, job=job_of(job, now), schedule=schedule.name)
-                )
+                event = Event(name="schedule.fired", at=now, job=job_of(job, now), schedule=schedule.name)
+                self._hooks.emit(event)
+        return notes
 
     def _jobs(self, decision: Decision) -> tuple[NewJob, ...]:
         schedule = decision.schedule
@@ -195,6 +188,22 @@ class Scheduler:
         names = {s.calendar for s in schedules if s.calendar is not None}
         found = {name: await load(self._store, name) for name in names}
         return {name: calendar for name, calendar in found.items() if calendar is not None}
+
+
+def disabled(schedule: Schedule, why: str, now: datetime) -> AuditEntry:
+    log.error("schedule %s is disabled: %s", key_of(schedule), why)
+    return entry("schedule.disabled_by_error", schedule, why, now)
+
+
+def entry(action: str, schedule: Schedule, message: str, now: datetime) -> AuditEntry:
+    return AuditEntry(
+        action=action,
+        at=now,
+        actor="scheduler",
+        tenant=schedule.tenant,
+        object=f"schedule:{key_of(schedule)}",
+        message=message[:LONGEST_MESSAGE],
+    )
 
 
 def held_back(schedule: Schedule, gates: Sequence[Gate], now: datetime) -> Decision | None:

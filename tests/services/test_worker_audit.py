@@ -100,6 +100,19 @@ async def test_a_schedule_that_is_disabled_by_an_error_is_told(app: Rota) -> Non
     assert line.message is not None and "61" in line.message
 
 
+async def test_fires_that_were_missed_for_good_are_told(app: Rota) -> None:
+    @app.task
+    def tick() -> None: ...
+
+    ticks = await Ticks.of(app)
+    await app.schedules.create(name="lost", task="tick", every=60, missed="skip")
+    await app.schedules.create(name="whole", task="tick", every=60, missed="all")
+    await ticks.after(5 * 60 + 30)
+    (line,) = await lines(app, "schedule.missed")
+    assert (line.object, line.tenant, line.actor) == ("schedule:default/lost", "default", "scheduler")
+    assert line.message == "5 missed fires are not caught up (missed=skip)"
+
+
 # --- what tasks say ------------------------------------------------------------------------------
 
 
