@@ -333,7 +333,7 @@ class Rota:
         if job.state is State.CANCELLED:
             raise JobCancelled(f"job {job_id} ({job.task}) was cancelled: {cause.get('message')}")
         raise JobFailed(
-            f"job {job_id} ({job.task}) failed after {job.attempt} attempts: "
+            f"job {job_id} ({job.task}) failed after {job.attempt} attempt{'s' * (job.attempt != 1)}: "
             f"{cause.get('type')}: {cause.get('message')}",
             cause,
         )

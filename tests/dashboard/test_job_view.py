@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from browsing import Visitor
 from scene import BIG, Visit
 
+from admin.sites import Site
+from rota import Backoff, Context
 from rota.operate.asks import JobsAsk
+from rota.testing import drain
+from surface.command import started
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -30,6 +36,149 @@ def test_a_failed_job_shows_its_attempt_with_the_traceback(visit: Visit) -> None
     expect(page.get_by_role("heading", level=1)).to_have_text("charge_card")
     expect(page.locator("details.attempt")).to_have_count(1)
     expect(page.get_by_label("Traceback")).to_contain_text('raise KeyError("vat_rate")')
+
+
+# --- attempts side by side -----------------------------------------------------------------------
+
+AT_ONCE = Backoff(base=0, factor=1, cap=0, jitter=0)
+
+
+def tried(site: Site, *errors: Exception) -> None:
+    """A job that fails once with each of these, for good with the last."""
+    left = list(errors)
+
+    async def stumble(ctx: Context) -> None:
+        ctx.log(f"{len(left)} to go")
+        raise left.pop(0)
+
+    site.rota.task(name="stumble", max_attempts=len(errors), backoff=AT_ONCE)(stumble)
+
+    async def act() -> None:
+        await site.rota.enqueue("stumble", {})
+        await drain(site.rota)
+
+    site.do(act)
+
+
+def test_two_attempts_stand_side_by_side_and_are_compared(visit: Visit, site: Site) -> None:
+    tried(site, TimeoutError("no answer"), TimeoutError("no answer"))
+    page = opened(visit, task="stumble").page
+    left = page.get_by_role("region", name="Attempt 2, left")
+    right = page.get_by_role("region", name="Attempt 1, right")
+    for side, line in ((left, "1 to go"), (right, "2 to go")):
+        expect(side.get_by_label("Traceback")).to_contain_text("TimeoutError: no answer")
+        expect(side.get_by_role("table", name="1 log line")).to_contain_text(line)
+    one, other = left.bounding_box(), right.bounding_box()
+    assert one is not None and other is not None
+    assert one["y"] == other["y"] and one["x"] + one["width"] <= other["x"]
+    expect(page.get_by_text("Attempt 2 beside attempt 1: the same error, the same worker.")).to_be_visible()
+    expect(page.get_by_role("combobox")).to_have_count(0)  # there is nothing to choose
+
+
+def test_any_two_of_many_attempts_can_be_put_side_by_side(visit: Visit, site: Site) -> None:
+    tried(site, TimeoutError("no answer"), KeyError("vat_rate"), KeyError("city"))
+    page = opened(visit, task="stumble").page
+    expect(page.get_by_text("the same kind of error with another message")).to_be_visible()
+    choice = page.get_by_label("Attempt on the right")
+    choice.focus()
+    choice.press("ArrowDown")
+    right = page.get_by_role("region", name="Attempt 1, right")
+    expect(right.get_by_label("Traceback")).to_contain_text("TimeoutError: no answer")
+    expect(page.get_by_text("Attempt 3 beside attempt 1: another error")).to_be_visible()
+    expect(choice).to_be_focused()
+    page.get_by_label("Attempt on the left").select_option("Attempt 2, KeyError")
+    expect(page.get_by_role("region", name="Attempt 2, left")).to_contain_text("vat_rate")
+
+
+def test_attempts_are_stacked_where_there_is_no_room(visit: Visit, site: Site) -> None:
+    tried(site, TimeoutError("no answer"), KeyError("vat_rate"))
+    visitor = visit("/", viewport={"width": 1000, "height": 900})
+    visitor.open(f"/jobs/{found(visitor, task='stumble')}")
+    page = visitor.page
+    expect(page.locator("details.attempt")).to_have_count(2)
+    expect(page.get_by_label("Traceback")).to_have_count(1)  # the newest is open
+    expect(page.get_by_text("Attempt 2 beside attempt 1: another error, the same worker.")).to_be_visible()
+    page.locator("summary", has_text="Attempt 1").click()
+    expect(page.get_by_label("Traceback")).to_have_count(2)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(page.get_by_role("region", name="Attempt 1, right")).to_be_visible()
+
+
+# --- while it runs -------------------------------------------------------------------------------
+
+BAKERY = """
+import asyncio
+import pathlib
+
+from rota import Context, Rota
+
+app = Rota(poll_interval_ms=50)
+
+
+@app.task(name="bake", queue="kitchen")
+async def bake(ctx: Context, folder: str) -> dict:
+    for step in (1, 2):
+        ctx.progress(40 * step, f"step {step}")
+        ctx.log(f"began step {step}")
+        while not (pathlib.Path(folder) / str(step)).exists():
+            await asyncio.sleep(0.02)
+    return {"loaves": [12, {"burnt": 0}]}
+"""
+
+
+@pytest.fixture
+def baking(visit: Visit, site: Site, tmp_path: Path) -> Iterator[Visitor]:
+    """A job that a worker of its own process runs, until files let it go on."""
+    (tmp_path / "bakery.py").write_text(BAKERY)
+    with started("worker", "--app", "bakery:app", "--url", site.rota.settings.url, cwd=tmp_path):
+        visitor = visit()
+        visitor.open(f"/jobs/{site.job('bake', queue='kitchen', payload={'folder': str(tmp_path)})}")
+        yield visitor
+
+
+def test_progress_and_log_lines_are_seen_while_it_runs(baking: Visitor, tmp_path: Path) -> None:
+    page = baking.page
+    log = page.locator(".live-log")
+    expect(page.get_by_role("progressbar", name="Progress")).to_have_attribute("value", "40")
+    expect(page.locator(".progress")).to_contain_text("40 % step 1")
+    expect(log.get_by_role("table", name="1 log line")).to_contain_text("began step 1")
+    (tmp_path / "1").touch()
+    expect(page.locator(".progress")).to_contain_text("80 % step 2")
+    expect(log.get_by_role("table", name="2 log lines")).to_contain_text("began step 2")
+    (tmp_path / "2").touch()
+    expect(page.locator(".lede")).to_contain_text("succeeded")
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    expect(page.get_by_role("group", name="Output")).to_contain_text("burnt")
+
+
+def test_a_running_job_is_asked_to_stop(baking: Visitor) -> None:
+    page = baking.page
+    expect(page.locator(".lede")).to_contain_text("running")
+    expect(page.get_by_role("button", name="Delete")).to_have_count(0)
+    page.get_by_role("button", name="Cancel").click()
+    dialog = page.get_by_role("dialog", name="Cancel this job?")
+    expect(dialog).to_contain_text("It is asked to stop")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".lede")).to_contain_text("cancelled")
+
+
+# --- what it tells -------------------------------------------------------------------------------
+
+
+def test_a_payload_is_a_tree_that_folds(visit: Visit, site: Site) -> None:
+    site.job("tree", payload={"order": {"lines": [{"sku": "A1", "n": 2}, {"sku": "B2", "n": 1}]}})
+    payload = opened(visit, task="tree").page.get_by_role("group", name="Payload")
+    payload.get_by_role("button", name="2 fields").nth(1).click()  # what lies deep is folded at first
+    expect(payload).to_contain_text('sku: "B2"')
+    expect(payload).not_to_contain_text("A1")
+    payload.get_by_role("button", expanded=True).nth(1).click()
+    expect(payload).not_to_contain_text("B2")
+
+
+def test_those_who_only_look_see_no_button_that_acts(visit: Visit) -> None:
+    visitor = visit(role="viewer")
+    visitor.open(f"/jobs/{found(visitor, task='charge_card')}")
+    expect(visitor.page.locator(".lede").get_by_role("button")).to_have_count(0)
 
 
 def test_log_lines_stand_with_their_attempt(visit: Visit) -> None:

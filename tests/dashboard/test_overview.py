@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from browsing import Visitor
+from scene import Visit
+
+from admin.sites import Site
+from rota.operate.asks import BulkAsk, FailuresAsk, JobMatch
+from rota.testing import drain
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -38,6 +44,90 @@ def test_failures_are_grouped_and_retried_together(visitor: Visitor) -> None:
     expect(failures).to_contain_text("No job has failed for good")
 
 
+def test_failures_are_told_as_the_server_groups_them(visitor: Visitor) -> None:
+    (group,) = visitor.site.do(lambda: visitor.site.desk().jobs.failures(FailuresAsk())).items
+    failures = visitor.page.get_by_role("region", name="Failures by error")
+    expect(failures).to_contain_text("KeyError: 'vat_rate'")
+    expect(failures.get_by_role("cell", name="4", exact=True)).to_be_visible()
+    failures.get_by_role("link", name=group.newest[-6:]).click()
+    expect(visitor.page).to_have_url(re.compile(f"/jobs/{group.newest}$"))
+
+
+def test_more_kinds_of_failure_than_are_shown_are_counted(visit: Visit, site: Site) -> None:
+    async def fail(text: str) -> None:
+        raise ValueError(text)
+
+    site.rota.task(name="fail", max_attempts=1)(fail)
+
+    async def act() -> None:
+        for word in ("ink", "paper", "time", "power", "heat", "light", "room", "string", "glue"):
+            await site.rota.enqueue("fail", {"text": f"no {word}"})
+        await drain(site.rota)
+
+    site.do(act)
+    failures = visit().page.get_by_role("region", name="Failures by error")
+    expect(failures.get_by_role("row")).to_have_count(9)  # the head and eight groups
+    expect(failures).to_contain_text("And 2 more kinds of failure")
+
+
+def test_those_who_only_look_see_failures_and_no_button(visit: Visit) -> None:
+    failures = visit(role="viewer").page.get_by_role("region", name="Failures by error")
+    expect(failures.get_by_role("link", name="KeyError")).to_be_visible()
+    expect(failures.get_by_role("button")).to_have_count(0)
+
+
+def test_a_tenant_sees_its_own_failures_alone(visit: Visit) -> None:
+    failures = visit(role="operator", tenant="acme").page.get_by_role("region", name="Failures by error")
+    expect(failures).to_contain_text("No job has failed for good")
+
+
+def test_the_page_says_what_needs_somebody(visitor: Visitor) -> None:
+    says = visitor.page.locator(".lede .says")
+    expect(says).to_contain_text(
+        re.compile(r"^3 problems\. 4 failed jobs wait for a decision, the last failed")
+    )
+    expect(says).to_contain_text(re.compile("The oldest due job has waited .* in pdf"))
+
+
+def tidy(site: Site, match: JobMatch) -> None:
+    """Without a problem: nothing paused, and these jobs gone."""
+
+    async def act() -> None:
+        await site.desk().jobs.bulk(BulkAsk(action="delete", filter=match))
+        await site.rota.resume(queue="bulk")
+
+    site.do(act)
+
+
+def test_nothing_needs_somebody_when_nothing_is_wrong_or_failed(visit: Visit, site: Site) -> None:
+    tidy(site, JobMatch())
+    says = visit(role="viewer").page.locator(".lede .says")  # that no worker is alive is told to operators
+    expect(says).to_have_text("Nothing needs you. No due job waits.")
+
+
+def test_failures_of_long_ago_are_no_news_and_still_wait_for_a_decision(visit: Visit, site: Site) -> None:
+    tidy(site, JobMatch(task="render_invoice"))
+    page = visit(role="viewer").page
+    says = page.locator(".lede .says")
+    expect(says).to_have_text(re.compile("^4 failed jobs wait for a decision, the last failed .* ago"))
+    page.clock.set_system_time(datetime.now(UTC) + timedelta(hours=2))
+    expect(says).to_have_text("No problem now. 4 failed jobs wait for a decision. No due job waits.")
+
+
+def test_one_failed_job_is_one_job(visit: Visit, site: Site) -> None:
+    group = site.do(lambda: site.desk().jobs.failures(FailuresAsk())).items[0]
+    site.do(lambda: site.desk().jobs.bulk(BulkAsk(action="delete", ids=group.ids[1:])))
+    page = visit().page
+    expect(page.locator(".lede .says")).to_contain_text("1 failed job waits for a decision")
+    expect(page.locator(".counts").get_by_role("link", name="Failed")).to_contain_text("waits for a decision")
+
+
+def test_the_command_that_helps_a_queue_quotes_its_name(visit: Visit, site: Site) -> None:
+    site.job("render_invoice", queue="big prints; rm x")
+    problems = visit().page.get_by_role("region", name="Problems")
+    expect(problems).to_contain_text("Start one: rota worker -q 'big prints; rm x'")
+
+
 def test_everything_is_paused_with_a_reason_and_resumed(visitor: Visitor) -> None:
     page = visitor.page
     page.get_by_role("button", name="Pause everything").click()
@@ -52,6 +142,7 @@ def test_everything_is_paused_with_a_reason_and_resumed(visitor: Visitor) -> Non
 
 def test_the_range_of_the_chart_is_in_the_address(visitor: Visitor) -> None:
     page = visitor.page
+    expect(page.get_by_text("7 jobs ended within 6 hours, 4 failed")).to_be_visible()
     page.get_by_text("24h", exact=True).click()
     expect(page).to_have_url(re.compile(r"\?range=24h$"))
     expect(

@@ -103,9 +103,7 @@ async def test_a_failed_job_raises_with_its_error(app: Rota) -> None:
 
     job = await broken.enqueue()
     await drain(app)
-    with pytest.raises(
-        JobFailed, match=r"broken.*failed after 1 attempts: ValueError: the printer"
-    ) as caught:
+    with pytest.raises(JobFailed, match=r"broken.*failed after 1 attempt: ValueError: the printer") as caught:
         await job.result(timeout=20)
     assert caught.value.error is not None and caught.value.error["type"] == "ValueError"
 

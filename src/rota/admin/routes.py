@@ -81,6 +81,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/jobs/stats", "house.stats"),
     Route("GET", "/jobs/count", "jobs.count"),
     Route("POST", "/jobs/bulk", "jobs.bulk"),
+    Route("GET", "/failures", "jobs.failures"),
     Route("GET", "/jobs/{id}", "jobs.show"),
     Route("DELETE", "/jobs/{id}", "jobs.delete", 204),
     Route("GET", "/jobs/{id}/attempts", "jobs.attempts"),

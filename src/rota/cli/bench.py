@@ -65,7 +65,7 @@ def bench(
     if as_json:
         click.echo(json_text({"store": url, "jobs": jobs, "workers": workers, "measures": taken}))
         return
-    click.echo(f"{safe(url)}: {jobs} jobs, worker processes: {workers}\n")
+    click.echo(f"{safe(url)}: {plural(jobs, 'job')}, worker processes: {workers}\n")
     table.show(COLUMNS, [_row(name, figures) for name, figures in taken.items()])
     click.echo(ADVICE)
 

@@ -24,7 +24,7 @@ from ..service import pause
 from .failures import Failure
 from .moments import duration, instant
 from .target import Target, now_of, pass_target, target_options
-from .text import json_text, safe, when
+from .text import json_text, plural, safe, when
 
 SOONEST_LOOK_S, LATEST_LOOK_S = 0.05, 1.0
 
@@ -185,7 +185,7 @@ def _succeeded(job: JobView) -> JobView:
         raise JobCancelled(f"job {job.id} ({job.task}) was cancelled: {cause.get('message')}")
     if job.state is State.FAILED:
         raise JobFailed(
-            f"job {job.id} ({job.task}) failed after {job.attempt} attempts: "
+            f"job {job.id} ({job.task}) failed after {plural(job.attempt, 'attempt')}: "
             f"{cause.get('type')}: {cause.get('message')}",
             cause,
         )

@@ -28,6 +28,13 @@ def _job_id(ctx: click.Context, param: click.Parameter, value: str | None) -> st
     return None if value is None else check_id(value)
 
 
+def moment_option(name: str, words: str) -> Callable[[C], C]:
+    """A flag for a time: an instant, or how long ago."""
+    return click.option(
+        f"--{name}", callback=_moment, metavar="TIME", help=f"{words}: 2h ago, or an instant."
+    )
+
+
 _OPTIONS = (
     click.option("--state", multiple=True, type=click.Choice([str(s) for s in State]), help="Only these."),
     click.option("--task", help="Only this task."),
@@ -43,8 +50,8 @@ _OPTIONS = (
                  help="Only jobs with this in their payload, such as order.id=42; again for several."),
     click.option("--not-task", multiple=True, metavar="TASK", help="Not this task; again for several."),
     click.option("--not-queue", multiple=True, metavar="QUEUE", help="Not this queue; again for several."),
-    click.option("--since", callback=_moment, metavar="TIME", help="Made since: 2h ago, or an instant."),
-    click.option("--until", callback=_moment, metavar="TIME", help="Made before: 2h ago, or an instant."),
+    moment_option("since", "Made since"),
+    moment_option("until", "Made before"),
 )  # fmt: skip
 NAMES = JobMatch.__struct_fields__
 

@@ -16,6 +16,7 @@ from . import job_bulk, job_page
 from .asking import asked
 from .enqueue import checked, enqueue
 from .failures import FAILED
+from .job_failures import failures
 from .job_match import as_fields, chosen, match_options
 from .job_page import show_jobs
 from .moments import duration, instant
@@ -30,7 +31,7 @@ def jobs() -> None:
     """List, show, enqueue, retry, cancel, move and delete jobs."""
 
 
-for command in (enqueue, job_bulk.retry, job_bulk.cancel, job_bulk.delete):
+for command in (enqueue, failures, job_bulk.retry, job_bulk.cancel, job_bulk.delete):
     jobs.add_command(command)
 
 

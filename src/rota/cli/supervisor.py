@@ -21,6 +21,7 @@ from ..clock import monotonic
 from ..service import Signals, pause, watchdog
 from .failures import FAILED
 from .target import URL_OVERRIDE
+from .text import plural
 
 log = logging.getLogger("rota.supervisor")
 
@@ -62,7 +63,7 @@ class Supervisor:
         ended = asyncio.Event()
         with Signals(self._end, self._end):
             alive = asyncio.create_task(watchdog(ended), name="rota-watchdog")
-            notify.ready(f"watching over {self._processes} workers")
+            notify.ready(f"watching over {plural(self._processes, 'worker')}")
             try:
                 codes = await asyncio.gather(*(self._keep(number + 1) for number in range(self._processes)))
             finally:

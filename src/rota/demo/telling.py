@@ -98,7 +98,7 @@ def _outcome(event: Event, job: Job) -> str:
         case "job.retried":
             return f"attempt {job.attempt} of {job.max_attempts}: {cause}"
         case "job.failed":
-            return f"after {job.attempt} attempts: {cause}"
+            return f"after {job.attempt} attempt{'s' * (job.attempt != 1)}: {cause}"
         case _:
             return str(error.get("message", ""))
 

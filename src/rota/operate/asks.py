@@ -70,6 +70,17 @@ class CountAsk(JobMatch, frozen=True, kw_only=True):
     most: Annotated[int, Meta(ge=1, le=100_000)] = 10_000
 
 
+class FailuresAsk(Ask, frozen=True, kw_only=True):
+    """Which failed jobs to group by what went wrong; ``limit``: groups."""
+
+    task: Text | None = None
+    queue: Text | None = None
+    tenant: Text | None = None
+    since: Instant | None = None  # made at this time or later
+    until: Instant | None = None  # made before
+    limit: Limit = 50
+
+
 class EnqueueAsk(Ask, frozen=True, kw_only=True):
     task: Name
     payload: Object = {}

@@ -19,9 +19,10 @@ from ..errors import Forbidden, IllegalMove, NotFound, OptionError
 from ..model import Edit, Job, JobFilter, JobId, Page, PageAsk, State, Value
 from ..trail import Note
 from . import basics
-from .asks import BulkAsk, CancelAsk, CountAsk, EnqueueAsk, JobMatch, JobsAsk, MoveAsk
+from .asks import BulkAsk, CancelAsk, CountAsk, EnqueueAsk, FailuresAsk, JobMatch, JobsAsk, MoveAsk
 from .desk import Room, needs
-from .views import AttemptView, Bulk, Count, JobView, attempt_view, job_view
+from .failures import failures
+from .views import AttemptView, Bulk, Count, Failures, JobView, attempt_view, job_view
 from .workforce import live_workers
 
 MOST_AHEAD = 1000
@@ -59,6 +60,15 @@ class Jobs(Room):
         """How many jobs match, up to a bound."""
         found = await (await self.desk.store()).count(self.filter(ask), ask.most)
         return Count(count=found, exact=found < ask.most)
+
+    @needs("read")
+    async def failures(self, ask: FailuresAsk) -> Failures:
+        """The newest failed jobs, grouped by what went wrong."""
+        match = JobMatch(
+            state=(State.FAILED,), task=ask.task, queue=ask.queue, tenant=ask.tenant, since=ask.since,
+            until=ask.until,
+        )  # fmt: skip
+        return await failures(await self.desk.store(), self.filter(match), ask.limit, self.desk.sight)
 
     @needs("read")
     async def show(self, id: str) -> JobView:

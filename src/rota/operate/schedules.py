@@ -32,6 +32,8 @@ from .desk import Room, needs
 from .views import (
     Backfill,
     CalendarView,
+    Cut,
+    Fires,
     FireView,
     JobView,
     Planned,
@@ -96,20 +98,24 @@ class Schedules(Room):
         return await self.app.schedules.summary(schedule.name, tenant=schedule.tenant)
 
     @needs("read")
-    async def fires(self, ask: FiresAsk) -> Page[Planned]:
+    async def fires(self, ask: FiresAsk) -> Fires:
         """What will fire within the next hours, of all schedules, in the order of time."""
         store, now = await self.desk.store(), self.app.clock.now()
         where = ScheduleFilter(tenant=self.desk.tenant(ask.tenant), enabled=True)
         found: list[Planned] = []
+        cut: list[Cut] = []
         cursor: str | None = None
         end = now + timedelta(hours=ask.hours)
-        while len(found) < MOST_PLANNED:
+        while len(found) <= MOST_PLANNED:
             page = await store.schedules(where, PageAsk(limit=200, cursor=cursor))
             for schedule in page.items:
-                found += _planned(schedule, now, end)
+                planned = _planned(schedule, now, end)
+                cut += [_cut(planned)] if len(planned) > MOST_FIRES_EACH else []
+                found += planned[:MOST_FIRES_EACH]
             if (cursor := page.next) is None:
                 break
-        return Page(items=sorted(found, key=lambda fire: fire.at)[:MOST_PLANNED])
+        items = tuple(sorted(found, key=lambda fire: fire.at)[:MOST_PLANNED])
+        return Fires(items=items, cut=tuple(cut), more=len(found) > MOST_PLANNED)
 
     @needs("read")
     async def validate(self, ask: ValidateAsk) -> Preview:
@@ -253,18 +259,23 @@ def _fires(fires: Any) -> tuple[FireView, ...]:
 
 
 def _planned(schedule: Schedule, now: datetime, end: datetime) -> list[Planned]:
-    """Its fires until then; a schedule that cannot be read has none."""
+    """Its fires until then, one more than is told of each; a schedule that cannot be read has none."""
     found: list[Planned] = []
     try:
         rule = firing.rule_of(schedule)
         at = schedule.next_run_at
-        while at is not None and at <= end and len(found) < MOST_FIRES_EACH:
+        while at is not None and at <= end and len(found) <= MOST_FIRES_EACH:
             if at >= now:
                 found.append(Planned(at=at, schedule=schedule.name, tenant=schedule.tenant))
             at = rules.next_after(rule, max(at, now))
     except RotaError:
         return found
     return found
+
+
+def _cut(planned: Sequence[Planned]) -> Cut:
+    last = planned[MOST_FIRES_EACH - 1]
+    return Cut(schedule=last.schedule, tenant=last.tenant, after=last.at)
 
 
 def _calendar(calendar: Any) -> CalendarView:

@@ -145,6 +145,31 @@ class Bulk(View, frozen=True, kw_only=True):
     next: str | None = None  # the cursor of the next step; None: there is none
 
 
+class Failure(View, frozen=True, kw_only=True):
+    """Failed jobs of one task that differ in numbers and quoted names alone."""
+
+    fingerprint: str
+    task: str
+    type: str
+    message: str  # of the newest
+    count: int
+    first_at: Instant  # when one ended like this first and last, among those that were read
+    last_at: Instant
+    newest: str  # the job that was made last
+    ids: tuple[str, ...]  # newest first, no more than a bulk action takes
+
+
+class Failures(View, frozen=True, kw_only=True):
+    """Failed jobs by what went wrong, the most frequent first."""
+
+    items: tuple[Failure, ...]
+    groups: int  # of which items are the first
+    of: int  # failed jobs that were read, the newest
+    more: bool  # there are older ones, which were not
+    last_at: Instant | None  # when the last of them ended
+    next: None = None  # as in every list: this one has a single page
+
+
 class GateView(View, frozen=True, kw_only=True):
     id: str
     scope: str
@@ -324,6 +349,23 @@ class Planned(View, frozen=True, kw_only=True):
     at: Instant
     schedule: str
     tenant: str
+
+
+class Cut(View, frozen=True, kw_only=True):
+    """A schedule that fires more often than is told: its fires after ``after`` are left out."""
+
+    schedule: str
+    tenant: str
+    after: Instant
+
+
+class Fires(View, frozen=True, kw_only=True):
+    """Fires to come, in the order of time, and what was left out of them."""
+
+    items: tuple[Planned, ...]
+    cut: tuple[Cut, ...]
+    more: bool  # all together were too many: later ones, or whole schedules, are left out
+    next: None = None  # as in every list: this one has a single page
 
 
 class Backfill(View, frozen=True, kw_only=True):

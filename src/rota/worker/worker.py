@@ -452,8 +452,9 @@ class Worker:
 
     def _describe(self) -> str:
         queues = ", ".join(self.options.queues) if self.options.queues else "all queues"
-        tasks = len(self._registry.names)
-        return f"{tasks} tasks, {queues}, {self.options.concurrency} at once, on {self._store.url}"
+        n = len(self._registry.names)
+        tasks = f"{n} task{'s' * (n != 1)}"
+        return f"{tasks}, {queues}, {self.options.concurrency} at once, on {self._store.url}"
 
     def _document(self) -> str:
         body = {

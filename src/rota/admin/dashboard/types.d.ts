@@ -121,6 +121,12 @@ export interface CountAsk {
   most?: number;
 }
 
+export interface Cut {
+  schedule: string;
+  tenant: string;
+  after: string;
+}
+
 export interface DisableAsk {
   tenant?: string | null;
   reason?: string | null;
@@ -148,6 +154,36 @@ export interface EventsAsk {
   last_event_id?: string | null;
 }
 
+export interface Failure {
+  fingerprint: string;
+  task: string;
+  type: string;
+  message: string;
+  count: number;
+  first_at: string;
+  last_at: string;
+  newest: string;
+  ids: string[];
+}
+
+export interface Failures {
+  items: Failure[];
+  groups: number;
+  of: number;
+  more: boolean;
+  last_at: string | null;
+  next?: null;
+}
+
+export interface FailuresAsk {
+  task?: string | null;
+  queue?: string | null;
+  tenant?: string | null;
+  since?: string | null;
+  until?: string | null;
+  limit?: number;
+}
+
 export interface Finding {
   check: string;
   level: "fine" | "problem" | "warning";
@@ -159,6 +195,13 @@ export interface FireView {
   at: string;
   local: string;
   note?: string | null;
+}
+
+export interface Fires {
+  items: Planned[];
+  cut: Cut[];
+  more: boolean;
+  next?: null;
 }
 
 export interface FiresAsk {
@@ -327,11 +370,6 @@ export interface Page_GateView {
 
 export interface Page_JobView {
   items: JobView[];
-  next?: string | null;
-}
-
-export interface Page_Planned {
-  items: Planned[];
   next?: string | null;
 }
 

@@ -1,24 +1,42 @@
 // @ts-check
-// The attempts of a job: a track of time, then each with its error, its traceback and its log.
+// The attempts of a job: a track of time, then each with its error, its traceback and its log; two of them side by side where there is room.
 
 import { now, zone } from "../state.js";
-import { html, useState } from "../ui.js";
-import { clean, exact, many, span } from "../words.js";
+import { html, useEffect, useState } from "../ui.js";
+import { clean, exact, line, many, span } from "../words.js";
 import { Badge } from "./badge.js";
 import { Copy } from "./copy.js";
 import { errorLine } from "./failures.js";
 import { Code, Panel } from "./panel.js";
 import { Took, When } from "./time.js";
+import { Track } from "./track.js";
 
-/** @param {{job: any, attempts: any[], why: any}} props */
+const ROOMY = "(min-width: 86rem)"; // some 1,100 pixels beside the rail: two tracebacks can be read
+const LONGER = 1.5; // times as long is worth a word
+const LEAST_S = 0.1;
+
+/** @param {{job: any, attempts: any[], why: any}} props attempts: oldest first */
 export function Attempts({ job, attempts, why }) {
   const newest = [...attempts].reverse();
+  const roomy = useMatch(ROOMY);
   return html`<${Panel} title="Attempts" aside=${`${job.attempt} of ${job.max_attempts} used`}>
     <${Track} job=${job} attempts=${attempts} why=${why} />
     ${job.state === "running" && job.progress?.log && html`<div class="live-log" aria-live="polite"><${Log} lines=${job.progress.log} /></div>`}
-    ${newest.map((one, i) => html`<${Attempt} key=${`${one.attempt}-${one.token}`} one=${one} open=${i === 0} />`)}
+    ${newest.length > 1 && roomy ? html`<${Pair} attempts=${newest} />` : html`<${Stack} attempts=${newest} />`}
     ${!attempts.length && !job.progress?.log && html`<p class="quiet">${empty(job)}</p>`}
   <//>`;
+}
+
+/** Whether the window is like this, now and when it changes. @param {string} media */
+function useMatch(media) {
+  const [matches, setMatches] = useState(() => matchMedia(media).matches);
+  useEffect(() => {
+    const list = matchMedia(media);
+    const tell = () => setMatches(list.matches);
+    list.addEventListener("change", tell);
+    return () => list.removeEventListener("change", tell);
+  }, [media]);
+  return matches;
 }
 
 /** @param {any} job */
@@ -28,54 +46,70 @@ function empty(job) {
   return "It has not run yet.";
 }
 
-/** What happened when, as marks. @param {any} job @param {any[]} attempts @param {any} why */
-function marksOf(job, attempts, why) {
-  const marks = [{ kind: "made", from: job.created_at, to: job.created_at, word: "created" }];
-  for (const one of attempts) marks.push({ kind: one.outcome, from: one.started_at ?? one.finished_at, to: one.finished_at, word: String(one.attempt) });
-  if (job.state === "running") marks.push({ kind: "running", from: job.started_at, to: new Date(now.value).toISOString(), word: `${job.attempt}` });
-  else if (job.state === "succeeded" && !attempts.some((one) => one.outcome === "succeeded")) marks.push({ kind: "succeeded", from: job.started_at, to: job.finished_at, word: `${job.attempt}` });
-  else if (job.state === "queued") marks.push({ kind: "next", from: why?.likely_start_at ?? job.run_at, to: why?.likely_start_at ?? job.run_at, word: "next" });
-  else if (job.state === "cancelled") marks.push({ kind: "cancelled", from: job.finished_at, to: job.finished_at, word: "cancelled" });
-  return marks.filter((mark) => mark.from).slice(-8);
+/** A number alone may come twice: a retry counts anew. @param {any} one */
+const keyOf = (one) => `${one.attempt}-${one.token}`;
+
+/** One below the other, the newest open. @param {{attempts: any[]}} props newest first */
+function Stack({ attempts }) {
+  return html`<${Difference} one=${attempts[0]} other=${attempts[1]} />
+    ${attempts.map((one, i) => html`<${Fold} key=${keyOf(one)} one=${one} open=${i === 0} />`)}`;
 }
 
-/** Marks in the order of time, evenly spaced: seconds and days must both be readable. @param {any} props */
-function Track({ job, attempts, why }) {
-  const marks = marksOf(job, attempts, why);
-  const step = 100 / Math.max(2, marks.length);
-  return html`<svg class="track" width="100%" height="78" role="img" aria-label=${marks.map((mark) => `${mark.word} ${mark.kind} ${exact(mark.from, now.value, zone.value)}`).join(", ")}>
-    <line class="thread" x1="0" x2=${`${step * (marks.length - 1)}%`} y1="34" y2="34" />
-    ${marks.map((mark, i) => html`<g key=${i}>
-      <text class="word" x=${`${i * step}%`} y="12">${mark.word}</text>
-      <svg x=${`${i * step}%`} y="24" width="20" height="20" overflow="visible"><${Shape} kind=${mark.kind} /></svg>
-      <text x=${`${i * step}%`} y="60">${exact(mark.from, now.value, zone.value)}</text>
-      <text x=${`${i * step}%`} y="74">${mark.from !== mark.to ? span((Date.parse(mark.to) - Date.parse(mark.from)) / 1000) : ""}</text>
-    </g>`)}
-  </svg>`;
+/** Two side by side: the newest and the one before it, unless others are chosen. @param {{attempts: any[]}} props newest first */
+function Pair({ attempts }) {
+  const [chosen, setChosen] = useState(/** @type {(string | null)[]} */ ([null, null]));
+  const sides = chosen.map((key, i) => attempts.find((one) => keyOf(one) === key) ?? attempts[i]);
+  const choose = (/** @type {number} */ side, /** @type {string} */ key) => setChosen(chosen.map((old, i) => (i === side ? key : old)));
+  return html`<${Difference} one=${sides[0]} other=${sides[1]} />
+    <div class="pair">${sides.map((one, i) => html`<section class="attempt" aria-label=${`Attempt ${one.attempt}, ${i ? "right" : "left"}`}>
+      <header>${attempts.length > 2 ? html`<${Chooser} attempts=${attempts} shown=${one} label=${`Attempt on the ${i ? "right" : "left"}`} onChoose=${(/** @type {string} */ key) => choose(i, key)} />` : html`<b>Attempt ${one.attempt}</b>`}<${Badge} state=${one.outcome} /><${When} at=${one.finished_at} /></header>
+      <${Body} one=${one} />
+    </section>`)}</div>`;
 }
 
-/** @param {{kind: string}} props */
-function Shape({ kind }) {
-  if (kind === "made") return html`<circle class="t-made" cx="4" cy="10" r="4" />`;
-  if (kind === "failed") return html`<rect class="t-failed" width="20" height="20" rx="2" /><path class="t-cut" d="m6 6 8 8m0-8-8 8" />`;
-  if (kind === "rescued" || kind === "lost") return html`<rect class="t-lost" x="1" y="1" width="18" height="18" rx="2" />`;
-  if (kind === "succeeded" || kind === "removed") return html`<rect class="t-good" width="20" height="20" rx="2" /><path class="t-cut" d="m5 10.5 3.5 3.5L15 6.5" />`;
-  if (kind === "running") return html`<rect class="t-run" width="20" height="20" rx="2" /><path class="t-cut full" d="M7 5v10l8-5z" />`;
-  return html`<rect class="t-next" x="1" y="1" width="18" height="18" rx="2" />`;
+/** @param {{attempts: any[], shown: any, label: string, onChoose: (key: string) => void}} props */
+function Chooser({ attempts, shown, label, onChoose }) {
+  return html`<select class="slim" aria-label=${label} value=${keyOf(shown)} onChange=${(/** @type {any} */ event) => onChoose(event.target.value)}>${attempts.map((one) => html`<option key=${keyOf(one)} value=${keyOf(one)} selected=${one === shown}>Attempt ${one.attempt}, ${line(one.error?.type || one.outcome, 40)}</option>`)}</select>`;
+}
+
+/** What two attempts have in common and what not, where that helps. @param {{one: any, other: any}} props */
+function Difference({ one, other }) {
+  const said = one && other && one !== other ? differences(one, other) : [];
+  return said.length > 0 && html`<p class="quiet">Attempt ${one.attempt} beside attempt ${other.attempt}: ${said.join(", ")}.</p>`;
+}
+
+/** @param {any} one @param {any} other @returns {string[]} */
+function differences(one, other) {
+  const said = [];
+  if (one.error && other.error) said.push(errorLine(one.error) === errorLine(other.error) ? "the same error" : one.error.type === other.error.type ? "the same kind of error with another message" : "another error");
+  if (one.worker && other.worker) said.push(one.worker === other.worker ? "the same worker" : "another worker");
+  const [took, before] = [one, other].map(secondsOf);
+  if (Math.abs(took - before) > LEAST_S && Math.max(took, before) > LONGER * Math.min(took, before)) said.push(`${span(Math.abs(took - before))} ${took > before ? "longer" : "shorter"}`);
+  return said;
+}
+
+/** @param {any} one */
+function secondsOf(one) {
+  return one.started_at ? (Date.parse(one.finished_at) - Date.parse(one.started_at)) / 1000 : 0;
 }
 
 /** @param {{one: any, open: boolean}} props */
-function Attempt({ one, open }) {
+function Fold({ one, open }) {
   const [shown, setShown] = useState(open);
-  const trace = one.error?.traceback;
   return html`<details class="attempt" open=${shown} onToggle=${(/** @type {any} */ event) => setShown(event.currentTarget.open)}>
     <summary><b>Attempt ${one.attempt}</b><${Badge} state=${one.outcome} /><span class="clip mono">${errorLine(one.error)}</span><${When} at=${one.finished_at} /></summary>
-    ${shown && html`<div class="attempt-body">
-      <p class="meta"><span>Took <${Took} from=${one.started_at} to=${one.finished_at} /></span>${one.worker && html`<span>Worker <${Code}>${one.worker}<//></span>`}${one.cost_cents > 0 && html`<span>Cost ${one.cost_cents.toFixed(2)} cents</span>`}${trace && html`<${Copy} text=${trace} kind="">Copy traceback<//>`}</p>
-      ${trace ? html`<${Trace} text=${trace} />` : one.error && html`<pre class="trace"><span class="exc">${errorLine(one.error)}</span></pre>`}
-      <${Log} lines=${one.logs} />
-    </div>`}
+    ${shown && html`<${Body} one=${one} />`}
   </details>`;
+}
+
+/** @param {{one: any}} props */
+function Body({ one }) {
+  const trace = one.error?.traceback;
+  return html`<div class="attempt-body">
+    <p class="meta"><span>Took <${Took} from=${one.started_at} to=${one.finished_at} /></span>${one.worker && html`<span>Worker <${Code}>${one.worker}<//></span>`}${one.cost_cents > 0 && html`<span>Cost ${one.cost_cents.toFixed(2)} cents</span>`}${trace && html`<${Copy} text=${trace} kind="">Copy traceback<//>`}</p>
+    ${trace ? html`<${Trace} text=${trace} />` : one.error && html`<pre class="trace"><span class="exc">${errorLine(one.error)}</span></pre>`}
+    <${Log} lines=${one.logs} />
+  </div>`;
 }
 
 /** A traceback with the user's own frames in bold. @param {{text: string}} props */

@@ -7,6 +7,7 @@ import { useLoad } from "../load.js";
 import { may, now, zone } from "../state.js";
 import { html } from "../ui.js";
 import { brief, clean, hourMinute, many, weekday } from "../words.js";
+import { keyOf } from "./schedule.js";
 
 const HOURS = 12;
 const STEP = 600; // seconds in a bar
@@ -18,11 +19,11 @@ export function DayLine({ tall = false }) {
   const minute = Math.floor(now.value / 60_000) * 60_000; // it moves once a minute
   const height = tall ? 88 : 52;
   const ground = height - 18;
-  const { steps = [], fires = [], gates = [] } = day.data ?? {};
+  const { steps = [], fires = [], often = 0, gates = [] } = day.data ?? {};
   const bars = worked(steps, minute);
   const stems = planned(fires, minute);
   return html`<figure class=${`dayline ${tall ? "tall" : ""}`}>
-    <svg width="100%" height=${height} role="img" aria-label=${day.data ? sentence(bars, stems, gates) : "The day, loading"}>
+    <svg width="100%" height=${height} role="img" aria-label=${day.data ? sentence(bars, stems, often, gates) : "The day, loading"}>
       <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0v6" /></pattern></defs>
       <${Hours} now=${minute} ground=${ground} height=${height} />
       <${Bars} bars=${bars} ground=${ground} tall=${tall} />
@@ -41,7 +42,9 @@ async function loadDay(signal) {
     api.get("/schedules/fires", { hours: HOURS }, signal),
     api.get("/gates", {}, signal),
   ]);
-  return { steps: steps.items, fires: fires.items, gates: gates.items };
+  // What fires more often than is told would seem to stop where its fires are cut: it is left out, and said.
+  const often = new Set(fires.cut.map(keyOf));
+  return { steps: steps.items, fires: fires.items.filter((/** @type {any} */ fire) => !often.has(keyOf(fire))), often: often.size, gates: gates.items };
 }
 
 /** Where an instant stands, in percent. @param {number} at @param {number} now */
@@ -123,15 +126,16 @@ function says(gate) {
   return `${what} paused${gate.until_at ? ` until ${hourMinute(gate.until_at, zone.value)}` : ""}`;
 }
 
-/** @param {any[]} bars @param {any[]} stems @param {any[]} gates */
-function sentence(bars, stems, gates) {
+/** @param {any[]} bars @param {any[]} stems @param {number} often schedules that fire all the time @param {any[]} gates */
+function sentence(bars, stems, often, gates) {
   const good = bars.reduce((sum, bar) => sum + bar.good, 0);
   const bad = bars.reduce((sum, bar) => sum + bar.bad, 0);
   const fires = stems.reduce((sum, stem) => sum + stem.n, 0);
   const burst = stems.reduce((most, stem) => (stem.n > (most?.n ?? 1) ? stem : most), null);
   return [
-    `The day, twelve hours back and twelve ahead. ${brief(good + bad)} jobs ended, ${brief(bad)} of them failed.`,
+    `The day, twelve hours back and twelve ahead. ${brief(good + bad)} ${good + bad === 1 ? "job" : "jobs"} ended, ${brief(bad)} of them failed.`,
     `${many(fires, "fire")} to come${burst ? `, most at ${hourMinute(burst.at, zone.value)}: ${burst.n}` : ""}.`,
+    ...(often ? [`${many(often, "schedule fires", "schedules fire")} all the time.`] : []),
     ...gates.map((gate) => `${says(gate)}.`),
   ].join(" ");
 }

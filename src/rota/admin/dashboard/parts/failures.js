@@ -1,14 +1,16 @@
 // @ts-check
-// Failed jobs, grouped by what went wrong.
+// Failed jobs, grouped by what went wrong. The server groups them; here they are shown.
 
 import { at } from "../state.js";
 import { html, useMemo } from "../ui.js";
-import { clean, count, line } from "../words.js";
+import { clean, count, line, many, shortId } from "../words.js";
 import { bulkDialog } from "./bulk.js";
 import { Button } from "./button.js";
 import { Code } from "./panel.js";
 import { Table } from "./table.js";
 import { When } from "./time.js";
+
+/** @typedef {import("../types").Failure} Failure */
 
 /** The error of a job in one line. @param {any} error */
 export function errorLine(error) {
@@ -17,37 +19,35 @@ export function errorLine(error) {
   return line([error.type, error.message].filter(Boolean).join(": ")) || line(JSON.stringify(error));
 }
 
-/** Errors that differ by numbers and quoted names alone are the same. @param {import("../types").JobView} job */
-function fingerprint(job) {
-  return `${job.task} ${errorLine(job.error).replace(/(['"`]).*?\1/g, "…").replace(/[0-9a-f]{8,}/gi, "#").replace(/\d+/g, "#")}`;
+/** @param {{found: import("../types").Failures, done: () => any}} props done: after a retry */
+export function Failures({ found, done }) {
+  const columns = useMemo(() => columnsOf(done), []);
+  if (!found.items.length) return html`<p class="quiet">No job has failed for good.</p>`;
+  return html`<${Table} caption="Failures by error" columns=${columns} rows=${found.items} id=${(/** @type {Failure} */ one) => one.fingerprint} /><${Rest} found=${found} />`;
 }
 
-/** @param {any[]} jobs newest first */
-function grouped(jobs) {
-  const groups = new Map();
-  for (const job of jobs) {
-    const key = fingerprint(job);
-    const group = groups.get(key) ?? { key, task: job.task, text: errorLine(job.error), type: job.error?.type, ids: [], last: null, first: null };
-    const ended = job.finished_at ?? job.created_at;
-    group.ids.push(job.id);
-    group.last = group.last === null || ended > group.last ? ended : group.last;
-    group.first = group.first === null || ended < group.first ? ended : group.first;
-    groups.set(key, group);
-  }
-  return [...groups.values()].sort((a, b) => b.ids.length - a.ids.length).slice(0, 8);
+/** What is not told above. @param {{found: import("../types").Failures}} props */
+function Rest({ found: { items, groups, of, more } }) {
+  const left = groups - items.length;
+  if (!left && !more) return null;
+  return html`<p class="quiet">${left > 0 && `And ${many(left, "more kind")} of failure: rota jobs failures tells them all. `}${more && `Of the newest ${count(of)} failed jobs; there are older ones.`}</p>`;
 }
 
-/** @param {{jobs: any[], more: boolean}} props more: there are older ones than these */
-export function Failures({ jobs, more }) {
-  const groups = useMemo(() => grouped(jobs), [jobs]);
-  const columns = useMemo(() => [
-    { title: "Error", kind: "head", cell: (/** @type {any} */ one) => html`<a class="name bad" href=${at("/jobs", { state: "failed", task: one.task, error: one.type })} title=${one.text}>${one.text || "No error was stored"}</a>` },
-    { title: "Task", width: "12rem", cell: (/** @type {any} */ one) => html`<span class="clip"><${Code}>${one.task}<//></span>` },
-    { title: "Jobs", kind: "num", width: "4rem", cell: (/** @type {any} */ one) => count(one.ids.length) },
-    { title: "First seen", width: "9rem", kind: "wide-only", cell: (/** @type {any} */ one) => html`<${When} at=${one.first} />` },
-    { title: "Last seen", width: "9rem", cell: (/** @type {any} */ one) => html`<${When} at=${one.last} />` },
-    { title: html`<span class="unseen">Actions</span>`, kind: "act", width: "7rem", cell: (/** @type {any} */ one) => html`<${Button} tiny need="operate" label=${`Retry ${one.ids.length} of ${clean(one.task)}`} onClick=${() => void bulkDialog("retry", { ids: one.ids })}>Retry ${one.ids.length}<//>` },
-  ], []);
-  if (!groups.length) return html`<p class="quiet">No job has failed for good.</p>`;
-  return html`<${Table} caption="Failures by error" columns=${columns} rows=${groups} id=${(/** @type {any} */ one) => one.key} />${more && html`<p class="quiet">Of the newest ${jobs.length} failed jobs.</p>`}`;
+/** @param {() => any} done @returns {import("./table.js").Column[]} */
+function columnsOf(done) {
+  return [
+    { title: "Error", kind: "head", cell: (one) => html`<a class="name bad" href=${at("/jobs", { state: "failed", task: one.task, error: one.type })} title=${line(one.message)}>${errorLine(one) || "No error was stored"}</a><span class="sub">newest <a href=${at(`/jobs/${one.newest}`)}>${shortId(one.newest)}</a></span>` },
+    { title: "Task", width: "12rem", cell: (one) => html`<span class="clip"><${Code}>${one.task}<//></span>` },
+    { title: "Jobs", kind: "num", width: "4rem", cell: (one) => count(one.count) },
+    { title: "First seen", width: "9rem", kind: "wide-only", cell: (one) => html`<${When} at=${one.first_at} />` },
+    { title: "Last seen", width: "9rem", cell: (one) => html`<${When} at=${one.last_at} />` },
+    { title: html`<span class="unseen">Actions</span>`, kind: "act", width: "8rem", cell: (one) => html`<${Retry} of=${one} done=${done} />` },
+  ];
+}
+
+/** A step of a bulk action has a bound: of a larger group the newest are retried. @param {{of: Failure, done: () => any}} props */
+function Retry({ of: { ids, count: all, task }, done }) {
+  const which = `${ids.length < all ? "newest " : ""}${count(ids.length)}`;
+  const retry = async () => (await bulkDialog("retry", { ids })) !== null && done();
+  return html`<${Button} tiny need="operate" label=${`Retry ${which} of ${clean(task)}`} onClick=${() => void retry()}>Retry ${which}<//>`;
 }

@@ -13,6 +13,7 @@ import { When } from "./time.js";
 
 const MINUTES = 60;
 export const LONG_S = 60; // a due job that waits longer is worth a look
+const MEAN = "A mean over the last ten minutes";
 
 /** @typedef {Map<string, {values: number[], bad: number[]}>} Paces jobs that ended in each minute of the last hour, by name */
 
@@ -48,7 +49,7 @@ export function Pace({ of, name, held }) {
 /** Jobs that ended a minute, and how many of them failed. @param {{of: {per_minute: number, failed_per_minute: number}}} props */
 export function Rate({ of }) {
   if (!of.per_minute) return html`<span class="faint">none</span>`;
-  return html`${told(of.per_minute)}${of.failed_per_minute > 0 && html`<span class="sub bad">${told(of.failed_per_minute)} failed</span>`}`;
+  return html`<span title=${MEAN}>${told(of.per_minute)}${of.failed_per_minute > 0 && html`<span class="sub bad">${told(of.failed_per_minute)} failed</span>`}</span>`;
 }
 
 /** @param {number} rate */

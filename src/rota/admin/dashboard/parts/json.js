@@ -3,7 +3,7 @@
 
 import { write } from "../exact.js";
 import { html, useState } from "../ui.js";
-import { clean } from "../words.js";
+import { clean, many } from "../words.js";
 import { Copy } from "./copy.js";
 
 const MOST = 100; // entries shown before asking
@@ -34,7 +34,7 @@ function Branch({ entries, ends, depth }) {
   const [most, setMost] = useState(MOST);
   const list = ends === "[]";
   if (!entries.length) return html`<span>${ends}</span>`;
-  const size = `${entries.length} ${list ? "items" : "fields"}`;
+  const size = many(entries.length, list ? "item" : "field");
   return html`<button type="button" class="j-fold" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>${ends[0]}${!open && html`<span class="faint"> ${size} </span>${ends[1]}`}</button>
     ${open && html`<ul>${entries.slice(0, most).map(([key, one]) => html`<li key=${key}>${!list && html`<span class="j-key">${clean(key)}</span>: `}<${Value} value=${one} depth=${depth + 1} /></li>`)}
       ${entries.length > most && html`<li><button type="button" class="j-fold" onClick=${() => setMost(most * 10)}>${entries.length - most} more</button></li>`}</ul>${ends[1]}`}`;

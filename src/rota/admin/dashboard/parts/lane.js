@@ -9,41 +9,40 @@ export const HOURS = 24;
 const HOUR = 3_600_000;
 const QUARTER = HOUR / 4;
 const MANY = 72; // fires beyond this are a band: nobody counts them
-export const MOST = 200; // as many fires of one schedule as the server tells
 
 /** Where an instant stands, in percent. @param {number} at @param {number} from */
 function place(at, from) {
   return ((at - from) / (HOURS * HOUR)) * 100;
 }
 
-/** The fires of one schedule. @param {{fires: number[], gate?: any, name: string}} props fires: in milliseconds */
-export function Lane({ fires, gate, name }) {
+/** The fires of one schedule. @param {{fires: number[], cut?: boolean, gate?: any, name: string}} props fires: in milliseconds; cut: it has more than these */
+export function Lane({ fires, cut = false, gate, name }) {
   const from = minute.value;
   const size = fires.length > 30 ? 1.75 : 3;
-  return html`<svg class="lane" width="100%" height="24" role="img" aria-label=${says(fires, gate, name)}>
+  return html`<svg class="lane" width="100%" height="24" role="img" aria-label=${says(often(fires, cut), fires, gate, name)}>
     <line class="thread" x1="0" x2="100%" y1="12" y2="12" />
     ${[6, 12, 18].map((hour) => html`<line class="tick" x1=${`${(hour / HOURS) * 100}%`} x2=${`${(hour / HOURS) * 100}%`} y1="8" y2="16" />`)}
-    ${fires.length > MANY ? html`<${Band} fires=${fires} from=${from} />` : fires.map((at) => html`<circle key=${at} class="seed" cx=${`${place(at, from).toFixed(2)}%`} cy="12" r=${size}><title>${hourMinute(at, zone.value)}</title></circle>`)}
+    ${fires.length > MANY ? html`<${Band} fires=${fires} cut=${cut} from=${from} />` : fires.map((at) => html`<circle key=${at} class="seed" cx=${`${place(at, from).toFixed(2)}%`} cy="12" r=${size}><title>${hourMinute(at, zone.value)}</title></circle>`)}
     ${gate && html`<rect class="held" x="0" y="4" height="16" width=${`${gate.until_at ? Math.min(100, Math.max(0.5, place(Date.parse(gate.until_at), from))) : 100}%`} />`}
   </svg>`;
 }
 
-/** @param {{fires: number[], from: number}} props */
-function Band({ fires, from }) {
-  const end = fires.length < MOST ? place(fires[fires.length - 1], from) : 100;
+/** @param {{fires: number[], cut: boolean, from: number}} props */
+function Band({ fires, cut, from }) {
+  const end = cut ? 100 : place(fires[fires.length - 1], from);
   const start = Math.max(0, place(fires[0], from));
-  return html`<rect class="often" x=${`${start}%`} width=${`${Math.max(0.5, end - start)}%`} y="9" height="6" rx="1"><title>${often(fires)}</title></rect>`;
+  return html`<rect class="often" x=${`${start}%`} width=${`${Math.max(0.5, end - start)}%`} y="9" height="6" rx="1"><title>${often(fires, cut)}</title></rect>`;
 }
 
-/** @param {number[]} fires */
-function often(fires) {
-  return fires.length < MOST ? many(fires.length, "fire") : `${MOST} fires and more`;
+/** @param {number[]} fires @param {boolean} cut */
+function often(fires, cut) {
+  return `${many(fires.length, "fire")}${cut ? " and more" : ""}`;
 }
 
-/** @param {number[]} fires @param {any} gate @param {string} name */
-function says(fires, gate, name) {
+/** @param {string} how @param {number[]} fires @param {any} gate @param {string} name */
+function says(how, fires, gate, name) {
   const held = gate ? `, paused ${gate.until_at ? `until ${hourMinute(gate.until_at, zone.value)}` : "until somebody resumes it"}` : "";
-  return `${clean(name)}: ${fires.length ? `${often(fires)} within 24 hours, the first at ${hourMinute(fires[0], zone.value)}` : "no fire within 24 hours"}${held}`;
+  return `${clean(name)}: ${fires.length ? `${how} within 24 hours, the first at ${hourMinute(fires[0], zone.value)}` : "no fire within 24 hours"}${held}`;
 }
 
 /** Hours over the lanes. */

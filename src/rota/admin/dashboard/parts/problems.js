@@ -3,7 +3,7 @@
 
 import { at } from "../state.js";
 import { html } from "../ui.js";
-import { clean, count, line, many, span } from "../words.js";
+import { clean, count, line, many, shell, span } from "../words.js";
 import { Sign, tone } from "./badge.js";
 import { PauseButton, titled } from "./pause.js";
 import { When } from "./time.js";
@@ -45,8 +45,8 @@ function inQueue(queue) {
   const to = at("/jobs", { queue: queue.name, state: "queued" });
   const waits = html`${many(queue.queued, "due job waits", "due jobs wait")}, the oldest for ${span(queue.oldest_due_s ?? 0)}.`;
   const named = html`<code>${clean(queue.name)}</code>`;
-  if (!queue.workers) return [{ key: `queue ${queue.name}`, state: "ghost", title: html`No live worker serves queue ${named}`, says: html`${waits} Start one: <code>rota worker -q ${clean(queue.name)}</code>`, to, help: html`<a class="button tiny" href=${at("/workers")}>See workers</a>` }];
-  if ((queue.oldest_due_s ?? 0) > OLD_S) return [{ key: `queue ${queue.name}`, state: "late", title: html`Queue ${named} falls behind`, says: html`${waits} It ends ${queue.per_minute.toFixed(1)} a minute, with ${many(queue.workers, "worker")}.`, to, help: html`<a class="button tiny" href=${to}>Show the ${count(queue.queued)}</a>` }];
+  if (!queue.workers) return [{ key: `queue ${queue.name}`, state: "ghost", title: html`No live worker serves queue ${named}`, says: html`${waits} Start one: <code>rota worker -q ${clean(shell(queue.name))}</code>`, to, help: html`<a class="button tiny" href=${at("/workers")}>See workers</a>` }];
+  if ((queue.oldest_due_s ?? 0) > OLD_S) return [{ key: `queue ${queue.name}`, state: "late", title: html`Queue ${named} falls behind`, says: html`${waits} It ended ${queue.per_minute.toFixed(1)} a minute in the last ten minutes, with ${many(queue.workers, "worker")}.`, to, help: html`<a class="button tiny" href=${to}>Show the ${count(queue.queued)}</a>` }];
   return [];
 }
 

@@ -33,7 +33,7 @@ export function RunCharts({ runs }) {
   const sum = (/** @type {(number | null)[]} */ values) => values.reduce((/** @type {number} */ a, b) => a + (b ?? 0), 0);
   return html`<div class="columns even">
     <div><h3>Longest run, ${unit.word}</h3><${Chart} at=${times} stepS=${stepS} height=${150} series=${longest} sentence=${`How long the longest run of each ${span(stepS)} took, in ${unit.word}.`} /></div>
-    <div><h3>Runs, failed ones in front</h3><${Chart} at=${times} stepS=${stepS} height=${150} series=${[ended, failed]} sentence=${`${sum(ended.values)} runs ended, ${sum(failed.values)} of them failed.`} /></div>
+    <div><h3>Runs, failed ones in front</h3><${Chart} at=${times} stepS=${stepS} height=${150} series=${[ended, failed]} sentence=${`${many(sum(ended.values), "run")} ended, ${sum(failed.values)} of them failed.`} /></div>
   </div>`;
 }
 

@@ -20,7 +20,7 @@ export function Throughput({ queue }) {
   const asked = query.value.get("range") ?? USUAL;
   const range = asked in RANGES ? asked : USUAL;
   const [word, hours, step] = RANGES[range];
-  const activity = useLoad((signal) => api.get("/activity", { hours, step_s: step, by: queue === undefined ? "all" : "queue" }, signal), [queue, range], { every: 15 });
+  const activity = useLoad((signal) => api.get("/activity", { hours, step_s: step, by: queue === undefined ? "all" : "queue" }, signal), [queue, range], { on: ["stats"], soonest: 3, every: 15 });
   const drawn = useMemo(() => activity.data && filled(activity.data.items.filter((/** @type {any} */ one) => one.name === (queue ?? null)), hours, step), [activity.data]);
   const choose = html`<${Choice} label="Range" value=${range} options=${Object.keys(RANGES).map((one) => [one, one])} onChange=${(/** @type {string} */ one) => refine({ range: one === USUAL ? null : one }, { replace: true })} />`;
   return html`<${Panel} title="Throughput" aside=${choose}>

@@ -176,7 +176,7 @@ function Export({ filter }) {
       setLines(-1);
     }
   };
-  return html`<${Button} glyph="copy" onClick=${run}>${lines < 0 ? "Export as JSON lines" : `${count(lines)} lines so far`}<//>`;
+  return html`<${Button} glyph="copy" onClick=${run}>${lines < 0 ? "Export as JSON lines" : `${many(lines, "line")} so far`}<//>`;
 }
 
 /** @param {Record<string, any>} filter @param {AbortSignal} signal @param {(n: number) => void} tell @returns {Promise<string[]>} */

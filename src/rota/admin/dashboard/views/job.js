@@ -38,19 +38,24 @@ export default function Job({ id }) {
   useNews(["job", "audit"], (news) => (!news || news.id === id || news.object === `job:${id}`) && void reload(), [id, lives]);
   useEvery(every, reload, [id, lives]); // progress is told by no event
   if (!job) return loaded.error ? html`<${Lede} title="Job" crumb=${html`<a href=${at("/jobs")}>Jobs</a>`} /><${Trouble} error=${loaded.error} retry=${loaded.reload} />` : html`<${Lede} title="Job" /><${Bones} lines=${8} />`;
+  const story = html`
+    ${lives && why.data && !why.data.runs && html`<${Why} why=${why.data} job=${job} done=${reload} />`}
+    <${Shown} of=${attempts}>${(/** @type {any} */ page) => html`<${Attempts} job=${job} attempts=${page.items} why=${lives ? why.data : null} />`}<//>`;
+  const payload = html`<${Panel} title="Payload" aside=${html`<${CopyJson} value=${job.payload} />`}><${JsonTree} value=${job.payload} label="Payload" /><//>`;
+  const several = (attempts.data?.items.length ?? 0) > 1; // two attempts side by side need the whole width
   return html`
     <${Head} job=${job} reload=${reload} />
     ${job.state === "running" && typeof job.progress?.percent === "number" && html`<${Progress} progress=${job.progress} />`}
+    ${several && story}
     <div class="columns aside">
       <div>
-        ${lives && why.data && !why.data.runs && html`<${Why} why=${why.data} job=${job} done=${reload} />`}
-        <${Shown} of=${attempts}>${(/** @type {any} */ page) => html`<${Attempts} job=${job} attempts=${page.items} why=${lives ? why.data : null} />`}<//>
+        ${several ? payload : story}
         ${job.output !== null && html`<${Panel} title="Output" aside=${html`<${CopyJson} value=${job.output} />`}><${JsonTree} value=${job.output} label="Output" /><//>`}
         <${Children} id=${id} />
       </div>
       <div>
         <${Panel} title="Facts" aside=${html`<${Button} tiny kind="plain" glyph="copy" onClick=${() => void copyAs(shown(job))}>Copy as<//>`}><${JobFacts} job=${job} /><//>
-        <${Panel} title="Payload" aside=${html`<${CopyJson} value=${job.payload} />`}><${JsonTree} value=${job.payload} label="Payload" /><//>
+        ${!several && payload}
         ${may("audit") && html`<${Shown} of=${audit}>${(/** @type {any} */ page) => html`<${History} job=${job} entries=${page.items} />`}<//>`}
       </div>
     </div>`;

@@ -4,8 +4,6 @@
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
 import { Sign, tone } from "../parts/badge.js";
-import { Choice } from "../parts/button.js";
-import { Chart } from "../parts/chart.js";
 import { Bones, Empty, Shown, Trouble } from "../parts/empty.js";
 import { Failures } from "../parts/failures.js";
 import { GateBadge, PauseButton } from "../parts/pause.js";
@@ -13,13 +11,13 @@ import { Code, Lede, Panel } from "../parts/panel.js";
 import { Problems, problemsOf } from "../parts/problems.js";
 import { Spark } from "../parts/spark.js";
 import { Table } from "../parts/table.js";
+import { Throughput } from "../parts/throughput.js";
 import { When } from "../parts/time.js";
-import { at, may, query, refine } from "../state.js";
+import { at, may, minute } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { brief, clean, count, many, span } from "../words.js";
 
-/** Range, hours, seconds in a step. @type {Record<string, [string, number, number]>} */
-const RANGES = { "1h": ["1 hour", 1, 60], "6h": ["6 hours", 6, 300], "24h": ["24 hours", 24, 900], "7d": ["7 days", 168, 7200] };
+const HOUR = 3_600_000;
 
 export default function Overview() {
   const shared = may("read.shared");
@@ -28,14 +26,15 @@ export default function Overview() {
   const gates = useLoad((signal) => api.get("/gates", {}, signal), [], { on: ["gate"] });
   const schedules = useLoad((signal) => api.get("/schedules", { limit: 200 }, signal), [], { on: ["schedule", "gate"], every: 30 });
   const workers = useLoad((signal) => api.get("/workers", {}, signal), [], { on: ["worker"], when: shared, every: 15 });
-  const failed = useLoad((signal) => api.get("/jobs", { state: "failed", limit: 200 }, signal), [], { on: ["stats"], soonest: 5 });
+  const failures = useLoad((signal) => api.get("/failures", { limit: 8 }, signal), [], { on: ["stats"], soonest: 10 });
   const doctor = useLoad((signal) => api.get("/doctor", {}, signal), [], { when: may("operate.shared"), every: 60 });
   const problems = problemsOf({ queues: queues.data, gates: gates.data, schedules: schedules.data, workers: workers.data, doctor: doctor.data });
   const known = queues.data && gates.data && schedules.data && (!shared || workers.data);
+  const failedAt = failures.data?.last_at ?? null;
   const everything = gates.data?.items.find((/** @type {any} */ gate) => gate.scope === "all");
   return html`
     <${Lede} title="Overview" acts=${gates.data && html`<${PauseButton} tiny=${false} scope="all" gate=${everything} done=${gates.reload} />`}>
-      <p>${known && stats.data ? inShort(problems, stats.data, queues.data.items) : html`<span class="bone w2"></span>`}</p>
+      <p>${known && stats.data && (failures.data || failures.error) ? html`${needs(problems, stats.data, failedAt)} ${waits(stats.data, queues.data.items)}` : html`<span class="bone w2"></span>`}</p>
     <//>
     ${stats.error && html`<${Trouble} error=${stats.error} retry=${stats.reload} />`}
     <${Counts} stats=${stats.data} workers=${workers.data} />
@@ -46,16 +45,25 @@ export default function Overview() {
     </div>
     <${Queues} queues=${queues} />
     <${Panel} title="Failures by error" aside=${html`<a href=${at("/jobs", { state: "failed" })}>All failed jobs</a>`}>
-      <${Shown} of=${failed}>${(/** @type {any} */ page) => html`<${Failures} jobs=${page.items} more=${page.next !== null} />`}<//>
+      <${Shown} of=${failures}>${(/** @type {any} */ found) => html`<${Failures} found=${found} done=${failures.reload} />`}<//>
     <//>`;
 }
 
-/** @param {any[]} problems @param {any} stats @param {any[]} queues */
-function inShort(problems, stats, queues) {
-  const first = problems.length ? `${many(problems.length, "problem")}.` : "All is well.";
-  if (stats.oldest_due_s === null) return `${first} Nothing waits.`;
+/** What needs somebody: what is wrong now, what failed lately, what waits for a decision. @param {any[]} problems @param {any} stats @param {string | null} failedAt when a job failed last */
+function needs(problems, { failed, estimated }, failedAt) {
+  const lately = failed > 0 && failedAt !== null && minute.value - Date.parse(failedAt) < HOUR;
+  if (!problems.length && !failed) return "Nothing needs you.";
+  const first = problems.length ? `${many(problems.length, "problem")}. ` : lately ? "" : "No problem now. ";
+  if (!failed) return first;
+  const link = html`<a href=${at("/jobs", { state: "failed" })}>${estimated.includes("failed") ? "≈ " : ""}${many(failed, "failed job waits", "failed jobs wait")} for a decision</a>`;
+  return html`${first}${link}${lately && html`, the last failed <${When} at=${failedAt} />`}.`;
+}
+
+/** @param {any} stats @param {any[]} queues */
+function waits(stats, queues) {
+  if (stats.oldest_due_s === null) return "No due job waits.";
   const worst = queues.reduce((a, b) => ((b.oldest_due_s ?? -1) > (a?.oldest_due_s ?? -1) ? b : a), null);
-  return html`${first} The oldest due job has waited <b>${span(stats.oldest_due_s)}</b>${worst && html` in <a href=${at("/jobs", { queue: worst.name, state: "queued" })}><${Code}>${worst.name}<//></a>`}.`;
+  return html`The oldest due job has waited <b>${span(stats.oldest_due_s)}</b>${worst && html` in <a href=${at("/jobs", { queue: worst.name, state: "queued" })}><${Code}>${worst.name}<//></a>`}.`;
 }
 
 /** @param {any} props */
@@ -65,40 +73,15 @@ function Counts({ stats, workers }) {
   const says = {
     queued: () => (later ? `${count(later)} not yet due` : "all due"),
     waiting: () => "on other jobs",
-    running: () => (slots ? `of ${count(slots)} slots` : slots === 0 ? "no live worker" : "now"),
+    running: () => (slots ? `of ${many(slots, "slot")}` : slots === 0 ? "no live worker" : "now"),
     succeeded: () => "kept in history",
-    failed: () => (stats.failed ? "wait for a decision" : "none"),
+    failed: () => (stats.failed ? `${stats.failed === 1 ? "waits" : "wait"} for a decision` : "none"),
     cancelled: () => "kept in history",
   };
   return html`<div class="counts">${Object.entries(says).map(([state, clause]) => html`<a href=${at("/jobs", { state })} class=${`${tone(state)} ${state === "failed" && stats?.failed ? "loud" : ""}`}>
     <span class="word"><${Sign} state=${state} />${state[0].toUpperCase() + state.slice(1)}</span>
     <span class="value">${stats ? html`${stats.estimated.includes(state) ? "≈ " : ""}${stats[state] < 1e6 ? count(stats[state]) : brief(stats[state])}` : html`<span class="bone w2"></span>`}</span>
     <span class="clause">${stats ? clause() : " "}</span></a>`)}</div>`;
-}
-
-function Throughput() {
-  const range = query.value.get("range") ?? "6h";
-  const [word, hours, step] = RANGES[range] ?? RANGES["6h"];
-  const activity = useLoad((signal) => api.get("/activity", { hours, step_s: step }, signal), [range], { on: ["stats"], soonest: 3, every: 15 });
-  const drawn = useMemo(() => activity.data && filled(activity.data.items, hours, step), [activity.data]);
-  const choose = html`<${Choice} label="Range" value=${range} options=${Object.keys(RANGES).map((one) => [one, one])} onChange=${(/** @type {string} */ one) => refine({ range: one === "6h" ? null : one }, { replace: true })} />`;
-  return html`<${Panel} title="Throughput" aside=${choose}>
-    <${Shown} of=${activity} lines=${4}>${() => html`
-      <p class="soft small">${drawn.ended ? html`${count(drawn.ended)} jobs ended within ${word}, <span class=${drawn.failed ? "tone-failed toned" : ""}>${count(drawn.failed)} failed</span>${drawn.failed ? ` (${((100 * drawn.failed) / drawn.ended).toFixed(1)} %)` : ""}.` : `No job ended within ${word}.`}</p>
-      <${Chart} at=${drawn.at} series=${drawn.series} stepS=${step} sentence=${`Jobs that ended within ${word}: ${drawn.ended}, of which ${drawn.failed} failed.`} />`}<//>
-  <//>`;
-}
-
-/** Every step has a place, also one in which nothing ended. @param {any[]} steps @param {number} hours @param {number} step */
-function filled(steps, hours, step) {
-  const end = Math.floor(Date.now() / 1000 / step) * step;
-  const found = new Map(steps.map((one) => [Math.floor(Date.parse(one.at) / 1000), one]));
-  const at = Array.from({ length: Math.round((hours * 3600) / step) }, (_, i) => end - ((hours * 3600) / step - 1 - i) * step);
-  const all = at.map((one) => found.get(one) ?? { succeeded: 0, failed: 0, cancelled: 0 });
-  const ended = all.map((one) => one.succeeded + one.failed + one.cancelled);
-  const failed = all.map((one) => one.failed);
-  const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
-  return { at, ended: sum(ended), failed: sum(failed), series: [{ label: "ended", ink: "--mark", values: ended }, { label: "failed", ink: "--failed", values: failed }] };
 }
 
 /** @param {any} props */

@@ -39,8 +39,8 @@ function Known({ queue }) {
         ["Later", many(queue.scheduled, "job")],
         ["Running", html`<a href=${at("/jobs", { queue: queue.name, state: "running" })}>${many(queue.running, "job")}</a>`],
         ["Oldest due", html`<${Waited} seconds=${queue.oldest_due_s} />`],
-        shared && ["Ended a minute", queue.per_minute.toFixed(1)],
-        shared && ["Failed a minute", queue.failed_per_minute.toFixed(1)],
+        shared && ["Ended a minute", `${queue.per_minute.toFixed(1)}, mean of ten minutes`],
+        shared && ["Failed a minute", `${queue.failed_per_minute.toFixed(1)}, mean of ten minutes`],
       ]} /><//>
     </div>
     ${shared && html`<${Crew} name=${queue.name} />`}`;

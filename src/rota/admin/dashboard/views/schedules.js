@@ -6,7 +6,7 @@ import { useLoad } from "../load.js";
 import { Sign } from "../parts/badge.js";
 import { Button, Switch } from "../parts/button.js";
 import { Bones, Empty, Trouble } from "../parts/empty.js";
-import { FireMap, Lane, LaneHours, MOST } from "../parts/lane.js";
+import { FireMap, Lane, LaneHours } from "../parts/lane.js";
 import { Narrow, isNarrowed, useNarrowed } from "../parts/narrow.js";
 import { Lede, Panel } from "../parts/panel.js";
 import { NextFire, keyOf, pageOf, trigger, turn } from "../parts/schedule.js";
@@ -40,17 +40,18 @@ export default function Schedules() {
   const fires = useLoad((signal) => api.get("/schedules/fires", { hours: 24, tenant }, signal), [tenant], { on: ["schedule"], every: 60 });
   const runs = useRuns(list.data?.items ?? null);
   const planned = useMemo(() => fires.data && byKey(fires.data.items, (/** @type {any} */ fire) => Date.parse(fire.at)), [fires.data]);
+  const cut = useMemo(() => new Set((fires.data?.cut ?? []).map(keyOf)), [fires.data]);
   const all = list.data?.items ?? null;
   const ofSource = useMemo(() => all && all.filter((one) => !source || one.source === source), [all, source]);
   const shown = useNarrowed(ofSource, { kinds: KINDS, name: (one) => `${one.name} ${one.task} ${one.words}` });
   const reload = () => (list.reload(), fires.reload());
-  const columns = useMemo(() => columnsOf(runs, planned, reload), [runs, planned, zone.value]);
+  const columns = useMemo(() => columnsOf(runs, planned, cut, reload), [runs, planned, zone.value]);
   return html`
     <${Lede} title="Schedules" acts=${html`<a class="button plain" href=${at("/calendars")}>Calendars</a><${Button} kind="main" need="operate" onClick=${() => go("/schedules/new")}>Create schedule<//>`}>
       <p>${all ? inShort(all) : html`<span class="bone w2"></span>`}</p>
     <//>
     ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
-    ${all?.length !== 0 && html`<${Ahead} planned=${planned} error=${fires.error} />`}
+    ${all?.length !== 0 && html`<${Ahead} planned=${planned} cut=${cut} more=${fires.data?.more} error=${fires.error} />`}
     ${all?.length === 0 && !tenant && !task ? html`<${NoSchedule} />` : html`
       <${Panel} title="All schedules" aside=${html`<${Filters} all=${all} tenant=${tenant} task=${task} source=${source} />`}>
         <${Narrow} what="schedules" kinds=${KINDS} shown=${shown} of=${all} />
@@ -114,25 +115,31 @@ function inShort(all) {
   return html`${first} <a href=${at("/schedules", { show: "late" })}>${late.length === 1 ? html`<code>${clean(late[0].name)}</code> is late` : `${many(late.length, "schedule")} are late`}</a>.`;
 }
 
-/** The day ahead, all together. @param {{planned: Map<string, number[]> | null, error: any}} props */
-function Ahead({ planned, error }) {
-  const often = planned ? [...planned].filter(([, fires]) => fires.length >= MOST) : [];
-  const fires = useMemo(() => planned && [...planned].flatMap(([key, times]) => (times.length < MOST ? times.map((time) => ({ at: time, name: key.slice(key.indexOf("/") + 1) })) : [])), [planned]);
-  const aside = often.length > 0 && html`without ${often.length === 1 ? html`<code>${clean(often[0][0].slice(often[0][0].indexOf("/") + 1))}</code>, which fires` : `${many(often.length, "schedule")} that fire`} all the time`;
+/** The day ahead, all together; what fires more often than is told would drown the rest. @param {{planned: Map<string, number[]> | null, cut: Set<string>, more: boolean, error: any}} props more: not even all others are told */
+function Ahead({ planned, cut, more, error }) {
+  const fires = useMemo(() => planned && [...planned].flatMap(([key, times]) => (cut.has(key) ? [] : times.map((time) => ({ at: time, name: nameIn(key) })))), [planned, cut]);
+  const [often] = cut;
+  const aside = cut.size > 0 && planned && html`<span>without ${cut.size === 1 ? html`<code>${clean(nameIn(often))}</code>, which fires` : `${many(cut.size, "schedule")} that fire`} all the time: more than ${count(planned.get(often)?.length ?? 0)} times${cut.size > 1 ? " each" : ""}</span>`;
   return html`<${Panel} title="The next 24 hours, by quarter hour" aside=${aside}>
-    ${error && !planned ? html`<${Trouble} error=${error} />` : fires ? html`<${FireMap} fires=${fires} /><${Burst} fires=${fires} />` : html`<${Bones} lines=${2} />`}
+    ${error && !planned ? html`<${Trouble} error=${error} />` : fires ? html`<${FireMap} fires=${fires} /><p class="small soft">${together(fires, cut.size > 0)}${more && " There are more than can be told here: choose a tenant to see all of its fires."}</p>` : html`<${Bones} lines=${2} />`}
   <//>`;
 }
 
-/** When many fire together, somebody should know. @param {{fires: {at: number, name: string}[]}} props */
-function Burst({ fires }) {
+/** @param {string} key of a schedule */
+const nameIn = (key) => key.slice(key.indexOf("/") + 1);
+
+/** When many fire together, somebody should know. @param {{at: number, name: string}[]} fires @param {boolean} others whether some schedules are left out */
+function together(fires, others) {
   /** @type {Map<number, string[]>} */
-  const together = new Map();
-  for (const fire of fires) together.set(fire.at, [...(together.get(fire.at) ?? []), fire.name]);
-  const [time, names] = [...together].reduce((a, b) => (b[1].length > a[1].length ? b : a), [0, /** @type {string[]} */ ([])]);
-  if (!fires.length) return html`<p class="small soft">Nothing fires.</p>`;
-  if (names.length < 3) return html`<p class="small soft">${many(fires.length, "fire")}. No three of them at the same time.</p>`;
-  return html`<p class="small soft">${many(fires.length, "fire")}. ${count(names.length)} at once at ${hourMinute(time, zone.value)}: ${names.slice(0, 4).map(clean).join(", ")}${names.length > 4 ? " …" : ""}. Jitter spreads them.</p>`;
+  const at = new Map();
+  for (const fire of fires) at.set(fire.at, [...(at.get(fire.at) ?? []), fire.name]);
+  const [time, names] = [...at].reduce((a, b) => (b[1].length > a[1].length ? b : a), [0, /** @type {string[]} */ ([])]);
+  const when = hourMinute(time, zone.value);
+  if (!fires.length) return others ? "Nothing else fires." : "Nothing fires.";
+  if (fires.length === 1) return `1 fire, at ${when}.`;
+  if (fires.length === 2) return names.length === 2 ? `2 fires, both at ${when}.` : "2 fires, one after the other.";
+  if (names.length < 3) return `${many(fires.length, "fire")}. No three of them at the same time.`;
+  return `${many(fires.length, "fire")}. ${count(names.length)} at once at ${when}: ${names.slice(0, 4).map(clean).join(", ")}${names.length > 4 ? " …" : ""}. Jitter spreads them.`;
 }
 
 /** @param {{all: ScheduleView[] | null, tenant: string, task: string, source: string}} props */
@@ -143,12 +150,12 @@ function Filters({ all, tenant, task, source }) {
   return html`${select("tenant", "Tenant", tenant, known("tenant", tenant))}${select("task", "Task", task, known("task", task))}${select("source", "Source", source, known("source", source))}`;
 }
 
-/** @param {Map<string, any[]> | null} runs @param {Map<string, number[]> | null} planned @param {() => any} reload @returns {import("../parts/table.js").Column[]} */
-function columnsOf(runs, planned, reload) {
+/** @param {Map<string, any[]> | null} runs @param {Map<string, number[]> | null} planned @param {Set<string>} cut @param {() => any} reload @returns {import("../parts/table.js").Column[]} */
+function columnsOf(runs, planned, cut, reload) {
   return [
     { title: "On", kind: "pick", width: "3.75rem", cell: (one) => html`<${Switch} on=${one.enabled} need="operate" label=${`${clean(one.name)} enabled`} onChange=${(/** @type {boolean} */ on) => turn(one, on, reload)} />` },
     { title: "Schedule", kind: "head", cell: (one) => html`<a class="name" href=${at(pageOf(one))}>${clean(one.name)}${one.tenant !== "default" && html` <span class="id">${clean(one.tenant)}</span>`}</a><span class="sub">${line(one.words)}${one.cron && html` <code class="faint">${clean(one.cron)}</code>`}</span>${!one.enabled && one.reason && html`<span class="sub">off: ${line(one.reason)}</span>`}` },
-    { title: html`<${LaneHours} />`, card: "The next 24 hours", kind: "full wide-only", cell: (one) => (planned ? html`<${Lane} name=${one.name} fires=${planned.get(keyOf(one)) ?? []} gate=${one.enabled ? one.gate : null} />` : html`<span class="bone"></span>`) },
+    { title: html`<${LaneHours} />`, card: "The next 24 hours", kind: "full wide-only", cell: (one) => (planned ? html`<${Lane} name=${one.name} fires=${planned.get(keyOf(one)) ?? []} cut=${cut.has(keyOf(one))} gate=${one.enabled ? one.gate : null} />` : html`<span class="bone"></span>`) },
     { title: "Next", width: "11rem", cell: (one) => html`<${NextFire} schedule=${one} />` },
     { title: `Last ${STRIP} runs`, width: "11.5rem", cell: (one) => (runs ? html`<${LastRuns} runs=${runs.get(keyOf(one)) ?? []} />` : html`<span class="bone"></span>`) },
     { title: "Source", width: "5rem", kind: "wide-only", cell: (one) => html`<span title=${`${SOURCES[/** @type {keyof typeof SOURCES} */ (one.source)] ?? ""}${one.owner ? ` of ${clean(one.owner)}` : ""}`}>${clean(one.source)}</span>` },
@@ -162,11 +169,12 @@ function LastRuns({ runs }) {
   if (!last) return html`<span class="faint">no run yet</span>`;
   const shown = runs.slice(0, STRIP).reverse();
   const failed = shown.filter((run) => run.success === false).length;
-  return html`<${Strip} results=${shown.map(resultOf)} label=${`The last ${many(shown.length, "run")}, ${failed} failed`} />
+  const madeUp = shown.filter((run) => run.triggered_by === "catchup").length;
+  return html`<${Strip} results=${shown.map(resultOf)} label=${`The last ${many(shown.length, "run")}, ${failed} failed${madeUp ? `, ${madeUp} made up for missed fires` : ""}`} />
     <span class="sub">${last.success === null ? html`<${Sign} state=${last.state} /> ${last.state}` : html`<${When} at=${last.finished_at} />${last.duration_ms !== null && `, ${span(last.duration_ms / 1000)}`}`}</span>`;
 }
 
-/** One run as a mark: failed is taller, one that makes up for a missed fire has the colour of late. @param {any} run */
+/** One run as a mark: failed is taller, one that makes up for a missed fire is hollow in the colour of late. @param {any} run */
 function resultOf(run) {
   const caughtUp = run.triggered_by === "catchup";
   const state = run.success === false ? (run.state === "cancelled" ? "cancelled" : "failed") : run.success ? (caughtUp ? "missed" : "succeeded") : run.state === "running" ? "running" : "none";

@@ -1,0 +1,85 @@
+"""Failed jobs by what went wrong. Read in pages and bounded: only what is told of a group is kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..core.fingerprint import fingerprint
+from ..model import Job, JobFilter, PageAsk
+from ..store.protocol import Store
+from .views import Failure, Failures, Sight
+
+PAGE, PAGES = 200, 10
+MOST_IDS = 1000  # as many as a bulk action takes
+LONGEST = 4000  # of a message: other programs may have stored anything
+
+
+class Group:
+    """One kind of failure while it is counted; jobs come newest first."""
+
+    def __init__(self, job: Job, type: str, message: str) -> None:
+        self.task, self.type, self.message = job.task, type, message
+        self.first_at = self.last_at = _ended(job)
+        self.ids: list[str] = []
+        self.count = 0
+
+    def add(self, job: Job) -> None:
+        self.count += 1
+        self.first_at, self.last_at = min(self.first_at, _ended(job)), max(self.last_at, _ended(job))
+        if len(self.ids) < MOST_IDS:
+            self.ids.append(job.id)
+
+    def view(self, key: str) -> Failure:
+        return Failure(
+            fingerprint=key,
+            task=self.task,
+            type=self.type,
+            message=self.message,
+            count=self.count,
+            first_at=self.first_at,
+            last_at=self.last_at,
+            newest=self.ids[0],
+            ids=tuple(self.ids),
+        )
+
+
+async def failures(store: Store, where: JobFilter, limit: int, sight: Sight) -> Failures:
+    """The newest jobs that match, in the ``limit`` largest groups."""
+    groups: dict[str, Group] = {}
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await store.jobs(where, PageAsk(limit=PAGE, cursor=cursor))
+        for job in page.items:
+            type, message = _told(sight.open(job.error_json))
+            key = fingerprint(job.task, type, message)
+            groups.setdefault(key, Group(job, type, message)).add(job)
+        if (cursor := page.next) is None:
+            break
+    largest = sorted(groups.items(), key=lambda one: (one[1].count, one[1].last_at), reverse=True)
+    return Failures(
+        items=tuple(group.view(key) for key, group in largest[:limit]),
+        groups=len(groups),
+        of=sum(group.count for group in groups.values()),
+        more=cursor is not None,
+        last_at=max((group.last_at for group in groups.values()), default=None),
+    )
+
+
+def _ended(job: Job) -> datetime:
+    return job.finished_at or job.created_at
+
+
+def _told(error: Any) -> tuple[str, str]:
+    """Its type and message; what is no error of ours is a message as a whole."""
+    if isinstance(error, dict) and "message" in error:
+        type, message = error.get("type") or "", error["message"]
+    else:
+        type, message = "", "" if error is None else error
+    return _text(type)[:LONGEST], _text(message)[:LONGEST]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

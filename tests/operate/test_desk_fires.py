@@ -1,0 +1,42 @@
+"""What will fire: bounded for each schedule and for all, and what was left out is said."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rota import Rota
+from rota.operate import Desk, schedules
+from rota.operate.asks import FiresAsk
+
+
+async def test_a_schedule_that_fires_too_often_is_said_to_be_cut(app: Rota, desk: Desk) -> None:
+    now = app.clock.now()
+    await app.schedules.create(name="often", task="elsewhere", every=60)
+    await app.schedules.create(name="seldom", task="elsewhere", every=3600, tenant="acme")
+    found = await desk.schedules.fires(FiresAsk(hours=24))
+    often = [fire.at for fire in found.items if fire.schedule == "often"]
+    assert len(often) == schedules.MOST_FIRES_EACH
+    (cut,) = found.cut
+    assert (cut.schedule, cut.tenant, cut.after) == ("often", "default", often[-1])
+    assert not found.more
+    assert [fire.at for fire in found.items] == sorted(fire.at for fire in found.items)
+    assert all(fire.at <= now + timedelta(hours=24) for fire in found.items)
+
+
+async def test_a_schedule_with_as_many_fires_as_are_told_is_whole(app: Rota, desk: Desk) -> None:
+    await app.schedules.create(name="just", task="elsewhere", every=60)
+    found = await desk.schedules.fires(FiresAsk(hours=schedules.MOST_FIRES_EACH / 60))
+    assert (len(found.items), found.cut) == (schedules.MOST_FIRES_EACH, ())
+
+
+async def test_too_many_of_all_schedules_are_said_to_be_more(
+    app: Rota, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedules, "MOST_PLANNED", 30)
+    await app.schedules.create(name="a", task="elsewhere", every=3600)
+    assert not (await desk.schedules.fires(FiresAsk(hours=24))).more
+    await app.schedules.create(name="b", task="elsewhere", every=3600)
+    found = await desk.schedules.fires(FiresAsk(hours=24))
+    assert (len(found.items), found.cut, found.more) == (30, (), True)
