@@ -7,15 +7,14 @@ job early. Durations use ``monotonic()``.
 
 from __future__ import annotations
 
-import os
 import random
-import secrets
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from .core.ids import LAST_GROUP, uuid7
+from .process import pid
 
 monotonic = time.monotonic
 chance = random.random
@@ -62,7 +61,8 @@ class Ids:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pid = 0
+        self._process = 0
+        self._draw: Callable[[int], int]
         self._ms = 0
         self._high = 0  # the bits before the last group
         self._head = ""  # the text before it
@@ -73,11 +73,13 @@ class Ids:
 
     def run(self, now: datetime, count: int) -> list[str]:
         """``count`` ids in growing order, for about the price of one."""
-        ms, pid = int(now.timestamp() * 1000), os.getpid()
+        ms, process = int(now.timestamp() * 1000), pid()
         with self._lock:
-            if ms > self._ms or pid != self._pid:
-                self._pid = pid
-                self._begin(ms, secrets.randbits(73))
+            if process != self._process:
+                self._process, self._ms = process, 0
+                self._draw = random.Random().getrandbits  # ids are names, not secrets
+            if ms > self._ms:
+                self._begin(ms, self._draw(73))
             if self._next + count > LAST_GROUP + 1:
                 self._begin_above()
             first, head = self._next, self._head
@@ -92,4 +94,4 @@ class Ids:
         if self._high + 1 < 2**26:
             self._begin(self._ms, self._high + 1 << 48)
         else:
-            self._begin(self._ms + 1, secrets.randbits(25) << 48)
+            self._begin(self._ms + 1, self._draw(25) << 48)

@@ -21,7 +21,7 @@ _SAME = tuple(
 )
 
 
-class JobHandle(Job, frozen=True, kw_only=True):
+class JobHandle(Job, frozen=True, kw_only=False):
     """A Job that knows its app. The value is a snapshot; ``refresh()`` fetches a new one."""
 
     _app: Any = None
@@ -72,15 +72,12 @@ def job_of(new: NewJob, now: datetime) -> Job:
 
 
 def from_new(new: NewJob, inserted: Inserted, now: datetime, app: Rota) -> JobHandle:
-    same = {name: getattr(new, name) for name in _SAME}
-    return JobHandle(
-        id=inserted.id,
-        state=State(inserted.state),
-        run_at=new.run_at or now,
-        created_at=now,
-        _app=app,
-        **same,
-    )
+    return JobHandle(  # by position, which is quicker: every enqueue ends here
+        inserted.id, new.task, inserted.state, new.run_at or now, now, new.queue, new.tenant, new.priority,
+        new.payload_json, None, None, 0, new.max_attempts, 0, None, None, None, None, new.timeout,
+        new.backoff, new.key, new.auto_remove, new.tags, new.parent, new.origin, new.schedule,
+        new.scheduled_for, 0.0, None, False, app,
+    )  # fmt: skip
 
 
 class Handles(Sequence[JobHandle]):

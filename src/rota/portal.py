@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, ParamSpec, TypeVar
+
+from .process import pid
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +36,7 @@ class Portal:
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
-        if loop is None or thread is None or self._pid != os.getpid():
+        if loop is None or thread is None or self._pid != pid():
             return
 
         async def go() -> Any:
@@ -47,8 +48,8 @@ class Portal:
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            if self._loop is None or self._pid != os.getpid():
-                self._pid = os.getpid()
+            if self._loop is None or self._pid != pid():
+                self._pid = pid()
                 ready = threading.Event()
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from weakref import WeakKeyDictionary
 
 from .clock import Clock
+from .process import pid
 from .store.open import open_store
 from .store.protocol import Store
 
@@ -22,7 +22,7 @@ class Stores:
         self._forget()
 
     def _forget(self) -> None:
-        self._pid = os.getpid()
+        self._pid = pid()
         self._root: Store | None = None
         self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, Store] = WeakKeyDictionary()
         self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
@@ -30,7 +30,7 @@ class Stores:
     def root(self) -> Store:
         """The first store, perhaps not open: enough to write on somebody else's connection."""
         with self._lock:
-            if self._pid != os.getpid():
+            if self._pid != pid():
                 self._forget()
             if self._root is None:
                 self._root = open_store(self.url)
@@ -39,7 +39,7 @@ class Stores:
     async def get(self) -> Store:
         """The open store of the running loop, its clock read recently."""
         loop = asyncio.get_running_loop()
-        store = self._open.get(loop) if self._pid == os.getpid() else None
+        store = self._open.get(loop) if self._pid == pid() else None
         if store is None:
             store = await self._open_for(loop)
         if self._clock.is_stale:
@@ -47,7 +47,7 @@ class Stores:
         return store
 
     async def _open_for(self, loop: asyncio.AbstractEventLoop) -> Store:
-        if self._pid != os.getpid():
+        if self._pid != pid():
             with self._lock:
                 self._forget()
         async with self._opening.setdefault(loop, asyncio.Lock()):

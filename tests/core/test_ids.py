@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
+from random import Random as Chance
 
 import pytest
 from hypothesis import given
@@ -72,7 +72,7 @@ def test_a_forked_process_makes_ids_of_its_own() -> None:
 
 def test_a_run_that_does_not_fit_begins_anew_above(monkeypatch: pytest.MonkeyPatch) -> None:
     near_the_end = (5 << 48) | (LAST_GROUP - 1)
-    monkeypatch.setattr(secrets, "randbits", lambda count: near_the_end)
+    monkeypatch.setattr(Chance, "getrandbits", lambda self, count: near_the_end)
     made = Ids().run(NOW, 4)
     ms = int(NOW.timestamp() * 1000)
     assert made == [uuid7(ms, (6 << 48) + step) for step in range(4)]
@@ -82,7 +82,7 @@ def test_when_the_bits_of_a_millisecond_are_used_up_the_next_one_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids = Ids()
-    monkeypatch.setattr(secrets, "randbits", lambda count: 2**74 - 1 if count == 73 else 7)
+    monkeypatch.setattr(Chance, "getrandbits", lambda self, count: 2**74 - 1 if count == 73 else 7)
     made = [ids.new(NOW), *ids.run(NOW, 3)]
     ms = int(NOW.timestamp() * 1000)
     assert made == [uuid7(ms, 2**74 - 1), *(uuid7(ms + 1, (7 << 48) + step) for step in range(3))]

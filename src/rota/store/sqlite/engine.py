@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TypeVar
 
 from ...errors import StoreUnavailable
+from ...process import pid
 from ..sql.migrations import Migration
 from .address import Address
 from .connection import MIGRATIONS, connect, lacking, translated
@@ -36,7 +37,7 @@ class Engine:
         self._start()
 
     def _start(self) -> None:
-        self._pid = os.getpid()
+        self._pid = pid()
         self._lock = Lock()
         self._users: set[object] = set()
         self._hub = Hub()
@@ -45,12 +46,12 @@ class Engine:
 
     def _follow_fork(self) -> None:
         """Threads do not survive a fork, and SQLite connections must not be carried through one."""
-        if self._pid == os.getpid():
+        if self._pid == pid():
             return
         if self.address.path is None:
             raise StoreUnavailable(
                 f"{self.address.url} lives in the memory of process {self._pid}, and this is its forked "
-                f"child {os.getpid()}: use a database file to share jobs between processes"
+                f"child {pid()}: use a database file to share jobs between processes"
             )
         _inherited.append((self._writer, self._reader, self._hub))
         self._start()
@@ -68,7 +69,7 @@ class Engine:
 
     async def leave(self, user: object) -> None:
         """Count the user out; the last one ends the threads and closes the file."""
-        if self._pid != os.getpid():
+        if self._pid != pid():
             return
         with self._lock:
             self._users.discard(user)
