@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from rota import Rota
+from rota.model import State
+from rota.testing import drain
 from rota.worker.fault import MOST_FRAMES, fault_of
 
 
@@ -109,3 +113,51 @@ def test_the_kind_of_an_error_is_named_with_its_module_unless_it_is_rotas_or_pyt
     fault = fault_of(caught(fail), same)
     assert fault.type == f"{__name__}.{Mine.__qualname__}"
     assert fault.traceback is not None and f"{fault.type}: x" in fault.traceback
+
+
+class Sulking(Exception):
+    """An error that fails whoever looks at it."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(f"do not look at my {name}")
+
+    def __str__(self) -> str:
+        raise RuntimeError("nor at my words")
+
+
+class Nameless(Exception):
+    __module__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("kind", [Sulking, Nameless])
+def test_an_error_that_cannot_be_looked_at_is_still_a_fault(kind: type[Exception]) -> None:
+    def fail() -> None:
+        raise kind("x")
+
+    assert fault_of(caught(fail), same).type == kind.__name__
+
+
+async def test_a_job_that_fails_with_such_an_error_ends(app: Rota) -> None:
+    @app.task(max_attempts=1)
+    async def sulks() -> None:
+        raise Sulking
+
+    job = await sulks.enqueue()
+    await drain(app)
+    assert (await job.refresh()).state is State.FAILED
+
+
+def test_two_programs_of_one_file_name_keep_their_own_lines(tmp_path: Path) -> None:
+    told = []
+    for word in ("first", "second"):
+        (tmp_path / "same.py").write_text(f"raise ValueError('{word}')\n")
+        code = compile((tmp_path / "same.py").read_text(), str(tmp_path / "same.py"), "exec")
+        fault = fault_of(caught(lambda code=code: exec(code)), same)  # type: ignore[misc]
+        told.append(fault.traceback)
+    assert "raise ValueError('second')" in (told[1] or "")
+
+
+def test_frames_of_a_folder_that_is_named_like_ours_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "rota" / "worker" / "mine.py"
+    code = compile("raise ValueError('mine')", str(file), "exec")
+    assert str(file) in (fault_of(caught(lambda: exec(code)), same).traceback or "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-QUOTED = re.compile(r"""(?<!\w)(?:'[^']*'|"[^"]*"|`[^`]*`|“[^”]*”|«[^»]*»)(?!\w)""")
+QUOTED = re.compile(r"""(?<!\w)(?:'[^']*'|"[^"]*"|`[^`]*`|“[^“”]*”|«[^«»]*»)(?!\w)""")
 UUID = re.compile(r"(?<!\w)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?!\w)", re.IGNORECASE)
 HEX = re.compile(r"(?<![^\W_])[0-9a-f]{8,}(?![^\W_])", re.IGNORECASE)
 NUMBERED = re.compile(r"(?<![^\W_])[^\W_]*\d[^\W_]*")  # a word with a digit: 42, 0x1f, 3rd, b64

@@ -7,10 +7,11 @@ text is made once. Errors with causes, groups and syntax errors are written by t
 from __future__ import annotations
 
 import linecache
+import os
 import traceback
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from types import CodeType, FrameType
 
 from ..errors import PayloadError
 from ..model import Fault
@@ -20,10 +21,20 @@ LONGEST_MESSAGE = 4000
 LONGEST_TRACEBACK = 16_000
 MOST_FRAMES = 30
 MOST_TEXTS = 2000
+OURS = os.path.join(os.path.dirname(__file__), "")
 HEAD = "Traceback (most recent call last):\n"
 
 
 def fault_of(error: BaseException, discreet: Callable[[str], str]) -> Fault:
+    """Whatever the error does when it is looked at: its job must end."""
+    try:
+        return _fault(error, discreet)
+    except Exception as trouble:
+        message = f"(it cannot be shown: {type(trouble).__name__} while reading it)"
+        return Fault(type=clean(discreet(type(error).__qualname__), 200), message=message)
+
+
+def _fault(error: BaseException, discreet: Callable[[str], str]) -> Fault:
     name, message = _name(type(error)), _message(error)
     trace = None
     if error.__traceback__ is not None and not isinstance(error, PayloadError):
@@ -58,26 +69,28 @@ def _plain(error: BaseException, name: str, message: str) -> str:
     frames: deque[str] = deque(maxlen=MOST_FRAMES)
     step = error.__traceback__
     while step is not None:
-        code = step.tb_frame.f_code
-        place = code.co_filename, step.tb_lineno, code.co_name
-        text = _texts.get(place)
-        frames.append(_text(place, step.tb_frame.f_globals) if text is None else text)
+        place = id(step.tb_frame.f_code), step.tb_lineno
+        kept = _texts.get(place)
+        frames.append(_text(place, step.tb_frame) if kept is None else kept[1])
         step = step.tb_next
     return f"{HEAD}{''.join(frames)}{name}{': ' if message else ''}{message}\n"
 
 
-_Place = tuple[str, int, str]
-_texts: dict[_Place, str] = {}
+_Place = tuple[int, int]
+_texts: dict[_Place, tuple[CodeType, str]] = {}  # with the code, which keeps its id
 
 
-def _text(place: _Place, names: dict[str, Any]) -> str:
+def _text(place: _Place, frame: FrameType) -> str:
     """A frame as text; nothing for our own. Kept: to ask each time whether the file has changed is dear."""
     if len(_texts) >= MOST_TEXTS:
         _texts.clear()
-    filename, number, name = place
-    line = linecache.getline(filename, number, names).strip()
-    text = f'  File "{filename}", line {number}, in {name}\n' + (f"    {line}\n" if line else "")
-    _texts[place] = text = "" if _is_ours(filename) else text
+    code, number = frame.f_code, place[1]
+    linecache.checkcache(code.co_filename)
+    line = linecache.getline(code.co_filename, number, frame.f_globals).strip()
+    told = f'  File "{code.co_filename}", line {number}, in {code.co_name}\n'
+    told += f"    {line}\n" if line else ""
+    text = "" if _is_ours(code.co_filename) else told
+    _texts[place] = code, text
     return text
 
 
@@ -92,4 +105,4 @@ def _whole(error: BaseException) -> str:
 
 
 def _is_ours(filename: str) -> bool:
-    return "/rota/worker/" in filename.replace("\\", "/")
+    return filename.startswith(OURS)

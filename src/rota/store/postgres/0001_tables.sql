@@ -22,7 +22,7 @@ CREATE TABLE rota.queued (
     queue text COLLATE "C" NOT NULL DEFAULT 'default',
     task text COLLATE "C" NOT NULL,
     origin text COLLATE "C" NOT NULL DEFAULT 'api',
-    payload json NOT NULL,
+    payload json,  -- NULL: it is large, and stands in rota.payloads
     cost_cents double precision,
     timeout double precision,
     started_at timestamptz,
@@ -59,7 +59,7 @@ CREATE TABLE rota.running (
     queue text COLLATE "C" NOT NULL,
     task text COLLATE "C" NOT NULL,
     origin text COLLATE "C" NOT NULL,
-    payload json NOT NULL,
+    payload json,  -- NULL: it is large, and stands in rota.payloads
     cost_cents double precision,
     timeout double precision,
     started_at timestamptz,
@@ -94,7 +94,7 @@ CREATE TABLE rota.done (
     queue text COLLATE "C" NOT NULL,
     task text COLLATE "C" NOT NULL,
     origin text COLLATE "C" NOT NULL,
-    payload json NOT NULL,
+    payload json,  -- NULL: it is large, and stands in rota.payloads
     cost_cents double precision,
     timeout double precision,
     started_at timestamptz,
@@ -129,6 +129,18 @@ CREATE TABLE rota.attempts (
     cost_cents double precision,
     PRIMARY KEY (job, token)
 );
+
+-- Large payloads stand here, written once: a job moves from table to table, and would carry them along.
+CREATE TABLE rota.payloads (
+    job uuid PRIMARY KEY,
+    body json NOT NULL
+);
+
+-- The payload as it stands in the job's own row.
+CREATE FUNCTION rota.small(payload text) RETURNS json
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN octet_length(payload) <= 2000 THEN payload::json END
+$$;
 
 -- Only live jobs with a key have a row: taking and freeing it is what makes a key unique.
 CREATE TABLE rota.keys (
@@ -165,21 +177,24 @@ CREATE UNLOGGED TABLE rota.waiters (
 );
 
 CREATE VIEW rota.jobs AS
-SELECT id, tenant, queue, task, 'queued'::text COLLATE "C" AS state, -rank AS priority, payload,
+SELECT id, tenant, queue, task, 'queued'::text COLLATE "C" AS state, -rank AS priority,
+       coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload,
        NULL::json AS output, error, attempt, max_attempts, run_at, scheduled_for, origin, schedule, key, tags,
        parent, cost_cents, progress, NULL::text COLLATE "C" AS worker, NULL::timestamptz AS lease_until,
        created_at, started_at, NULL::timestamptz AS finished_at, token, timeout, backoff, auto_remove,
        cancel_requested
   FROM rota.queued
 UNION ALL
-SELECT id, tenant, queue, task, 'running'::text COLLATE "C", -rank, payload,
+SELECT id, tenant, queue, task, 'running'::text COLLATE "C", -rank,
+       coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)),
        NULL::json, error, attempt, max_attempts, run_at, scheduled_for, origin, schedule, key, tags,
        parent, cost_cents, progress, worker, lease_until,
        created_at, started_at, NULL::timestamptz, token, timeout, backoff, auto_remove,
        cancel_requested
   FROM rota.running
 UNION ALL
-SELECT id, tenant, queue, task, state, -rank, payload,
+SELECT id, tenant, queue, task, state, -rank,
+       coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)),
        output, error, attempt, max_attempts, run_at, scheduled_for, origin, schedule, key, tags,
        parent, cost_cents, progress, worker, NULL::timestamptz,
        created_at, started_at, finished_at, token, timeout, backoff, auto_remove,

@@ -75,11 +75,15 @@ BEGIN
             scheduled_for, schedule, key, tags, parent, backoff, due)
         SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0), coalesce(g.max_attempts, 3),
                coalesce(g.auto_remove, false), coalesce(g.tenant, 'default'), coalesce(g.queue, 'default'), g.task,
-               coalesce(g.origin, 'api'), coalesce(g.payload_json, '{}')::json, g.timeout, g.scheduled_for,
+               coalesce(g.origin, 'api'), rota.small(coalesce(g.payload_json, '{}')), g.timeout, g.scheduled_for,
                g.schedule, g.key, nullif(g.tags, '{}'), g.parent, g.backoff, coalesce(g.run_at, at) <= at
           FROM given AS g
         ON CONFLICT DO NOTHING
-        RETURNING q.id
+        RETURNING q.id, q.payload IS NULL AS is_large
+    ), apart AS (
+        INSERT INTO rota.payloads (job, body)
+        SELECT g.id, g.payload_json::json FROM given AS g JOIN stored AS s ON s.id = g.id WHERE s.is_large
+        ON CONFLICT DO NOTHING
     )
     SELECT (SELECT count(*) FROM given), array_agg(s.id) INTO wanted, fresh FROM stored AS s;
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
@@ -157,7 +161,7 @@ BEGIN
     SELECT k.job INTO holder FROM rota.keys AS k WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
         UPDATE rota.queued SET
-            task = j.task, payload = j.payload_json::json, queue = coalesce(j.queue, 'default'),
+            task = j.task, payload = rota.small(j.payload_json), queue = coalesce(j.queue, 'default'),
             rank = -coalesce(j.priority, 0), run_at = coalesce(j.run_at, now),
             due = coalesce(j.run_at, now) <= now, max_attempts = coalesce(j.max_attempts, 3),
             timeout = j.timeout, backoff = j.backoff, auto_remove = coalesce(j.auto_remove, false),
@@ -166,6 +170,9 @@ BEGIN
          WHERE id = holder
         RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;
         IF FOUND THEN
+            DELETE FROM rota.payloads WHERE job = holder;
+            INSERT INTO rota.payloads (job, body)
+            SELECT holder, j.payload_json::json WHERE rota.small(j.payload_json) IS NULL;
             RETURN;
         END IF;
     END IF;

@@ -14,6 +14,13 @@ BEGIN
 END
 $$;
 
+-- What is kept of a job beside its own row goes with it.
+CREATE FUNCTION rota.forget(ids uuid[]) RETURNS void
+LANGUAGE sql AS $$
+    DELETE FROM rota.attempts WHERE job = ANY (ids);
+    DELETE FROM rota.payloads WHERE job = ANY (ids);
+$$;
+
 -- Tells those who wait for one of these jobs.
 CREATE FUNCTION rota.tell_ended(ids uuid[]) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -173,7 +180,7 @@ BEGIN
         END IF;
     END IF;
     IF removed IS NOT NULL THEN
-        DELETE FROM rota.attempts WHERE job = ANY (removed);
+        PERFORM rota.forget(removed);
     END IF;
     IF follow IS NOT NULL THEN
         PERFORM FROM rota.insert_jobs(follow, now, false, false);
@@ -336,7 +343,8 @@ BEGIN
               FROM picked AS p
             RETURNING NULL::uuid[], NULL::text[], NULL::timestamptz, r.rank, r.run_at::text, r.id,
                       r.created_at::text, r.token, r.attempt, r.max_attempts, r.auto_remove, r.tenant::text,
-                      r.queue::text, r.task::text, r.origin::text, r.payload, r.cost_cents, r.timeout,
+                      r.queue::text, r.task::text, r.origin::text,
+                      coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)), r.cost_cents, r.timeout,
                       r.scheduled_for, r.schedule::text, r.key::text, r.tags::text[], r.parent, r.backoff, r.error,
                       r.progress, r.cancel_requested;
             wanted := wanted - cardinality(places);
@@ -410,7 +418,8 @@ BEGIN
     UPDATE rota.running AS r SET token = r.token + 1, worker = holder, lease_until = fresh_until
       FROM expired AS e WHERE r.id = e.id
     RETURNING r.id, r.created_at, r.run_at, r.token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant,
-              r.queue, r.task, r.origin, r.payload, r.cost_cents, r.timeout, r.started_at, r.scheduled_for,
+              r.queue, r.task, r.origin,
+              coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)), r.cost_cents, r.timeout, r.started_at, r.scheduled_for,
               r.schedule, r.key, r.tags, r.parent, r.backoff, r.error, r.progress, e.worker, r.lease_until,
               r.cancel_requested;
 END

@@ -126,7 +126,7 @@ BEGIN
     SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
       INTO ended, queues, tasks, finals, minutes FROM gone;
     PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
-    DELETE FROM rota.attempts WHERE job = ANY (waiting || ended);
+    PERFORM rota.forget(waiting || ended);
     PERFORM rota.tell_ended(waiting);
     RETURN coalesce(waiting || ended, '{}');
 END

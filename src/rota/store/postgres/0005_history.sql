@@ -71,7 +71,7 @@ BEGIN
         part)
        INTO ids, queues, tasks, finals, minutes USING states, befores, lim;
     PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
-    DELETE FROM rota.attempts WHERE job = ANY (ids);
+    PERFORM rota.forget(ids);
     RETURN coalesce(cardinality(ids), 0);
 END
 $$;

@@ -76,7 +76,10 @@ class History:
         if limit < count < WHOLE_DAY_FROM:
             return None
         # before the lock that makes workers wait, not under it
-        await self._connections.rows(f"DELETE FROM rota.attempts AS a USING {part} AS d WHERE a.job = d.id")
+        for beside in ("attempts", "payloads"):
+            await self._connections.rows(
+                f"DELETE FROM rota.{beside} AS b USING {part} AS d WHERE b.job = d.id"
+            )
         ((dropped,),) = await self._connections.rows(_DROP, (part, day))
         self._learn((dropped,))
         return max(count, 0) if dropped else None

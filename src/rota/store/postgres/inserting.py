@@ -28,6 +28,7 @@ from .waker import Herald
 
 STREAM_FROM = 50  # jobs; fewer are quicker as one statement
 LINES_AT_ONCE = 500  # of a stream: the server works on them while we write the next
+LARGE = 2000  # characters of a payload
 TOGETHER = 1000  # jobs of waiting callers that share one statement
 HALVES_FROM = 8  # callers: to prepare so many takes about as long as a commit
 
@@ -43,6 +44,7 @@ _COLUMNS = (
     "scheduled_for, schedule, tags, parent, backoff, due"
 )
 _COPY = f"COPY rota.queued (id, payload, {_COLUMNS}) FROM STDIN"
+_COPY_LARGE = "COPY rota.payloads (job, body) FROM STDIN"
 _ALIKE = f"SELECT rota.insert_alike(%s, %s, {', '.join(['%s'] * 16)}, %s)"
 # Ids are new here (one that may have been sent before comes ``again``), so it is enough to look among
 # the running jobs once, before; insert_plain and insert_alike look after the insert as well.
@@ -155,7 +157,8 @@ class Inserter:
 
     async def _statement(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[Inserted]:
         wakes = self._herald.takes_along()
-        if again or not _are_alike(jobs) or not await self._all_new(jobs, now, wakes):
+        quick = not again and _are_alike(jobs) and not any(_is_large(job) for job in jobs)
+        if not quick or not await self._all_new(jobs, now, wakes):
             params = (jobs_text(jobs), now, again, wakes)
             rows = await self._connections.rows(_INSERT.format(_road(jobs)), params, repeatable=again)
             told = inserted(jobs, rows)
@@ -197,6 +200,10 @@ class Inserter:
                     async with cursor.copy(_COPY) as copy:
                         for some in _lines(jobs, now):
                             await copy.write(some)
+                    if large := [job for job in jobs if _is_large(job)]:
+                        async with cursor.copy(_COPY_LARGE) as copy:
+                            for job in large:
+                                await copy.write(f"{job.id}\t{_field(job.payload_json)}\n".encode())
                     found = await (await cursor.execute(_ALSO_RUNNING)).fetchone()
                 if found is not None:
                     raise psycopg.Rollback(transaction)
@@ -245,6 +252,11 @@ _shape = attrgetter(
 )
 
 
+def _is_large(job: NewJob) -> bool:
+    """Whether its payload stands apart: as ``rota.small`` says, or nearly so, which does no harm."""
+    return len(job.payload_json) > LARGE
+
+
 def _are_alike(jobs: Sequence[NewJob]) -> bool:
     """Whether they differ in nothing but id and payload, and no key is involved."""
     shape = _shape(jobs[0])
@@ -283,7 +295,8 @@ def _lines(jobs: Sequence[NewJob], now: datetime) -> Iterator[bytes]:
         for job in jobs[start : start + LINES_AT_ONCE]:
             if (own := _shape(job)) != shape:
                 shape, end = own, "\t".join(["", *map(_field, _shared(job, now))]) + "\n"
-            lines.append(f"{job.id}\t{_field(job.payload_json)}{end}")
+            payload = "\\N" if _is_large(job) else _field(job.payload_json)
+            lines.append(f"{job.id}\t{payload}{end}")
         yield "".join(lines).encode()
 
 
