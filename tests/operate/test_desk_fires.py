@@ -39,4 +39,24 @@ async def test_too_many_of_all_schedules_are_said_to_be_more(
     assert not (await desk.schedules.fires(FiresAsk(hours=24))).more
     await app.schedules.create(name="b", task="elsewhere", every=3600)
     found = await desk.schedules.fires(FiresAsk(hours=24))
-    assert (len(found.items), found.cut, found.more) == (30, (), True)
+    assert (len(found.items), len(found.cut), found.more) == (24, 1, True)
+    assert found.cut[0].after <= app.clock.now()
+
+
+async def test_what_fires_seldom_is_told_beside_a_crowd_that_fires_often(
+    app: Rota, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedules, "MOST_PLANNED", 500)
+    for number in range(5):
+        await app.schedules.create(name=f"often-{number}", task="elsewhere", every=60)
+    await app.schedules.create(name="nightly", task="elsewhere", every=20 * 3600)
+    found = await desk.schedules.fires(FiresAsk(hours=24))
+    assert [fire.schedule for fire in found.items].count("nightly") == 1
+    assert (len(found.cut), found.more) == (5, True)
+
+
+async def test_a_day_off_has_no_fires(app: Rota, desk: Desk) -> None:
+    today = app.clock.now().date()
+    await app.calendars.put("closed", [today, today + timedelta(days=1)])
+    await app.schedules.create(name="hourly", task="elsewhere", cron="0 * * * *", calendar="closed")
+    assert (await desk.schedules.fires(FiresAsk(hours=12))).items == ()

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
-from ..core import firing, rules, words
+from ..calendars import load
+from ..core import firing, words
+from ..core.calendars import Calendar, next_allowed
 from ..core.gates import over_schedule, standing
 from ..core.masking import masked
 from ..errors import InvalidSchedule, NotFound, RotaError
@@ -45,6 +47,7 @@ from .views import (
 
 MOST_PLANNED = 5000
 MOST_FIRES_EACH = 200
+MOST_PAGES = 25  # of 200 schedules
 CLEARED = ("start_at", "until")
 RULE = ("cron", "every", "at", "timezone", "start_at", "until", "jitter")
 
@@ -102,20 +105,19 @@ class Schedules(Room):
         """What will fire within the next hours, of all schedules, in the order of time."""
         store, now = await self.desk.store(), self.app.clock.now()
         where = ScheduleFilter(tenant=self.desk.tenant(ask.tenant), enabled=True)
-        found: list[Planned] = []
-        cut: list[Cut] = []
+        plans: list[list[Planned]] = []
+        calendars: dict[str | None, Calendar | None] = {None: None}
         cursor: str | None = None
-        end = now + timedelta(hours=ask.hours)
-        while len(found) <= MOST_PLANNED:
+        for _ in range(MOST_PAGES):
             page = await store.schedules(where, PageAsk(limit=200, cursor=cursor))
             for schedule in page.items:
-                planned = _planned(schedule, now, end)
-                cut += [_cut(planned)] if len(planned) > MOST_FIRES_EACH else []
-                found += planned[:MOST_FIRES_EACH]
+                if schedule.calendar not in calendars:
+                    calendars[schedule.calendar] = await load(store, str(schedule.calendar))
+                plan = _planned(schedule, calendars[schedule.calendar], now, now + timedelta(hours=ask.hours))
+                plans += [plan] if plan else []
             if (cursor := page.next) is None:
                 break
-        items = tuple(sorted(found, key=lambda fire: fire.at)[:MOST_PLANNED])
-        return Fires(items=items, cut=tuple(cut), more=len(found) > MOST_PLANNED)
+        return _told(plans, now, whole=cursor is None)
 
     @needs("read")
     async def validate(self, ask: ValidateAsk) -> Preview:
@@ -258,7 +260,7 @@ def _fires(fires: Any) -> tuple[FireView, ...]:
     return tuple(FireView(at=fire.at, local=fire.local.isoformat(), note=fire.note) for fire in fires)
 
 
-def _planned(schedule: Schedule, now: datetime, end: datetime) -> list[Planned]:
+def _planned(schedule: Schedule, calendar: Calendar | None, now: datetime, end: datetime) -> list[Planned]:
     """Its fires until then, one more than is told of each; a schedule that cannot be read has none."""
     found: list[Planned] = []
     try:
@@ -267,15 +269,25 @@ def _planned(schedule: Schedule, now: datetime, end: datetime) -> list[Planned]:
         while at is not None and at <= end and len(found) <= MOST_FIRES_EACH:
             if at >= now:
                 found.append(Planned(at=at, schedule=schedule.name, tenant=schedule.tenant))
-            at = rules.next_after(rule, max(at, now))
+            at = next_allowed(rule, calendar, schedule.calendar_mode, max(at, now))
     except RotaError:
         return found
     return found
 
 
-def _cut(planned: Sequence[Planned]) -> Cut:
-    last = planned[MOST_FIRES_EACH - 1]
-    return Cut(schedule=last.schedule, tenant=last.tenant, after=last.at)
+def _told(plans: list[list[Planned]], now: datetime, whole: bool) -> Fires:
+    """As much as can be told: the seldom ones first, for they are the ones to look for."""
+    found: list[Planned] = []
+    cut: list[Cut] = []
+    for plan in sorted(plans, key=len):
+        fits = len(found) + min(len(plan), MOST_FIRES_EACH) <= MOST_PLANNED
+        told = plan[:MOST_FIRES_EACH] if fits else []
+        found += told
+        whole = whole and fits
+        if len(told) < len(plan):
+            after = told[-1].at if told else now
+            cut.append(Cut(schedule=plan[0].schedule, tenant=plan[0].tenant, after=after))
+    return Fires(items=tuple(sorted(found, key=lambda fire: fire.at)), cut=tuple(cut), more=not whole)
 
 
 def _calendar(calendar: Any) -> CalendarView:

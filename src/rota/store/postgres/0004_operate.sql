@@ -83,6 +83,12 @@ BEGIN
                coalesce(next_at, now) <= now
           FROM taken
         ON CONFLICT DO NOTHING
+    ), recorded AS (
+        -- a silent success is told by the job alone, which now begins anew
+        INSERT INTO rota.attempts (job, token, attempt, outcome, worker, started_at, finished_at, cost_cents)
+        SELECT id, token, attempt, 'succeeded', worker, started_at, finished_at, cost_cents
+          FROM taken WHERE state = 'succeeded'
+        ON CONFLICT DO NOTHING
     )
     SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
       INTO moved, queues, tasks, ended, minutes FROM taken;

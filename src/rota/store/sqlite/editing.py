@@ -46,6 +46,7 @@ def _retry(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: i
     run_at = now if edit.run_at is None else micros(edit.run_at)
     done = []
     for job in jobs:
+        transaction.execute(statement("record_silent"), (job.id,))  # its success is told by the job alone
         # ignored if another live job holds its key now
         if transaction.execute(statement("retry"), (int(run_at <= now), run_at, job.id)).rowcount:
             _uncount(transaction, job)

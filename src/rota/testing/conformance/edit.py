@@ -87,6 +87,18 @@ class EditRules:
             again = await claimed(store, job.id, at(6))
             assert (again.attempt, again.token, again.cancel_requested) == (1, 2, False)
 
+    async def test_a_silent_success_is_remembered_when_the_job_is_run_again(self, store: Store) -> None:
+        job = await running(store)
+        await store.settle([change(job, State.SUCCEEDED)], at(1))
+        assert list(await store.attempts(job.id)) == []
+        for life in (2, 3):
+            await store.edit(one(job.id), lifecycle.retry(at(life)), 1, at(life))
+            (kept,) = await store.attempts(job.id)
+            assert (kept.token, kept.attempt, kept.outcome) == (1, 1, "succeeded")
+            assert (kept.worker, kept.finished_at) == ("w1", at(1))
+            again = await claimed(store, job.id, at(life))
+            await store.settle([change(again, State.FAILED)], at(life))
+
     async def test_the_token_grows_through_every_life(self, store: Store) -> None:
         job = await running(store)
         for life in range(2, 6):
