@@ -446,6 +446,7 @@ class PageAsk(Value, frozen=True, kw_only=True):
     limit: int = 50
     cursor: str | None = None
     newest_first: bool = True
+    brief: bool = False  # of jobs: without payload and output, which may be large
 
 
 T = TypeVar("T")

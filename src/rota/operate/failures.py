@@ -51,7 +51,7 @@ async def failures(store: Store, where: JobFilter, limit: int, sight: Sight) -> 
     groups: dict[str, Group] = {}
     cursor: str | None = None
     for _ in range(PAGES):
-        page = await store.jobs(where, PageAsk(limit=PAGE, cursor=cursor))
+        page = await store.jobs(where, PageAsk(limit=PAGE, cursor=cursor, brief=True))
         for job in page.items:
             type, message = _told(sight.open(job.error_json))
             key = fingerprint(job.task, type, message)

@@ -176,7 +176,10 @@ class Store(Protocol):
         """Apply the edit to at most ``limit`` matching jobs; a retry whose key is taken is left out."""
 
     async def jobs(self, where: JobFilter, page: PageAsk) -> Page[Job]:
-        """By id, newest first unless told otherwise. A row that cannot be read never hides the rest."""
+        """By id, newest first unless told otherwise. A row that cannot be read never hides the rest.
+
+        ``page.brief``: the payload is {} and the output None, and neither need be read.
+        """
 
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
         """Recorded attempts, oldest first (a silent first success has no record of its own)."""

@@ -15,7 +15,7 @@ from psycopg import errors
 from ...errors import OptionError
 from ...model import Job, JobFilter, JobId, Page, PageAsk, State
 from .connections import Connections
-from .rows import JOB_COLUMNS, Row, ids, job
+from .rows import BRIEF_COLUMNS, JOB_COLUMNS, Row, ids, job
 
 log = logging.getLogger("rota.store")
 
@@ -86,7 +86,8 @@ def page_statement(where: JobFilter, ask: PageAsk) -> tuple[str, list[Any]]:
     if ask.cursor is not None and ids((ask.cursor,)):
         condition += f" AND id {beyond} %s::uuid"
         params.append(ask.cursor)
-    statement = f"SELECT {JOB_COLUMNS} FROM rota.jobs WHERE {condition} ORDER BY id {order} LIMIT %s"
+    columns = BRIEF_COLUMNS if ask.brief else JOB_COLUMNS
+    statement = f"SELECT {columns} FROM rota.jobs WHERE {condition} ORDER BY id {order} LIMIT %s"
     return statement, [*params, ask.limit + 1]
 
 

@@ -194,6 +194,8 @@ JOB_COLUMNS = (
     "progress, started_at, lease_until, worker, cancel_requested, output, finished_at"
 )
 
+BRIEF_COLUMNS = JOB_COLUMNS.replace(" payload,", " '{}'::json,").replace(" output,", " NULL,")
+
 
 def claimed(row: Row, worker: str, lease_until: datetime, now: datetime) -> Job:
     """A job from a row of ``rota.turn``, which leaves out what the claimer knows."""

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import OptionError
 from ...model import LIVE, Attempt, Job, JobFilter, Page, PageAsk, State
 from .rows import as_json, attempt, job, micros
-from .statements import JOB, statement
+from .statements import BRIEF, JOB, statement
 
 # A filter on one of these finds its few jobs by an index of its own.
 NARROW = ("key", "parent", "schedule")
@@ -113,7 +113,7 @@ def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageAsk) -> Pag
     if page.cursor is not None:
         text += f" AND id {sign} ?"
         params.append(page.cursor)
-    query = f"SELECT {JOB} {text} ORDER BY id {order} LIMIT ?"
+    query = f"SELECT {BRIEF if page.brief else JOB} {text} ORDER BY id {order} LIMIT ?"
     rows = _searched(connection, where, query, (*params, page.limit + 1))
     items = [job(row) for row in rows[: page.limit]]
     return Page(items, items[-1].id if items and len(rows) > page.limit else None)

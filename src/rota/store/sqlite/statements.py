@@ -14,6 +14,7 @@ JOB = (
     "auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, "
     "cancel_requested"
 )
+BRIEF = JOB.replace(" payload_json, output_json,", " '{}', NULL,")
 # In these the jobs of a batch differ; in the others they are mostly alike.
 OWN = ("id", "payload_json", "run_at", "created_at")
 SHARED = tuple(column for column in JOB.split(", ") if column not in OWN)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...core import lifecycle
 from ...core.lifecycle import fault_json
 from ...model import Fault, JobFilter, JobId, PageAsk, State
@@ -54,6 +56,15 @@ class ReadRules:
         await add(store, *[new() for _ in range(5)])
         rest = await store.jobs(EVERYTHING, PageAsk(limit=10, cursor=page.next))
         assert ids(page.items) + ids(rest.items) == sorted([job.id for job in old], reverse=True)
+
+    async def test_a_brief_page_has_everything_but_payload_and_output(self, store: Store) -> None:
+        job = await running(store, payload_json='{"a":1}', tags=("t",), key="k")
+        error = fault_json(Fault(type="E", message="m"))
+        await store.settle([change(job, State.FAILED, output_json="[1]", error_json=error)], at(1))
+        (whole,) = (await store.jobs(EVERYTHING, PageAsk())).items
+        (brief,) = (await store.jobs(EVERYTHING, PageAsk(brief=True))).items
+        assert (whole.payload_json, brief.payload_json, brief.output_json) == ('{"a":1}', "{}", None)
+        assert replace(whole, payload_json="{}", output_json=None) == brief
 
     async def test_pages_keep_to_their_filter(self, store: Store) -> None:
         wanted = [new(queue="a") for _ in range(5)]
