@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import secrets
 import socket
@@ -384,6 +385,8 @@ class Rota:
 
     def run(self, **given: Any) -> Worker:
         """Work until TERM or INT, then drain: blocking. See ``running`` for the options."""
+        gc.collect()
+        gc.freeze()  # what was imported stays: looking through it again and again would make jobs wait
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(self.serve(**given))
 

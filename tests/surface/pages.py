@@ -13,7 +13,7 @@ DOCS = ROOT / "docs"
 TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 _FENCE = re.compile(r"^(```+)([^\n`]*)\n(.*?)^\1[ ]*$", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_LINK = re.compile(r"""\[[^\]]*\]\(([^)\s]+)\)|\s(?:src|srcset)="([^"]+)\"""")
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 _TITLE = re.compile(r"# (?P<file>[\w/-]+\.(?:py|toml))(?P<more>, continued)?\n")
@@ -66,7 +66,9 @@ class Page:
 
     @property
     def links(self) -> list[str]:
-        return [link for link in _LINK.findall(self.prose) if "://" not in link and "mailto:" not in link]
+        """Where its links and pictures lead, as far as that is within the project."""
+        found = [link or picture for link, picture in _LINK.findall(self.prose)]
+        return [one for one in found if "://" not in one and "mailto:" not in one]
 
     @property
     def anchors(self) -> set[str]:

@@ -92,8 +92,9 @@ def how_to_get_in(server: Server, token: str | None, *, link: bool) -> list[str]
             f"  {token}",
         ]
     if link:
+        either = "" if token is None else "or "
         lines += [
-            "rota: or sign in by this link, once, within ten minutes, on this machine:",
+            f"rota: {either}sign in by this link, once, within ten minutes, on this machine:",
             f"  {server.link()}",
         ]
     return lines

@@ -45,10 +45,12 @@ async def _work(app: Rota, store: Store) -> Sequence[Finding]:
     workers = await live_workers(store, app.clock, lease_s)
     oldest = (await store.overview(app.clock.now())).oldest_due_s
     found = []
-    if not workers:
-        level = "fine" if oldest is None else "problem"
+    if not workers and oldest is None:
+        text = "no worker is alive, and no job is due"
+        found.append(Finding(check="workers", level="fine", text=text))
+    elif not workers:
         remedy = "Start one: rota worker --app MODULE:APP"
-        found.append(Finding(check="workers", level=level, text="no worker is alive", remedy=remedy))  # type: ignore[arg-type]
+        found.append(Finding(check="workers", level="problem", text="no worker is alive", remedy=remedy))
     else:
         found.append(Finding(check="workers", level="fine", text=f"{len(workers)} alive"))
         for task, n in (await unserved(store, app.clock, lease_s)).items():

@@ -147,8 +147,9 @@ class Inserter:
                 for one in group:
                     _refuse(one, error)
                 return
-            for one in group:  # one of them is at fault; the others must not suffer
-                await self._store([one])
+            half = len(group) // 2  # one of them is at fault; the others must not suffer
+            await self._store(group[:half])
+            await self._store(group[half:])
             return
         at = 0
         for one in group:

@@ -48,7 +48,7 @@ export default function SignIn() {
           : html`<${Field} key="token" label="Token" error=${error?.message}><input type="password" autocomplete="current-password" ...${field("token")} /><//>`}
         <${Button} type="submit" kind="main" disabled=${busy}>Sign in<//>
         ${(passwords.value || byPassword) && html`<p class="other"><button type="button" class="link" onClick=${() => (setByPassword(!byPassword), setError(null))}>${byPassword ? "Use a token" : "Use a user and password"}</button></p>`}
-        <div class="first-step"><p class="hint">No token? On a machine that reaches the store:</p><${Command} text="rota token create --role viewer --expires 30d" /></div>
+        <div class="first-step"><p class="hint">No token? Where the server runs, with its --app or --url:</p><${Command} text="rota token create --role viewer --expires 30d" /></div>
       </form>
     </main>
     <aside><${Wheel} /></aside>
