@@ -6,13 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
-from admin.sites import Site
+from admin.sites import Site, eventually
 
 VIEWS = (
     "/",
@@ -35,15 +35,35 @@ addEventListener("securitypolicyviolation", (e) => __seen.push(`${e.violatedDire
 """
 # What is still to come; where an error stands, nothing is.
 BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
+FRAMES = "async () => { for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame); }"
 # As a link does; then some frames, so that the view before is gone.
-GO = """
-async (to) => {
+GO = f"""
+async (to) => {{
   history.pushState(null, "", to);
   dispatchEvent(new PopStateEvent("popstate"));
-  for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame);
-}
+  await ({FRAMES})();
+}}
 """
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# What can be seen and lies beyond the window, unless something cuts or scrolls it there.
+OUTSIDE = """
+() => {
+  const edge = document.documentElement.clientWidth;
+  const isCut = (one) => {
+    for (let up = one.parentElement; up !== document.body; up = up.parentElement)
+      if (getComputedStyle(up).overflowX !== "visible") return true;
+    return false;
+  };
+  const isOut = (one) => {
+    const box = one.getBoundingClientRect();
+    return box.width && box.height && (box.right > edge + 1 || box.left < -1) && one.checkVisibility();
+  };
+  const all = [...document.querySelectorAll("body > * *:not(.skip)")];
+  return all.filter((one) => isOut(one) && !isCut(one)).slice(0, 5).map((one) => one.outerHTML.slice(0, 160));
+}
+"""
+WIDTHS = (360, 768, 1024, 1440, 2560)
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 CHROMIUM = os.environ.get("ROTA_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 WITHIN_MS = 20_000
 
@@ -66,6 +86,7 @@ class Visitor:
 
     def __init__(self, context: BrowserContext, site: Site) -> None:
         self.site, self.context = site, context
+        self.host = site.host
         self.trouble: list[str] = []
         self.refusals_are_fine = False  # the browser tells of each on its console
         context.add_init_script(WATCH)
@@ -88,14 +109,13 @@ class Visitor:
 
     def _request(self, request: Any) -> None:
         parts = urlsplit(request.url)
-        if parts.scheme not in ("data", "blob") and parts.netloc != self.site.host:
+        if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
             self.trouble.append(f"request to a stranger: {request.url}")
 
     def sign_in(self, token: str) -> None:
-        self.page.goto(self.site.server.url)
-        self.page.get_by_label("Token").fill(token)
-        self.page.get_by_role("button", name="Sign in").click()
-        self.page.locator("#main").wait_for()
+        """By a request, which the page's cookies come from; the form has tests of its own."""
+        answer = self.context.request.post(f"{self.site.server.url}/api/session", data={"token": token})
+        assert answer.ok, answer.text()
 
     def open(self, path: str) -> None:
         """Load a page, and wait until it shows its data."""
@@ -107,10 +127,21 @@ class Visitor:
         self.page.evaluate(GO, path)
         self.settled()
 
+    def resize(self, width: int) -> None:
+        """Another width, and all that is drawn to measure is drawn anew."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.evaluate(FRAMES)
+
     def settled(self) -> None:
         """Bones are gone: what the view has to show is there, or why it is not."""
         self.page.locator("#main h1").wait_for()
         expect(self.page.locator(BONES)).to_have_count(0, timeout=WITHIN_MS)
+
+    def is_listening(self) -> None:
+        """The stream of news is open, and the server knows what there is: what changes now is told."""
+        self.page.get_by_role("button", name="Live. Pause updates").wait_for()
+        feed = self.site.server.admin.events.feed
+        eventually(lambda: feed.listeners and feed.looks, "the server looks for news")
 
     def forgive_refusals(self) -> None:
         """A refusal by the server is also told on the console, by the browser: that one is right."""
@@ -121,6 +152,10 @@ class Visitor:
         found: list[str] = self.page.evaluate("window.__seen")
         return found
 
+    def is_untroubled(self) -> None:
+        trouble = [*self.trouble, *self.reports()]
+        assert not trouble, "\n".join(trouble)
+
     def ran(self) -> bool:
         """Whether a stored text ran as a program."""
         return self.page.evaluate("window.__xss") is not None
@@ -130,16 +165,24 @@ class Visitor:
         found: int = self.page.evaluate(WIDER)
         return found
 
+    def outside(self) -> list[str]:
+        """What can be seen and lies beyond the window."""
+        found: list[str] = self.page.evaluate(OUTSIDE)
+        return found
+
 
 @contextmanager
-def visiting(browser: Browser, site: Site, token: str, **context: Any) -> Iterator[Visitor]:
-    """Signed in with the token; no trouble may have come up by the end."""
+def visiting(
+    browser: Browser, site: Site, token: str, path: str = "/settings", **context: Any
+) -> Iterator[Visitor]:
+    """Signed in with the token, looking at the path; no trouble may have come up by the end."""
     made = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **context})
     try:
         visitor = Visitor(made, site)
         visitor.sign_in(token)
+        visitor.open(path)
+        visitor.is_listening()
         yield visitor
-        assert not visitor.trouble
-        assert not visitor.reports()
+        visitor.is_untroubled()
     finally:
         made.close()

@@ -65,9 +65,8 @@ def visit(browser: Any, site: Site) -> Iterator[Visit]:
         def start(
             path: str = "/", role: Role = "admin", tenant: str | None = None, **context: Any
         ) -> Visitor:
-            visitor = stack.enter_context(visiting(browser, site, site.token(role, tenant), **context))
-            visitor.go(path)
-            return visitor
+            token = site.token(role, tenant)
+            return stack.enter_context(visiting(browser, site, token, path, **context))
 
         yield start
 

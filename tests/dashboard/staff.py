@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from admin.sites import Site, eventually
-from surface.command import started
+from surface.command import rota_command, started
 
 PROGRAM = """
 import asyncio
@@ -40,6 +40,14 @@ def at_work(site: Site, folder: Path, *more: str) -> Iterator[str]:
     url = site.rota.settings.url
     with started("worker", "--app", "program:app", "--url", url, "--name", "anvil", *more, cwd=folder):
         yield eventually(lambda: next(iter(_live(site)), None), "the worker is listed")
+
+
+def worked_off(site: Site, folder: Path, jobs: int) -> None:
+    """A worker in a process of its own has done so many jobs, and is gone."""
+    (folder / "program.py").write_text(PROGRAM)
+    ask = ("worker", "--app", "program:app", "--url", site.rota.settings.url, "--max-jobs", f"{jobs}")
+    done = rota_command(*ask, "--queues", "halls", cwd=folder)
+    assert done.returncode == 0, done.stderr
 
 
 def _live(site: Site) -> list[str]:

@@ -8,7 +8,8 @@ import pytest
 from rows import cell, gates
 from scene import Visit
 
-from admin.sites import Site
+from admin.sites import ADMIN, Site
+from rota.model import Actor
 from rota.operate.asks import GateAsk
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
@@ -17,9 +18,9 @@ expect = sync_api.expect
 SWITCH = re.compile("^(Pause|Resume) (?!updates)")
 
 
-def pause(site: Site, scope: str, name: str | None = None, **more: object) -> None:
+def pause(site: Site, scope: str, name: str | None = None, by: Actor = ADMIN, **more: object) -> None:
     ask = GateAsk(scope=scope, name=name, **more)  # type: ignore[arg-type]
-    site.do(lambda: site.desk().gates.pause(ask))
+    site.do(lambda: site.desk(by).gates.pause(ask))
 
 
 def test_gates_tell_by_whom_why_and_until_when(visit: Visit, site: Site) -> None:
@@ -101,7 +102,7 @@ def test_who_only_reads_has_no_switch(visit: Visit) -> None:
 
 
 def test_a_tenants_operator_lifts_its_own_pause_only(visit: Visit, site: Site) -> None:
-    pause(site, "tenant", "globex")
+    pause(site, "tenant", "globex", by=Actor(name="ada", role="operator", tenant="globex"))
     page = visit("/gates", role="operator", tenant="globex").page
     expect(page.get_by_role("link", name="Queue bulk")).to_be_visible()
     expect(page.get_by_role("button", name="Resume bulk")).to_have_count(0)
@@ -109,6 +110,13 @@ def test_a_tenants_operator_lifts_its_own_pause_only(visit: Visit, site: Site) -
     page.get_by_role("button", name="Resume globex").click()
     expect(page.get_by_role("link", name="Tenant globex")).to_have_count(0)
     assert "tenant:globex" not in gates(site)
+
+
+def test_what_was_closed_over_a_tenants_head_has_no_button_for_it(visit: Visit, site: Site) -> None:
+    pause(site, "tenant", "globex")
+    page = visit("/gates", role="operator", tenant="globex").page
+    expect(page.get_by_role("link", name="Tenant globex")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume globex")).to_have_count(0)
 
 
 def test_a_pause_is_made_and_lifted_by_keys_alone(visit: Visit, site: Site) -> None:

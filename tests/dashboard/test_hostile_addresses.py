@@ -8,10 +8,11 @@ from urllib.parse import quote, urlencode
 import pytest
 from browsing import Visitor, visiting
 from hostile import CORPUS, fill, is_innocent
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from admin.sites import Site
 
+ODD_IN_A_PATH = ("{}", "%7B%7D", "%", "a b/c?d=e&f#g%h", "//evil.invalid/a.js")
 PARAMETERS = {
     "/jobs": ("state", "task", "queue", "tenant", "tag", "error", "worker", "schedule", "since", "not_task"),
     "/schedules": ("tenant", "task"),
@@ -54,4 +55,17 @@ def test_no_text_runs_as_a_path_or_a_fragment(visitor: Visitor, page: str) -> No
     visitor.open("/settings")
     for text in CORPUS:
         visitor.go(page.replace("{}", quote(text, safe="")))
+        is_innocent(visitor)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", ["/schedules/{}", "/schedules/{}/edit", "/queues/{}", "/workers/{}"])
+def test_a_page_whose_address_holds_such_a_name_is_loaded_and_is_the_right_one(
+    visitor: Visitor, page: str
+) -> None:
+    """From nothing, as by a link in a mail: the server, too, must read the address right."""
+    for text in ODD_IN_A_PATH:
+        name = quote(text, safe="")
+        visitor.open(f"{page.replace('{}', name)}?tenant={name}")
+        expect(visitor.page.get_by_role("heading", level=1)).to_contain_text(text)
         is_innocent(visitor)

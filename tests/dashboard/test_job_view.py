@@ -63,9 +63,9 @@ def tried(site: Site, *errors: Exception) -> None:
 def test_two_attempts_stand_side_by_side_and_are_compared(visit: Visit, site: Site) -> None:
     tried(site, TimeoutError("no answer"), TimeoutError("no answer"))
     page = opened(visit, task="stumble").page
-    left = page.get_by_role("region", name="Attempt 2, left")
-    right = page.get_by_role("region", name="Attempt 1, right")
-    for side, line in ((left, "1 to go"), (right, "2 to go")):
+    left = page.get_by_role("region", name="Attempt 1, left")
+    right = page.get_by_role("region", name="Attempt 2, right")
+    for side, line in ((left, "2 to go"), (right, "1 to go")):
         expect(side.get_by_label("Traceback")).to_contain_text("TimeoutError: no answer")
         expect(side.get_by_role("table", name="1 log line")).to_contain_text(line)
     one, other = left.bounding_box(), right.bounding_box()
@@ -79,15 +79,15 @@ def test_any_two_of_many_attempts_can_be_put_side_by_side(visit: Visit, site: Si
     tried(site, TimeoutError("no answer"), KeyError("vat_rate"), KeyError("city"))
     page = opened(visit, task="stumble").page
     expect(page.get_by_text("the same kind of error with another message")).to_be_visible()
-    choice = page.get_by_label("Attempt on the right")
+    choice = page.get_by_label("Attempt on the left")
     choice.focus()
     choice.press("ArrowDown")
-    right = page.get_by_role("region", name="Attempt 1, right")
-    expect(right.get_by_label("Traceback")).to_contain_text("TimeoutError: no answer")
+    left = page.get_by_role("region", name="Attempt 1, left")
+    expect(left.get_by_label("Traceback")).to_contain_text("TimeoutError: no answer")
     expect(page.get_by_text("Attempt 3 beside attempt 1: another error")).to_be_visible()
     expect(choice).to_be_focused()
-    page.get_by_label("Attempt on the left").select_option("Attempt 2, KeyError")
-    expect(page.get_by_role("region", name="Attempt 2, left")).to_contain_text("vat_rate")
+    page.get_by_label("Attempt on the right").select_option("Attempt 2, KeyError")
+    expect(page.get_by_role("region", name="Attempt 2, right")).to_contain_text("vat_rate")
 
 
 def test_attempts_are_stacked_where_there_is_no_room(visit: Visit, site: Site) -> None:
@@ -101,7 +101,7 @@ def test_attempts_are_stacked_where_there_is_no_room(visit: Visit, site: Site) -
     page.locator("summary", has_text="Attempt 1").click()
     expect(page.get_by_label("Traceback")).to_have_count(2)
     page.set_viewport_size({"width": 1440, "height": 900})
-    expect(page.get_by_role("region", name="Attempt 1, right")).to_be_visible()
+    expect(page.get_by_role("region", name="Attempt 1, left")).to_be_visible()
 
 
 # --- while it runs -------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_a_running_job_is_asked_to_stop(baking: Visitor) -> None:
     expect(page.locator(".lede")).to_contain_text("running")
     expect(page.get_by_role("button", name="Delete")).to_have_count(0)
     page.get_by_role("button", name="Cancel").click()
-    dialog = page.get_by_role("dialog", name="Cancel this job?")
+    dialog = page.get_by_role("dialog", name="Cancel bake")
     expect(dialog).to_contain_text("It is asked to stop")
     dialog.get_by_role("button", name="Cancel").click()
     expect(page.locator(".lede")).to_contain_text("cancelled")
@@ -236,7 +236,7 @@ def test_a_queued_job_is_moved_in_rank_and_queue(visit: Visit) -> None:
     visitor = opened(visit, task="render_invoice")
     page = visitor.page
     page.get_by_role("button", name="Move").click()
-    dialog = page.get_by_role("dialog", name="Move this job")
+    dialog = page.get_by_role("dialog", name="Move render_invoice")
     dialog.get_by_label("Priority").fill("7")
     dialog.get_by_label("Queue").fill("urgent")
     dialog.get_by_role("button", name="Move").click()
@@ -256,7 +256,7 @@ def test_a_job_is_cancelled_with_a_reason(visit: Visit) -> None:
     visitor = opened(visit, task="render_invoice")
     page = visitor.page
     page.get_by_role("button", name="Cancel").click()
-    dialog = page.get_by_role("dialog", name="Cancel this job?")
+    dialog = page.get_by_role("dialog", name="Cancel render_invoice")
     dialog.get_by_label("Reason").fill("not wanted any more")
     dialog.get_by_role("button", name="Cancel").click()
     expect(page.locator(".lede")).to_contain_text("cancelled")
@@ -267,7 +267,7 @@ def test_a_job_is_deleted_and_one_is_back_among_the_jobs(visit: Visit) -> None:
     visitor = opened(visit, task="render_invoice")
     page = visitor.page
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog", name="Delete this job?").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog", name="Delete render_invoice").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Jobs")
     expect(page.get_by_role("link", name="render_invoice")).to_have_count(0)
 

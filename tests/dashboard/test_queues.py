@@ -20,6 +20,7 @@ expect = sync_api.expect
 
 
 def test_queues_tell_their_depth_and_who_is_missing(visit: Visit) -> None:
+    """Q10: queue stats."""
     visitor = visit("/queues")
     expect(cell(visitor, "pdf", "Due")).to_have_text("1")
     expect(cell(visitor, "pdf", "State")).to_have_text("no worker")

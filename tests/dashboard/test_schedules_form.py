@@ -33,6 +33,7 @@ def submit(visitor: Visitor) -> None:
 
 
 def test_a_schedule_is_made_by_a_preset_and_clicks(visit: Visit, site: Site) -> None:
+    """Q10: the create form; S7: the cron builder."""
     visitor = visit("/schedules/new", role="operator")
     page = visitor.page
     page.get_by_label("Name").fill("hourly_mail")
@@ -56,6 +57,7 @@ def test_a_schedule_is_made_by_a_preset_and_clicks(visit: Visit, site: Site) -> 
 
 
 def test_the_rule_is_read_back_as_one_types(visit: Visit) -> None:
+    """Q10: cron validation feedback."""
     visitor = visit("/schedules/new")
     page = visitor.page
     expect(fires(visitor)).to_have_count(10)
@@ -137,6 +139,7 @@ def test_a_name_that_is_taken_is_told_at_its_field(visit: Visit) -> None:
 
 
 def test_what_will_change_stands_above_save(visit: Visit, site: Site) -> None:
+    """Q10: the edit form."""
     visitor = visit("/schedules/nightly/edit", role="operator")
     page = visitor.page
     bar = page.locator(".savebar")
@@ -194,6 +197,7 @@ def test_an_end_is_set_and_taken_away(visit: Visit, site: Site) -> None:
     page.get_by_label("Until, UTC").fill("")
     expect(page.locator(".savebar del")).to_have_text('"2040-01-01T00:00:00.000Z"')
     submit(visitor)
+    expect(page.get_by_role("heading", level=1)).to_have_text("nightly")
     expect(page.locator(".lede")).not_to_contain_text("until")
     assert stored(site, "nightly").until is None
 

@@ -41,6 +41,7 @@ def test_a_clock_change_is_told_where_it_bites(visit: Visit, site: Site) -> None
 
 
 def test_history_has_figures_charts_and_every_run(visit: Visit, site: Site) -> None:
+    """S7: history; its logs stand on the page of each run."""
     make(site, "bill", task="charge_card")
     run(site, "bill")
     run(site, "bill")
@@ -139,6 +140,7 @@ def test_a_range_that_cannot_be_filled_says_why(visit: Visit) -> None:
 
 
 def test_it_is_deleted_only_when_its_name_is_typed(visit: Visit, site: Site) -> None:
+    """Q10: delete confirmation."""
     page = visit("/schedules/nightly", role="operator").page
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog", name="Delete nightly?")

@@ -25,6 +25,7 @@ def switch(visitor: Visitor, name: str) -> object:
 
 
 def test_a_schedule_is_told_in_words_and_in_both_zones(visit: Visit, site: Site) -> None:
+    """Q10: schedules table with the next run."""
     make(site, "digest", timezone="Europe/Stockholm")
     visitor = visit("/schedules")
     told = cell(visitor, "digest", "Schedule")
@@ -37,6 +38,7 @@ def test_a_schedule_is_told_in_words_and_in_both_zones(visit: Visit, site: Site)
 
 
 def test_the_last_runs_are_a_strip_in_which_failure_is_taller(visit: Visit, site: Site) -> None:
+    """Q10: schedules table with the last run."""
     make(site, "bill", task="charge_card")
     run(site, "bill")
     run(site, "nightly")
@@ -77,6 +79,7 @@ def test_late_off_and_paused_are_told_apart(visit: Visit, site: Site) -> None:
 
 
 def test_the_switch_turns_a_schedule_off_and_on(visit: Visit, site: Site) -> None:
+    """Q10, S7: the enable toggle."""
     visitor = visit("/schedules", role="operator")
     expect(switch(visitor, "nightly")).to_have_attribute("aria-checked", "true")
     visitor.page.get_by_role("switch", name="nightly enabled").click()
@@ -88,6 +91,7 @@ def test_the_switch_turns_a_schedule_off_and_on(visit: Visit, site: Site) -> Non
 
 
 def test_a_trigger_makes_one_job_and_can_be_taken_back(visit: Visit, site: Site) -> None:
+    """S7: the trigger button."""
     before = stored(site, "nightly").next_run_at
     page = visit("/schedules", role="operator").page
     page.get_by_role("button", name="Trigger nightly").click()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from browsing import VIEWS, Visitor, visiting
+from browsing import THEMES, VIEWS, WIDTHS, Visitor, visiting
 from playwright.sync_api import Browser, expect
 from scene import stage
 
@@ -25,6 +25,38 @@ NAMELESS = "document.getElementById('main').append(document.createElement('butto
 NO_MORE = "document.querySelector('#main > button').remove()"
 
 
+class Door(NamedTuple):
+    """A dialog: the page it is opened from, and what is pressed there; a key, if it is a single letter."""
+
+    path: str
+    presses: tuple[str, ...]
+
+
+DIALOGS = (
+    Door("/", ("?",)),
+    Door("/", ("/",)),
+    Door("/jobs", ("Enqueue job",)),
+    Door("/jobs", ("Copy as",)),
+    Door("/jobs?state=failed", ("j", "x", "Retry 1")),
+    Door("/jobs?state=succeeded", ("j", "x", "Delete 1")),
+    Door("/jobs?task=charge_card", ("Save this view",)),
+    Door("{failed}", ("Retry with edits",)),
+    Door("{failed}", ("Delete",)),
+    Door("{queued}", ("Move",)),
+    Door("{queued}", ("Cancel",)),
+    Door("/queues", ("Pause mail",)),
+    Door("/gates", ("Pause one thing",)),
+    Door("/gates", ("Pause everything",)),
+    Door("/schedules/nightly", ("Backfill",)),
+    Door("/schedules/nightly", ("Disable",)),
+    Door("/schedules/nightly", ("Delete",)),
+    Door("/calendars", ("Create calendar",)),
+    Door("/settings", ("Create token",)),
+    Door("/settings", ("Add user",)),
+    Door("/audit", ("queue.pause",)),
+)
+
+
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = stage(f"sqlite:///{tmp_path_factory.mktemp('small') / 'rota.db'}")
@@ -34,29 +66,44 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site.close()
 
 
+def jobs(site: Site) -> dict[str, str]:
+    """The page of a job of each state."""
+    found = site.get("/api/admin/jobs?limit=200", token=site.token()).json["items"]
+    return {job["state"]: f"/jobs/{job['id']}" for job in found}
+
+
 def everything(site: Site) -> list[str]:
     """Each view, and a page of each thing."""
-    jobs = site.get("/api/admin/jobs?state=failed,succeeded&limit=200", token=site.token()).json["items"]
-    ended = {job["state"]: f"/jobs/{job['id']}" for job in jobs}
-    return [*VIEWS, *ended.values(), "/queues/mail", "/schedules/nightly", "/schedules/nightly/edit", "/lost"]
+    return [
+        *VIEWS,
+        *jobs(site).values(),
+        "/queues/mail",
+        "/schedules/nightly",
+        "/schedules/nightly/edit",
+        "/workers/nobody",
+        "/lost",
+    ]
 
 
-@pytest.mark.parametrize("width", [360, 768, 1024, 2560])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_view_is_wider_than_its_window(browser: Browser, shop: Site, width: int, theme: str) -> None:
-    size = {"width": width, "height": 800}
-    with visiting(browser, shop, shop.token(), viewport=size, color_scheme=theme) as visitor:
-        wide = []
+@pytest.mark.timeout(300)
+def test_nothing_is_wider_than_its_window_or_outside_of_it(browser: Browser, shop: Site) -> None:
+    found = {}
+    with visiting(browser, shop, shop.token(), reduced_motion="reduce") as visitor:
         for view in everything(shop):
             visitor.go(view)
-            if visitor.overflow() > 0:
-                wide.append((view, visitor.overflow()))
-        assert wide == []
+            for theme in THEMES:
+                visitor.page.emulate_media(color_scheme=theme)
+                for width in WIDTHS:
+                    visitor.resize(width)
+                    if visitor.overflow() > 0 or visitor.outside():
+                        found[view, theme, width] = visitor.outside()
+    assert found == {}
 
 
 def test_rows_are_cards_with_labels_on_a_small_screen(browser: Browser, shop: Site) -> None:
-    with visiting(browser, shop, shop.token(), viewport={"width": 360, "height": 800}) as visitor:
-        visitor.open("/audit?action=queue.pause")
+    with visiting(
+        browser, shop, shop.token(), "/audit?action=queue.pause", viewport={"width": 360, "height": 800}
+    ) as visitor:
         table = visitor.page.get_by_role("table", name="Audit log")
         first = table.locator("tbody tr").first
         assert first.evaluate("(row) => getComputedStyle(row).display") == "grid"
@@ -66,7 +113,7 @@ def test_rows_are_cards_with_labels_on_a_small_screen(browser: Browser, shop: Si
 
 
 def test_the_menu_opens_and_leads_on_a_small_screen(browser: Browser, shop: Site) -> None:
-    with visiting(browser, shop, shop.token(), viewport={"width": 360, "height": 800}) as visitor:
+    with visiting(browser, shop, shop.token(), "/jobs", viewport={"width": 360, "height": 800}) as visitor:
         menu = visitor.page.get_by_role("navigation", name="Main")
         expect(menu).to_be_hidden()
         visitor.page.get_by_role("button", name="Open menu").click()
@@ -75,22 +122,57 @@ def test_the_menu_opens_and_leads_on_a_small_screen(browser: Browser, shop: Site
         expect(menu).to_be_hidden()
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser: Browser, shop: Site, theme: str) -> None:
+@pytest.fixture
+def examined(browser: Browser, shop: Site) -> Iterator[Visitor]:
+    """A page that axe looks at; it must see a planted fault."""
     script = _axe().read_text()
-    with visiting(browser, shop, shop.token(), color_scheme=theme, reduced_motion="reduce") as visitor:
-        visitor.open("/lost")
+    with visiting(browser, shop, shop.token(), "/lost", reduced_motion="reduce") as visitor:
         visitor.page.evaluate(script)  # by the debugger: the page's own policy would not let it in
         visitor.page.evaluate(NAMELESS)
-        assert [one["id"] for one in _serious(visitor)] == ["button-name"], "axe must see a planted fault"
+        assert [one["id"] for one in _serious(visitor)] == ["button-name"]
         visitor.page.evaluate(NO_MORE)
-        found = {}
-        for view in everything(shop):
-            visitor.go(view)
-            if serious := _serious(visitor):
-                found[view] = serious
-        assert found == {}, found
+        yield visitor
+
+
+@pytest.mark.timeout(300)
+def test_axe_finds_nothing_serious_in_any_view(examined: Visitor, shop: Site) -> None:
+    found = {}
+    for view in everything(shop):
+        examined.go(view)
+        found |= _faults(examined, view)
+    assert found == {}
+
+
+@pytest.mark.timeout(300)
+def test_axe_finds_nothing_serious_in_any_dialog(examined: Visitor, shop: Site) -> None:
+    found, known = {}, jobs(shop)
+    for door in DIALOGS:
+        examined.go(door.path.format(**known))
+        for what in door.presses:
+            _press(examined, what)
+        expect(examined.page.get_by_role("dialog")).to_be_visible()
+        expect(examined.page.locator("dialog .bone")).to_have_count(0)
+        found |= _faults(examined, f"{door.path} {door.presses}")
+        examined.page.keyboard.press("Escape")
+        expect(examined.page.get_by_role("dialog")).to_have_count(0)
+    assert found == {}
+
+
+def _press(visitor: Visitor, what: str) -> None:
+    if len(what) == 1:
+        visitor.page.keyboard.press(what)
+    else:
+        visitor.page.locator("#main").get_by_role("button", name=what, exact=True).first.click()
+
+
+def _faults(visitor: Visitor, where: str) -> dict[str, Any]:
+    """What is serious, in either theme."""
+    found = {}
+    for theme in THEMES:
+        visitor.page.emulate_media(color_scheme=theme)
+        if serious := _serious(visitor):
+            found[f"{where} {theme}"] = serious
+    return found
 
 
 def _axe() -> Path:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from shlex import quote
 
 import pytest
 from desks import desk_of
 
 from rota import Rota
 from rota.errors import Forbidden, NotFound, OptionError
+from rota.model import Scope
 from rota.operate import Desk
 from rota.operate.asks import AuditAsk, EnqueueAsk, GateAsk, PauseAsk, ScheduleMake, SchedulesAsk
 from rota.testing import FakeClock
@@ -140,3 +142,15 @@ async def test_names_with_slashes_are_never_taken_for_another_tenants(app: Rota,
     (shown,) = (await desk_of(app, "viewer", "a/b").schedules.list(SchedulesAsk())).items
     assert shown.gate is None
     assert not (await desk_of(app, "viewer", "a/b").gates.list()).items
+
+
+@pytest.mark.parametrize(
+    ("scope", "command"),
+    [("queue", "rota queues resume"), ("tenant", "rota tenants resume"), ("task", "rota resume --task")],
+)
+async def test_a_command_to_paste_holds_a_name_together(desk: Desk, scope: Scope, command: str) -> None:
+    name = "it's; rm -rf $HOME"
+    job = await desk.jobs.enqueue(EnqueueAsk(**{"task": "elsewhere", scope: name}))  # type: ignore[arg-type]
+    await desk.gates.pause(GateAsk(scope=scope, name=name))
+    why = await desk.jobs.why(job.id)
+    assert why.reasons[0].remedy == f"Lift it: {command} {quote(name)}"

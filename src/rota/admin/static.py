@@ -56,9 +56,14 @@ class Pages:
             body = body.replace(BASE.encode(), escape(base_path(request, self._prefix)).encode())
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": tag, "Cache-Control": REVALIDATE}
-        if request.headers.get("if-none-match") == tag:
+        if _has(request.headers.get("if-none-match", ""), tag):
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type=file.type)
+
+
+def _has(known: str, tag: str) -> bool:
+    """Whether a browser already has it; a proxy that packs an answer marks its tag as weak."""
+    return tag in (one.strip().removeprefix("W/") for one in known.split(","))
 
 
 def base_path(request: Request, prefix: str) -> str:

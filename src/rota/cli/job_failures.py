@@ -59,7 +59,7 @@ def failures(target: Target, /, as_json: bool, **given: Any) -> None:
 
 
 def _row(one: Failure, now: datetime) -> tuple[str, ...]:
-    error = safe(": ".join(filter(None, (one.type, one.message))))[:200] or "no error was stored"
+    error = safe(": ".join(filter(None, (one.type, one.pattern))))[:200] or "no error was stored"
     return (
         f"{one.count:,}",
         safe(one.task),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from shlex import quote
 from typing import Literal
 
 from ..model import Gate, Job, JobId, State, Value
@@ -41,6 +42,7 @@ class Why(Value, frozen=True, kw_only=True):
 
     job: JobId
     state: str
+    attempt: int  # with the state: which snapshot of the job this is about
     runs: bool
     summary: str
     reasons: tuple[Reason, ...]
@@ -68,6 +70,7 @@ def explain(facts: Facts) -> Why:
     return Why(
         job=job.id,
         state=job.state.value,
+        attempt=job.attempt,
         runs=job.state is State.RUNNING,
         summary=reasons[0].text,
         reasons=tuple(reasons),
@@ -135,11 +138,12 @@ def _paused(gate: Gate) -> Reason:
     what = "Everything" if gate.scope == "all" else f"{gate.scope.capitalize()} {gate.name}"
     until = f" until {_exact(gate.until_at)}" if gate.until_at is not None else ""
     reason = f": {gate.reason}" if gate.reason else ""
+    name = quote(gate.name or "")
     command = {
         "all": "rota resume",
-        "queue": f"rota queues resume {gate.name}",
-        "tenant": f"rota tenants resume {gate.name}",
-    }.get(gate.scope, f"rota resume --{gate.scope} {gate.name}")
+        "queue": f"rota queues resume {name}",
+        "tenant": f"rota tenants resume {name}",
+    }.get(gate.scope, f"rota resume --{gate.scope} {name}")
     return Reason(
         code="paused",
         text=f"{what} is paused{until} by {gate.actor}{reason}.",
@@ -188,7 +192,7 @@ def _unserved(facts: Facts) -> Iterable[Reason]:
         yield Reason(
             code="unserved_queue",
             text=f"No live worker that knows the task {job.task} serves the queue {job.queue}.",
-            remedy=f"Start one: rota worker --app MODULE:APP -q {job.queue}",
+            remedy=f"Start one: rota worker --app MODULE:APP -q {quote(job.queue)}",
         )
 
 

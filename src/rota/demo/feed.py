@@ -17,6 +17,7 @@ DELAY_S = 2.0
 Tell = Callable[[JobHandle, bool], Awaitable[None]]  # the job, and whether it had been there already
 
 NAMES = ("Ada", "Grace", "Edsger", "Barbara", "Donald")
+TENANTS = ("acme", "globex")
 CITIES = ("Lisbon", "Nairobi", "Oslo", "Lima")
 
 
@@ -36,13 +37,13 @@ async def feed(stop: asyncio.Event, tell: Tell) -> None:
 KINDS: tuple[Callable[[int], Awaitable[JobHandle]], ...] = (
     lambda n: tasks.report.enqueue(pages=12),
     lambda n: tasks.greet.enqueue(name=NAMES[n % len(NAMES)]),
-    lambda n: tasks.flaky.enqueue(city=CITIES[n % len(CITIES)]),
+    lambda n: tasks.flaky.options(tenant=TENANTS[n % 2]).enqueue(city=CITIES[n % len(CITIES)]),
     lambda n: tasks.refresh.options(key="page:home").enqueue(page="home"),
     lambda n: tasks.primes.enqueue(below=2_000_000 + n),
     lambda n: tasks.reminder.options(delay=DELAY_S).enqueue(text="tea is ready"),
     lambda n: tasks.refresh.options(key="page:home").enqueue(page="home"),
-    lambda n: tasks.fingerprint.enqueue(text=f"document {n}"),
-    lambda n: tasks.failing.enqueue(order=1000 + n),
+    lambda n: tasks.fingerprint.options(tenant=TENANTS[n % 2]).enqueue(text=f"document {n}"),
+    lambda n: tasks.failing.options(tenant=TENANTS[n % 2]).enqueue(order=1000 + n),
     lambda n: tasks.sweep.enqueue(),
     lambda n: tasks.newsletter.enqueue(subscribers=0),
     lambda n: tasks.greet.enqueue(name=NAMES[n % len(NAMES)]),

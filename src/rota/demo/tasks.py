@@ -18,7 +18,7 @@ async def greet(name: str) -> dict[str, str]:
     return {"greeting": f"Hello {name}"}
 
 
-@app.task(name="demo.report", queue="demo")
+@app.task(name="demo.report", queue="reports")
 async def report(ctx: Context, pages: int) -> dict[str, int]:
     """Slow, and says how far it is."""
     for page in range(1, pages + 1):
@@ -33,27 +33,33 @@ async def report(ctx: Context, pages: int) -> dict[str, int]:
 )
 async def flaky(ctx: Context, city: str) -> dict[str, Any]:
     """Fails twice, then works: retried with backoff."""
+    ctx.log(f"asking the weather service for {city}")
     await asyncio.sleep(0.1)
     if ctx.attempt < 3:
+        ctx.log("no answer; it is worth another try", level="warning")
         raise ConnectionError(f"the weather service for {city} hung up")
+    ctx.log("21 degrees")
     return {"city": city, "degrees": 21}
 
 
 @app.task(
-    name="demo.failing", queue="demo", max_attempts=2, backoff=Backoff(base=0.3, factor=1, cap=1, jitter=0)
+    name="demo.failing", queue="mail", max_attempts=2, backoff=Backoff(base=0.3, factor=1, cap=1, jitter=0)
 )
-async def failing(order: int) -> None:
-    """Fails for good: after its last attempt it stays, with its error, until somebody looks."""
-    raise ValueError(f"order {order} has no address")
+async def failing(ctx: Context, order: int, address: str = "") -> dict[str, Any]:
+    """Fails for good, until somebody looks: retried with an address in its payload, it succeeds."""
+    ctx.log(f"order {order} loaded")
+    if not address:
+        raise ValueError(f"order {order} has no address")
+    return {"order": order, "sent_to": address}
 
 
-@app.task(name="demo.reminder", queue="demo")
+@app.task(name="demo.reminder", queue="mail")
 async def reminder(text: str) -> str:
     """Enqueued with a delay."""
     return text
 
 
-@app.task(name="demo.primes", queue="demo", executor="process", timeout=30)
+@app.task(name="demo.primes", queue="reports", executor="process", timeout=30)
 def primes(below: int) -> dict[str, int]:
     """Keeps a processor busy: runs in a process of its own."""
     sieve = bytearray([1]) * below
@@ -93,7 +99,7 @@ async def digest() -> str:
     return "nothing new"
 
 
-@app.task(name="demo.newsletter", queue="demo")
+@app.task(name="demo.newsletter", queue="mail")
 async def newsletter(subscribers: int) -> None:
     """Finds nothing to do and says so."""
     if not subscribers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..clock import Clock
@@ -77,7 +78,8 @@ async def _schedules(app: Rota, store: Store) -> Sequence[Finding]:
         name = f"{schedule.tenant}/{schedule.name}"
         if not schedule.enabled and schedule.reason and schedule.next_run_at is not None:
             text = f"schedule {name} is disabled: {schedule.reason}"
-            remedy = "Mend it, then rota schedules enable."
+            command = f"rota schedules enable {quote(schedule.name)} --tenant {quote(schedule.tenant)}"
+            remedy = f"Mend it, then: {command}"
             found.append(Finding(check="schedules", level="warning", text=text, remedy=remedy))
         elif schedule.enabled and schedule.next_run_at is not None and known and schedule.task not in known:
             text = f"schedule {name} makes jobs of the task {schedule.task}, which no live worker knows"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.fingerprint import fingerprint
+from ..core.fingerprint import fingerprint, folded
 from ..model import Job, JobFilter, PageAsk
 from ..store.protocol import Store
 from .views import Failure, Failures, Sight
@@ -25,9 +25,11 @@ class Group:
         self.first_at = self.last_at = _ended(job)
         self.ids: list[str] = []
         self.count = 0
+        self.varies = False
 
-    def add(self, job: Job) -> None:
+    def add(self, job: Job, message: str) -> None:
         self.count += 1
+        self.varies = self.varies or message != self.message
         self.first_at, self.last_at = min(self.first_at, _ended(job)), max(self.last_at, _ended(job))
         if len(self.ids) < MOST_IDS:
             self.ids.append(job.id)
@@ -37,6 +39,7 @@ class Group:
             fingerprint=key,
             task=self.task,
             type=self.type,
+            pattern=folded(self.message) if self.varies else self.message,
             message=self.message,
             count=self.count,
             first_at=self.first_at,
@@ -55,7 +58,7 @@ async def failures(store: Store, where: JobFilter, limit: int, sight: Sight) -> 
         for job in page.items:
             type, message = _told(sight.open(job.error_json))
             key = fingerprint(job.task, type, message)
-            groups.setdefault(key, Group(job, type, message)).add(job)
+            groups.setdefault(key, Group(job, type, message)).add(job, message)
         if (cursor := page.next) is None:
             break
     largest = sorted(groups.items(), key=lambda one: (one[1].count, one[1].last_at), reverse=True)

@@ -13,6 +13,7 @@ from ..core.gates import standing
 from ..model import (
     AuditFilter,
     Gate,
+    Job,
     JobFilter,
     Page,
     PageAsk,
@@ -112,8 +113,11 @@ class House(Room):
         store, now = await self.desk.store(), self.app.clock.now()
         gates = {gate.id: gate for gate in await self._gates()}
         workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
-        ended, failed = _rates(await store.activity(now - LATELY, now), "task")
-        durations = await self._durations()
+        lately = await store.activity(now - LATELY, now)
+        ended, failed = _rates(lately, "task")
+        newest = (await store.jobs(JobFilter(states=(State.SUCCEEDED,)), PageAsk(limit=SAMPLE))).items
+        durations = _durations(newest)
+        queues = {(row.task, row.queue) for row in lately} | {(job.task, job.queue) for job in newest}
         names = {*ended, *(task for worker in workers for task in worker.tasks)}
         names |= {gate.name for gate in gates.values() if gate.scope == "task" and gate.name}
         return Page(
@@ -126,21 +130,12 @@ class House(Room):
                     p50_ms=_quantile(durations[name], 0.5),
                     p95_ms=_quantile(durations[name], 0.95),
                     p99_ms=_quantile(durations[name], 0.99),
+                    queues=tuple(sorted(queue for task, queue in queues if task == name)),
                     gate=_gate(gates, "task", name),
                 )
                 for name in sorted(names)
             ]
         )
-
-    async def _durations(self) -> dict[str, list[float]]:
-        """Milliseconds that the newest successful jobs took, by task."""
-        store = await self.desk.store()
-        page = await store.jobs(JobFilter(states=(State.SUCCEEDED,)), PageAsk(limit=SAMPLE))
-        found: dict[str, list[float]] = defaultdict(list)
-        for job in page.items:
-            if job.started_at is not None and job.finished_at is not None:
-                found[job.task].append((job.finished_at - job.started_at).total_seconds() * 1000)
-        return found
 
     @needs("read")
     async def tenants(self) -> Page[TenantView]:
@@ -270,6 +265,15 @@ def _rates(rows: Sequence[Tally], by: str) -> tuple[dict[str, float], dict[str, 
         if row.state == "failed":
             failed[getattr(row, by)] += row.n / minutes
     return ended, failed
+
+
+def _durations(jobs: Sequence[Job]) -> dict[str, list[float]]:
+    """Milliseconds that they took, by task."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for job in jobs:
+        if job.started_at is not None and job.finished_at is not None:
+            found[job.task].append((job.finished_at - job.started_at).total_seconds() * 1000)
+    return found
 
 
 def _quantile(values: Sequence[float], part: float) -> float | None:

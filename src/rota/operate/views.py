@@ -151,6 +151,7 @@ class Failure(View, frozen=True, kw_only=True):
     fingerprint: str
     task: str
     type: str
+    pattern: str  # the message; where those of the group differ, with # for numbers and … for quoted names
     message: str  # of the newest
     count: int
     first_at: Instant  # when one ended like this first and last, among those that were read
@@ -179,6 +180,7 @@ class GateView(View, frozen=True, kw_only=True):
     actor: str
     since_at: Instant
     until_at: Instant | None
+    by_tenant: str | None = None  # whose operator closed it; None: one who is bound to no tenant
 
 
 def gate_view(gate: Gate) -> GateView:
@@ -191,6 +193,7 @@ def gate_view(gate: Gate) -> GateView:
         actor=gate.actor,
         since_at=gate.since_at,
         until_at=gate.until_at,
+        by_tenant=gate.by_tenant,
     )
 
 
@@ -228,6 +231,7 @@ class TaskView(View, frozen=True, kw_only=True):
     p50_ms: float | None  # of the newest runs that succeeded
     p95_ms: float | None
     p99_ms: float | None
+    queues: tuple[str, ...]  # that its newest jobs were in
     gate: GateView | None
 
 

@@ -4,6 +4,7 @@
 import { parse, write } from "./exact.js";
 import { base, me, setClock } from "./state.js";
 import { signal } from "./ui.js";
+import { clean } from "./words.js";
 
 /** @type {Options} */
 const SESSION = { root: "/api/session", quiet: true };
@@ -41,7 +42,15 @@ export async function request(method, path, { query, body, signal, root = "/api/
   const text = await answer.text();
   if (answer.ok) return text ? parse(text) : null;
   if (answer.status === 401 && !quiet) me.value = null;
-  throw new Refusal(readable(text), answer.status);
+  const refusal = new Refusal(readable(text), answer.status);
+  if (refusal.code === "csrf") await meetAnew(refusal);
+  throw refusal;
+}
+
+/** The session is not the one this page knew: somebody signed in from another tab. Whoever acts now must know in whose name. @param {Refusal} refusal */
+async function meetAnew(refusal) {
+  await whoAmI();
+  if (me.value) refusal.message = `Somebody signed in from another tab: you are ${clean(me.value.name)} now, ${me.value.role}. Nothing was done; press again to do it in that name.`;
 }
 
 /** @param {any} error @returns {never} */

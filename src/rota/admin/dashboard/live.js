@@ -4,17 +4,21 @@
 // News is a hint to look again, never the truth itself: views answer it by loading anew, so that a
 // lost event costs a second and no more.
 
-import { base, me } from "./state.js";
+import { whoAmI } from "./api.js";
+import { parse } from "./exact.js";
+import { base, me, now } from "./state.js";
 import { computed, effect, signal, useEffect } from "./ui.js";
 
 const NAMES = ["stats", "job", "gate", "schedule", "worker", "audit"];
+/** Told when the line is there again, and with it all names: what could not be loaded is worth another try. */
+export const BACK = "back";
 const LONGEST_WAIT = 15_000;
 
 /** Who holds the news: "pause" (the button), "select", "hidden". */
 const holders = signal(/** @type {string[]} */ ([]));
 export const connected = signal(false);
-/** When news was last heard, by this machine's clock. */
-export const heardAt = signal(Date.now());
+/** When news was last heard, by the server's clock. */
+export const heardAt = signal(now.peek());
 /** How many pieces of news wait while held. */
 export const waiting = signal(0);
 export const held = computed(() => holders.value.length > 0);
@@ -25,6 +29,7 @@ const listeners = new Map();
 /** @type {EventSource | null} */
 let source = null;
 let lastId = "";
+let opened = false;
 /** @type {Set<string>} */
 let missed = new Set();
 let wait = 1000;
@@ -48,13 +53,13 @@ function tell(name, data) {
 /** @param {string} name @param {MessageEvent} event */
 function hear(name, event) {
   lastId = event.lastEventId || lastId;
-  heardAt.value = Date.now();
+  heardAt.value = now.peek();
   if (held.value) {
     missed.add(name);
     waiting.value += 1;
     return;
   }
-  tell(name, event.data ? JSON.parse(event.data) : null);
+  tell(name, event.data ? parse(event.data) : null);
 }
 
 function open() {
@@ -63,8 +68,10 @@ function open() {
   source = new EventSource(`${base}/api/admin/events${resume}`);
   source.onopen = () => {
     connected.value = true;
-    heardAt.value = Date.now();
+    heardAt.value = now.peek();
     wait = 1000;
+    if (opened) lookAgain();
+    opened = true;
   };
   source.onerror = () => {
     connected.value = false;
@@ -74,11 +81,18 @@ function open() {
   for (const name of NAMES) source.addEventListener(name, (event) => hear(name, /** @type {MessageEvent} */ (event)));
   source.addEventListener("reset", (event) => {
     lastId = /** @type {MessageEvent} */ (event).lastEventId || "";
-    for (const name of NAMES) tell(name, null);
+    lookAgain();
   });
 }
 
+/** What happened while nobody listened may never be told: everybody looks again, or will when news is no longer held. */
+function lookAgain() {
+  for (const name of [...NAMES, BACK]) missed.add(name);
+  if (!held.value) catchUp();
+}
+
 function again() {
+  whoAmI().catch(() => {}); // if it was refused because the session has ended, this leads to the door
   clearTimeout(timer);
   timer = setTimeout(open, wait);
   wait = Math.min(wait * 2, LONGEST_WAIT);

@@ -1,7 +1,7 @@
 // @ts-check
 // Data of a view: loaded, loaded again on news, never shown as zero before it is there.
 
-import { listen, held } from "./live.js";
+import { BACK, held, listen } from "./live.js";
 import { useCallback, useEffect, useRef, useState } from "./ui.js";
 
 const SOONEST = 1; // seconds between two loads that news asked for
@@ -48,14 +48,24 @@ export function useLoad(load, deps, { on = [], when = true, every = 0, soonest =
     return () => current.current?.abort();
   }, [...deps, when]);
 
+  const failed = Boolean(state.error);
+  const refused = isRefused(state.error);
   useEffect(() => {
-    if (!when || !on.length) return undefined;
-    return listen(on, calmly(reload, soonest));
-  }, [...deps, when, on.join()]);
+    const names = refused ? [BACK] : failed ? [...on, BACK] : on;
+    if (!when || !names.length) return undefined;
+    const calm = calmly(reload, soonest);
+    const deaf = listen(names, calm.tell);
+    return () => (deaf(), calm.stop());
+  }, [...deps, when, on.join(), failed, refused]);
 
-  useEvery(when ? every : 0, reload, deps);
+  useEvery(when && !refused ? every : 0, reload, deps);
 
   return { ...state, reload };
+}
+
+/** The request itself was wrong, and asked again it would be wrong again; not so when there were only too many. @param {any} error */
+function isRefused(error) {
+  return error?.status >= 400 && error.status < 500 && error.status !== 429;
 }
 
 /** Call every so many seconds, unless news is held; 0: never. @param {number} seconds @param {() => any} act @param {any[]} deps */
@@ -67,13 +77,15 @@ export function useEvery(seconds, act, deps) {
   }, [...deps, seconds]);
 }
 
-/** Call at most once in so many seconds, never before the last call ended, and once more for what came in between. @param {() => Promise<void>} act @param {number} seconds */
+/** Call at most once in so many seconds, never before the last call ended, and once more for what came in between; not after the stop. @param {() => Promise<void>} act @param {number} seconds */
 function calmly(act, seconds) {
   let timer = 0;
   let last = -Infinity;
   let busy = false;
   let wanted = false;
+  let stopped = false;
   const tell = () => {
+    if (stopped) return;
     if (busy) wanted = true; // a load that news cuts short each second would never end
     else timer ||= setTimeout(run, Math.max(0, last + seconds * 1000 - performance.now()));
   };
@@ -83,5 +95,6 @@ function calmly(act, seconds) {
     busy = false;
     if (wanted) tell();
   };
-  return tell;
+  const stop = () => ((stopped = true), clearTimeout(timer));
+  return { tell, stop };
 }

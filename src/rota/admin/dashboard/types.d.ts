@@ -81,12 +81,6 @@ export interface BulkAsk {
   cursor?: string | null;
 }
 
-export interface CalendarPut {
-  dates?: string[] | null;
-  weekend?: number[];
-  ics?: string | null;
-}
-
 export interface CalendarView {
   name: string;
   dates: string[];
@@ -158,6 +152,7 @@ export interface Failure {
   fingerprint: string;
   task: string;
   type: string;
+  pattern: string;
   message: string;
   count: number;
   first_at: string;
@@ -227,6 +222,7 @@ export interface GateView {
   actor: string;
   since_at: string;
   until_at: string | null;
+  by_tenant?: string | null;
 }
 
 export interface Health {
@@ -333,6 +329,13 @@ export interface MoveAsk {
   run_at?: string | null;
   priority?: number | null;
   queue?: string | null;
+}
+
+export interface NewCalendarPut {
+  dates?: string[] | null;
+  weekend?: number[];
+  ics?: string | null;
+  new?: boolean;
 }
 
 export interface NewToken {
@@ -662,6 +665,7 @@ export interface TaskView {
   p50_ms: number | null;
   p95_ms: number | null;
   p99_ms: number | null;
+  queues: string[];
   gate: GateView | null;
 }
 
@@ -697,11 +701,12 @@ export interface TokenView {
   last_used_at: string | null;
 }
 
-export interface UserAsk {
+export interface UserPut {
   password: string;
   role: "admin" | "operator" | "viewer";
   tenant?: string | null;
   payloads?: boolean | null;
+  new?: boolean;
 }
 
 export interface UserView {
@@ -730,6 +735,7 @@ export interface WhichTenant {
 export interface Why {
   job: string;
   state: string;
+  attempt: number;
   runs: boolean;
   summary: string;
   reasons: Reason[];

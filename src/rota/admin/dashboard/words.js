@@ -112,8 +112,22 @@ export function instantOf(text, now) {
     const unit = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }[found[2]] ?? 1;
     return new Date(now - Number(found[1]) * unit * 1000).toISOString();
   }
+  if (!/^\d{4}-/.test(text.trim())) return null; // Date.parse takes "5" for a month
   const at = Date.parse(text);
   return Number.isNaN(at) ? null : new Date(at).toISOString();
+}
+
+/** Who, as people say it: "token:night shift#a9db8b" is night shift. @param {unknown} actor */
+export function person(actor) {
+  return line(clean(actor).replace(/^token:(.+)#[0-9a-f]+$/, "$1").replace(/^user:/, ""), 60);
+}
+
+/** A long text with its middle left out: both ends tell something. @param {unknown} text @param {number} most */
+export function middle(text, most) {
+  const flat = line(text, 2000);
+  if (flat.length <= most) return flat;
+  const head = Math.ceil((most - 1) / 3);
+  return `${flat.slice(0, head)}…${flat.slice(head + 1 - most)}`;
 }
 
 /** A command's word, safe in a shell. @param {unknown} text */

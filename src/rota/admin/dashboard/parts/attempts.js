@@ -55,12 +55,12 @@ function Stack({ attempts }) {
     ${attempts.map((one, i) => html`<${Fold} key=${keyOf(one)} one=${one} open=${i === 0} />`)}`;
 }
 
-/** Two side by side: the newest and the one before it, unless others are chosen. @param {{attempts: any[]}} props newest first */
+/** Two side by side, as the track runs: the newest right, the one before it left, unless others are chosen. @param {{attempts: any[]}} props newest first */
 function Pair({ attempts }) {
   const [chosen, setChosen] = useState(/** @type {(string | null)[]} */ ([null, null]));
-  const sides = chosen.map((key, i) => attempts.find((one) => keyOf(one) === key) ?? attempts[i]);
+  const sides = chosen.map((key, i) => attempts.find((one) => keyOf(one) === key) ?? attempts[1 - i]);
   const choose = (/** @type {number} */ side, /** @type {string} */ key) => setChosen(chosen.map((old, i) => (i === side ? key : old)));
-  return html`<${Difference} one=${sides[0]} other=${sides[1]} />
+  return html`<${Difference} one=${sides[1]} other=${sides[0]} />
     <div class="pair">${sides.map((one, i) => html`<section class="attempt" aria-label=${`Attempt ${one.attempt}, ${i ? "right" : "left"}`}>
       <header>${attempts.length > 2 ? html`<${Chooser} attempts=${attempts} shown=${one} label=${`Attempt on the ${i ? "right" : "left"}`} onChoose=${(/** @type {string} */ key) => choose(i, key)} />` : html`<b>Attempt ${one.attempt}</b>`}<${Badge} state=${one.outcome} /><${When} at=${one.finished_at} /></header>
       <${Body} one=${one} />
@@ -107,7 +107,7 @@ function Body({ one }) {
   const trace = one.error?.traceback;
   return html`<div class="attempt-body">
     <p class="meta"><span>Took <${Took} from=${one.started_at} to=${one.finished_at} /></span>${one.worker && html`<span>Worker <${Code}>${one.worker}<//></span>`}${one.cost_cents > 0 && html`<span>Cost ${one.cost_cents.toFixed(2)} cents</span>`}${trace && html`<${Copy} text=${trace} kind="">Copy traceback<//>`}</p>
-    ${trace ? html`<${Trace} text=${trace} />` : one.error && html`<pre class="trace"><span class="exc">${errorLine(one.error)}</span></pre>`}
+    ${trace ? html`<${Trace} text=${trace} />` : one.error && html`<pre class=${one.outcome === "cancelled" ? "code" : "trace"}><span class=${one.outcome === "cancelled" ? "" : "exc"}>${errorLine(one.error)}</span></pre>`}
     <${Log} lines=${one.logs} />
   </div>`;
 }

@@ -6,7 +6,7 @@ import { now } from "../state.js";
 import { html, useEffect, useState } from "../ui.js";
 import { clean, count, many } from "../words.js";
 import { Button } from "./button.js";
-import { Complaint, show } from "./dialog.js";
+import { Complaint, show, useAct } from "./dialog.js";
 import { Field } from "./form.js";
 import { toast } from "./toast.js";
 import { dayIn, instantIn, isZone, placeOf, timeIn, wallIn } from "./zones.js";
@@ -21,13 +21,12 @@ export async function backfillDialog(schedule) {
   return made;
 }
 
-/** @param {{done: (value: any) => void, schedule: import("../types").ScheduleView}} props */
-function Range({ done, schedule }) {
+/** @param {import("./dialog.js").Talk & {schedule: import("../types").ScheduleView}} props */
+function Range({ done, busy, schedule }) {
   const zone = isZone(schedule.timezone) ? schedule.timezone : "UTC";
   const [since, setSince] = useState(() => wallIn(now.peek() - 86_400_000, zone));
   const [until, setUntil] = useState(() => wallIn(now.peek(), zone));
   const [dry, setDry] = useState(/** @type {{fires: string[] | null, error: any}} */ ({ fires: null, error: null }));
-  const [busy, setBusy] = useState(false);
   const path = `/schedules/${schedule.id}/backfill`;
   const range = { since: instantIn(since, zone), until: instantIn(until, zone) };
   useEffect(() => {
@@ -39,16 +38,7 @@ function Range({ done, schedule }) {
     ), WAIT);
     return () => ((current = false), clearTimeout(timer));
   }, [since, until]);
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    setBusy(true);
-    try {
-      done((await api.post(path, { ...range, dry_run: false })).fires.length);
-    } catch (error) {
-      setDry({ fires: dry.fires, error });
-      setBusy(false);
-    }
-  };
+  const { submit, error, acting } = useAct({ done, busy }, async () => (await api.post(path, { ...range, dry_run: false })).fires.length);
   const n = dry.fires?.length ?? 0;
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Backfill ${clean(schedule.name)}?</h2>
@@ -58,8 +48,8 @@ function Range({ done, schedule }) {
       <${Field} label=${`To, ${placeOf(zone)} time`}><input type="datetime-local" required value=${until} onInput=${(/** @type {any} */ e) => setUntil(e.target.value)} /><//>
     </div>
     <div role="status">${dry.fires ? html`<${Told} fires=${dry.fires} zone=${zone} />` : !dry.error && html`<p class="quiet">Counting.</p>`}</div>
-    ${dry.error && html`<${Complaint} error=${dry.error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${busy || !n}>Backfill${n ? ` ${count(n)}` : ""}<//></div>
+    ${(dry.error || error) && html`<${Complaint} error=${dry.error || error} />`}
+    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting || !n}>Backfill${n ? ` ${count(n)}` : ""}<//></div>
   </form>`;
 }
 

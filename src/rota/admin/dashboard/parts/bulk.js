@@ -5,7 +5,7 @@ import { api } from "../api.js";
 import { html, useEffect, useRef, useState } from "../ui.js";
 import { clean, count, many, shortId } from "../words.js";
 import { Button } from "./button.js";
-import { Complaint, show } from "./dialog.js";
+import { Complaint, show, useAct } from "./dialog.js";
 import { Field } from "./form.js";
 import { toast } from "./toast.js";
 import { Bones } from "./empty.js";
@@ -35,20 +35,20 @@ export async function bulkDialog(action, target) {
   return done;
 }
 
-/** @param {{done: (value: any) => void, action: Action, target: Target}} props */
-function Steps({ done, action, target }) {
+/** @param {import("./dialog.js").Talk & {action: Action, target: Target}} props */
+function Steps({ done, busy, action, target }) {
   const [dry, setDry] = useState(/** @type {any} */ (null));
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const [unread, setUnread] = useState(/** @type {any} */ (null));
   const [progress, setProgress] = useState(/** @type {{done: number, refused: number} | null} */ (null));
   const [typed, setTyped] = useState("");
   const stopped = useRef(false);
   const body = { action, ...target, ...(action === "move" ? { move: { now: true } } : {}) };
   useEffect(() => {
-    api.post("/jobs/bulk", { ...body, dry_run: true }).then(setDry, setError);
+    api.post("/jobs/bulk", { ...body, dry_run: true }).then(setDry, setUnread);
     return () => (stopped.current = true);
   }, []);
-  const run = async (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const { submit, error: failed } = useAct({ done, busy }, async () => {
+    stopped.current = false;
     let [touched, refused, cursor] = [0, 0, null];
     try {
       do {
@@ -56,16 +56,16 @@ function Steps({ done, action, target }) {
         const step = await api.post("/jobs/bulk", { ...body, cursor });
         [touched, refused, cursor] = [touched + step.done, refused + step.refused, step.next];
       } while (cursor && !stopped.current);
-      done(touched);
-    } catch (problem) {
-      setError(problem);
+      return touched;
+    } finally {
       setProgress(null);
     }
-  };
+  });
+  const error = failed ?? unread;
   const total = dry && `${dry.exact ? "" : "at least "}${count(dry.matched)}`;
   const word = String(dry?.matched ?? "");
   const mustType = action === "delete" && dry?.matched > 1;
-  return html`<form onSubmit=${run}>
+  return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${VERB[action]} ${dry ? html`${total} ${dry.matched === 1 ? "job" : "jobs"}` : "jobs"}?</h2>
     ${!dry && !error && html`<${Bones} />`}
     ${dry && html`<div class="dialog-body"><p>${dry.matched ? EFFECT[action] : `None of them can: their states do not allow it.`}</p>

@@ -32,7 +32,9 @@ async function toClipboard(text) {
 
 /** A line for a terminal. @param {{text: string}} props */
 export function Command({ text }) {
-  return html`<div class="command"><code>${clean(text)}</code><${Copy} text=${text} label="Copy this line" /></div>`;
+  // Word by word, so that no line ends within "--option".
+  const words = clean(text).split(" ").map((word, i) => html`${i ? " " : ""}<span>${word}</span>`);
+  return html`<div class="command"><code>${words}</code><${Copy} text=${text} label="Copy this line" /></div>`;
 }
 
 /**

@@ -12,6 +12,7 @@ import { keyOf } from "./schedule.js";
 const HOURS = 12;
 const STEP = 600; // seconds in a bar
 const HOUR = 3_600_000;
+const TOO_MANY = "There are more fires than can be told here";
 
 /** @param {{tall?: boolean}} props tall: on the overview */
 export function DayLine({ tall = false }) {
@@ -19,16 +20,18 @@ export function DayLine({ tall = false }) {
   const minute = Math.floor(now.value / 60_000) * 60_000; // it moves once a minute
   const height = tall ? 88 : 52;
   const ground = height - 18;
-  const { steps = [], fires = [], often = 0, gates = [] } = day.data ?? {};
+  const { steps = [], fires = [], often = 0, more = false, gates = [] } = day.data ?? {};
   const bars = worked(steps, minute);
   const stems = planned(fires, minute);
   return html`<figure class=${`dayline ${tall ? "tall" : ""}`}>
-    <svg width="100%" height=${height} role="img" aria-label=${day.data ? sentence(bars, stems, often, gates) : "The day, loading"}>
+    <svg width="100%" height=${height} role="img" aria-label=${day.data ? sentence(bars, stems, often, more, gates) : "The day, loading"}>
+      <title>Twelve hours back, twelve ahead</title>
       <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0v6" /></pattern></defs>
       <${Hours} now=${minute} ground=${ground} height=${height} />
       <${Bars} bars=${bars} ground=${ground} tall=${tall} />
       ${gates.map((/** @type {any} */ gate) => html`<${Band} key=${gate.id} gate=${gate} now=${minute} tall=${tall} />`)}
       <${Stems} stems=${stems} ground=${ground} tall=${tall} />
+      ${more && html`<text class="wide-only" x="100%" dx="-4" y=${ground - 4} text-anchor="end">${TOO_MANY}</text>`}
       <line class="needle" x1="50%" x2="50%" y1="0" y2=${ground + 2} />
       <text class="now" x="50%" y=${height - 5} text-anchor="middle">${hourMinute(minute, zone.value)}</text>
     </svg>
@@ -44,7 +47,7 @@ async function loadDay(signal) {
   ]);
   // What fires more often than is told would seem to stop where its fires are cut: it is left out, and said.
   const often = new Set(fires.cut.map(keyOf));
-  return { steps: steps.items, fires: fires.items.filter((/** @type {any} */ fire) => !often.has(keyOf(fire))), often: often.size, gates: gates.items };
+  return { steps: steps.items, fires: fires.items.filter((/** @type {any} */ fire) => !often.has(keyOf(fire))), often: often.size, more: fires.more, gates: gates.items };
 }
 
 /** Where an instant stands, in percent. @param {number} at @param {number} now */
@@ -82,7 +85,7 @@ function Hours({ now: middle, ground, height }) {
   return ticks.map((at, i) => {
     const x = `${place(at, middle)}%`;
     const time = hourMinute(at, zone.value);
-    return html`<line class="hour" x1=${x} x2=${x} y1="4" y2=${ground} /><text class=${i % 2 || Math.abs(at - middle) < 4 * HOUR ? "wide-only" : ""} x=${x} dx="3" y=${height - 5}>${time === "00:00" ? weekday(at, zone.value) : time}</text>`;
+    return html`<line class="hour" x1=${x} x2=${x} y1="4" y2=${ground} /><text class=${i % 2 || Math.abs(at - middle) < 4 * HOUR || at > middle + 9.5 * HOUR ? "wide-only" : ""} x=${x} dx="3" y=${height - 5}>${time === "00:00" ? weekday(at, zone.value) : time}</text>`;
   });
 }
 
@@ -90,9 +93,11 @@ function Hours({ now: middle, ground, height }) {
 function Bars({ bars, ground, tall }) {
   const room = ground - (tall ? 14 : 6);
   const top = Math.max(1, ...bars.map((/** @type {any} */ bar) => bar.good + bar.bad));
-  const width = `${(STEP * 1000 * 50) / (HOURS * HOUR) - 0.12}%`;
+  const width = `${(STEP * 1000 * 50) / (HOURS * HOUR) - 0.2}%`;
+  // What has ended ended before now: all bars stand as far left as the newest would reach beyond the needle.
+  const ahead = STEP * 1000 - (now.value % (STEP * 1000));
   return bars.map((/** @type {any} */ bar) => {
-    const x = place(bar.at, now.value);
+    const x = place(bar.at - ahead, now.value);
     const bad = bar.bad && Math.max(2, (bar.bad / top) * room);
     const good = bar.good && Math.max(1, (bar.good / top) * room - bad);
     return html`<g key=${bar.at}><title>${`${hourMinute(bar.at, zone.value)}: ${many(bar.good + bar.bad, "job")} ended, ${bar.bad} failed`}</title>
@@ -117,7 +122,7 @@ function Band({ gate, now: middle, tall }) {
   const from = Math.max(0, place(Date.parse(gate.since_at), middle));
   const to = gate.until_at ? Math.min(100, place(Date.parse(gate.until_at), middle)) : 100;
   return html`<g><title>${says(gate)}</title><rect class="band" x=${`${from}%`} width=${`${Math.max(0.4, to - from)}%`} y="2" height="8" /><line class="band-top" x1=${`${from}%`} x2=${`${Math.max(from + 0.4, to)}%`} y1="2" y2="2" />
-    ${tall && html`<text class="band-says" x=${`${Math.min(to, 72)}%`} dx=${to <= 72 ? 5 : 0} y=${to <= 72 ? 10 : 20}>${says(gate)}</text>`}</g>`;
+    ${tall && html`<text class="band-says wide-only" x=${`${Math.min(to, 72)}%`} dx=${to <= 72 ? 5 : 0} y=${to <= 72 ? 10 : 20}>${says(gate)}</text>`}</g>`;
 }
 
 /** @param {any} gate */
@@ -126,15 +131,15 @@ function says(gate) {
   return `${what} paused${gate.until_at ? ` until ${hourMinute(gate.until_at, zone.value)}` : ""}`;
 }
 
-/** @param {any[]} bars @param {any[]} stems @param {number} often schedules that fire all the time @param {any[]} gates */
-function sentence(bars, stems, often, gates) {
+/** @param {any[]} bars @param {any[]} stems @param {number} often schedules that fire all the time @param {boolean} more not all fires are told @param {any[]} gates */
+function sentence(bars, stems, often, more, gates) {
   const good = bars.reduce((sum, bar) => sum + bar.good, 0);
   const bad = bars.reduce((sum, bar) => sum + bar.bad, 0);
   const fires = stems.reduce((sum, stem) => sum + stem.n, 0);
   const burst = stems.reduce((most, stem) => (stem.n > (most?.n ?? 1) ? stem : most), null);
   return [
     `The day, twelve hours back and twelve ahead. ${brief(good + bad)} ${good + bad === 1 ? "job" : "jobs"} ended, ${brief(bad)} of them failed.`,
-    `${many(fires, "fire")} to come${burst ? `, most at ${hourMinute(burst.at, zone.value)}: ${burst.n}` : ""}.`,
+    `${more ? "At least " : ""}${many(fires, "fire")} to come${burst ? `, most at ${hourMinute(burst.at, zone.value)}: ${burst.n}` : ""}.${more ? ` ${TOO_MANY}.` : ""}`,
     ...(often ? [`${many(often, "schedule fires", "schedules fire")} all the time.`] : []),
     ...gates.map((gate) => `${says(gate)}.`),
   ].join(" ");

@@ -7,22 +7,58 @@ import { Button } from "./button.js";
 import { Field } from "./form.js";
 import { Glyph } from "./glyph.js";
 
-const open = signal(/** @type {{Body: any, props: any, done: (value: any) => void, label: string, wide: boolean, grave: boolean} | null} */ (null));
+/** @typedef {{done: (value: any) => void, busy: import("../vendor/signals.js").Signal<boolean>}} Talk what every dialog's component gets: how it ends, and whether its act goes on */
+/** @typedef {Talk & {Body: any, props: any, wide: boolean, grave: boolean}} Dialog */
+
+const open = signal(/** @type {Dialog | null} */ (null));
 
 /**
  * Show a component as a dialog; resolves to what it hands to ``done``, or null when it is dismissed.
- * @param {any} Body gets {done, ...props}; has an h2 with the id "dialog-title"
+ * @param {any} Body gets {done, busy, ...props}; has an h2 with the id "dialog-title"
  * @param {any} [props] @param {{wide?: boolean, grave?: boolean}} [look] @returns {Promise<any>}
  */
 export function show(Body, props = {}, { wide = false, grave = false } = {}) {
-  open.value?.done(null);
+  dismiss();
   return new Promise((resolve) => {
-    const done = (/** @type {any} */ value) => {
-      open.value = null;
-      resolve(value ?? null);
+    const busy = signal(false);
+    const done = (/** @type {any} */ value = null) => {
+      if (value === null && busy.value) return; // what is being done cannot be left: its end must be told
+      if (open.value === mine) open.value = null; // not the one that was opened since
+      resolve(value);
     };
-    open.value = { Body, props, done, label: "dialog-title", wide, grave };
+    const mine = { Body, props, done, busy, wide, grave };
+    open.value = mine;
   });
+}
+
+/** Whatever is open goes, done or not. */
+function dismiss() {
+  if (!open.value) return;
+  open.value.busy.value = false;
+  open.value.done(null);
+}
+
+/**
+ * The act of a dialog's form: once at a time, and the dialog stays until it has ended.
+ * @param {Talk} talk @param {() => Promise<any>} act what it resolves to ends the dialog; nothing: true
+ */
+export function useAct({ done, busy }, act) {
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (busy.value) return;
+    busy.value = true;
+    setError(null);
+    try {
+      const answer = (await act()) ?? true;
+      busy.value = false;
+      done(answer);
+    } catch (problem) {
+      busy.value = false;
+      setError(problem);
+    }
+  };
+  return { submit, error, acting: busy.value };
 }
 
 /**
@@ -36,21 +72,10 @@ export function ask(question) {
 }
 
 /** @param {any} props */
-function Question({ done, title, body, verb, grave, typed, reason, act, safe = "Keep as it is" }) {
+function Question({ done, busy, title, body, verb, grave, typed, reason, act, safe = "Keep as it is" }) {
   const [said, setSaid] = useState("");
   const [why, setWhy] = useState("");
-  const [error, setError] = useState(/** @type {any} */ (null));
-  const [busy, setBusy] = useState(false);
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    setBusy(true);
-    try {
-      done((await act(why.trim())) ?? true);
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
+  const { submit, error, acting } = useAct({ done, busy }, () => act(why.trim()));
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${title}</h2>
     <div class="dialog-body">${body}</div>
@@ -59,7 +84,7 @@ function Question({ done, title, body, verb, grave, typed, reason, act, safe = "
     ${error && html`<${Complaint} error=${error} />`}
     <div class="acts">
       <${Button} onClick=${() => done(null)}>${safe}<//>
-      <${Button} type="submit" kind=${grave ? "grave" : "main"} disabled=${busy || Boolean(typed && said.trim() !== typed)}>${verb}<//>
+      <${Button} type="submit" kind=${grave ? "grave" : "main"} disabled=${acting || Boolean(typed && said.trim() !== typed)}>${verb}<//>
     </div>
   </form>`;
 }
@@ -71,7 +96,10 @@ export function Complaint({ error }) {
 
 export function Dialogs() {
   const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const pressed = useRef(/** @type {EventTarget | null} */ (null));
+  const closing = useRef(false);
   const shown = open.value;
+  useEffect(() => dismiss, []); // whoever signs in next must not meet a question that somebody else was asked
   useEffect(() => {
     const dialog = place.current;
     if (!dialog) return;
@@ -79,11 +107,24 @@ export function Dialogs() {
       dialog.showModal();
       /** @type {HTMLElement | null} */ (dialog.querySelector("[autofocus]"))?.focus();
     }
-    if (!shown && dialog.open) dialog.close();
+    if (!shown && dialog.open) {
+      closing.current = true;
+      dialog.close();
+    }
   }, [shown]);
+  const leave = () => shown?.done(null);
+  // At a second Escape a browser may close it unasked: then it is left, or, while it acts, shown again.
+  const closed = () => {
+    if (!closing.current) leave();
+    closing.current = false;
+    if (open.value && !place.current?.open) place.current?.showModal();
+  };
+  // Text that is selected may be let go of outside: only what was also pressed there leaves.
   return html`<dialog ref=${place} class=${`dialog ${shown?.wide ? "wide" : ""} ${shown?.grave ? "grave" : ""}`} aria-labelledby="dialog-title"
-    onCancel=${(/** @type {Event} */ event) => (event.preventDefault(), shown?.done(null))}
-    onClick=${(/** @type {MouseEvent} */ event) => event.target === place.current && shown?.done(null)}>
-    ${shown && html`<div class="dialog-in"><${shown.Body} done=${shown.done} ...${shown.props} /></div>`}
+    onCancel=${(/** @type {Event} */ event) => (event.preventDefault(), leave())}
+    onClose=${closed}
+    onPointerDown=${(/** @type {Event} */ event) => (pressed.current = event.target)}
+    onClick=${(/** @type {Event} */ event) => event.target === place.current && pressed.current === place.current && leave()}>
+    ${shown && html`<div class="dialog-in"><${shown.Body} done=${shown.done} busy=${shown.busy} ...${shown.props} /></div>`}
   </dialog>`;
 }

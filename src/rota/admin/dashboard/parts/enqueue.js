@@ -2,12 +2,13 @@
 // A form that makes a job: a new one, or a copy of another with an edited payload.
 
 import { api } from "../api.js";
-import { parse, write } from "../exact.js";
+import { write } from "../exact.js";
 import { html, useEffect, useState } from "../ui.js";
 import { may } from "../state.js";
 import { Button } from "./button.js";
-import { Complaint, show } from "./dialog.js";
+import { Complaint, show, useAct } from "./dialog.js";
 import { Field } from "./form.js";
+import { payloadOf } from "./payload.js";
 import { toast } from "./toast.js";
 
 /** Resolves to the new job, or null. @param {import("../types").JobView} [like] the job to copy */
@@ -17,25 +18,16 @@ export async function enqueueDialog(like) {
   return job;
 }
 
-/** @param {{done: (value: any) => void, like?: any}} props */
-function Form({ done, like }) {
+/** @param {import("./dialog.js").Talk & {like?: any}} props */
+function Form({ done, busy, like }) {
   const [said, setSaid] = useState({ task: like?.task ?? "", queue: like?.queue ?? "", tenant: like?.tenant ?? "", priority: `${like?.priority ?? ""}`, delay: "", payload: write(like?.payload ?? {}, 2) ?? "{}" });
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const { submit, error, acting } = useAct({ done, busy }, async () => api.post("/jobs", bodyOf(said, like)));
   const [tasks, setTasks] = useState(/** @type {string[]} */ ([]));
   useEffect(() => {
     if (may("read.shared")) api.get("/tasks").then((page) => setTasks(page.items.map((/** @type {any} */ one) => one.name)), () => {});
   }, []);
   const bind = (/** @type {keyof typeof said} */ name) => ({ value: said[name], spellcheck: false, onInput: (/** @type {any} */ event) => setSaid({ ...said, [name]: event.target.value }) });
   const complaint = (/** @type {string} */ name) => (error?.field === name ? error.message : null);
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    setError(null);
-    try {
-      done(await api.post("/jobs", bodyOf(said, like)));
-    } catch (problem) {
-      setError(problem);
-    }
-  };
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${like ? "Retry with an edited payload" : "Enqueue a job"}</h2>
     ${like && html`<div class="dialog-body"><p>A new job, with this one as its parent. This one stays as it is.</p></div>`}
@@ -49,26 +41,16 @@ function Form({ done, like }) {
       <${Field} label="Delay, seconds" error=${complaint("delay")}><input type="number" min="0" step="any" ...${bind("delay")} /><//>
     </div>
     ${error && !["task", "payload", "queue", "tenant", "priority", "delay"].includes(error.field) && html`<${Complaint} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main">Enqueue job<//></div>
+    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting}>Enqueue job<//></div>
   </form>`;
 }
 
 /** @param {any} said @param {any} like */
 function bodyOf(said, like) {
-  const body = { task: said.task.trim(), payload: payloadOf(said.payload), parent: like?.id, tags: like?.tags, max_attempts: like?.max_attempts, timeout: like?.timeout };
+  const { value: payload, error } = payloadOf(said.payload);
+  if (error) throw Object.assign(new Error(error), { field: "payload" });
+  const body = { task: said.task.trim(), payload, parent: like?.id, tags: like?.tags, max_attempts: like?.max_attempts, timeout: like?.timeout };
   for (const name of ["queue", "tenant"]) if (said[name].trim()) Object.assign(body, { [name]: said[name].trim() });
   for (const name of ["priority", "delay"]) if (said[name] !== "") Object.assign(body, { [name]: Number(said[name]) });
   return body;
-}
-
-/** @param {string} text */
-function payloadOf(text) {
-  let value;
-  try {
-    value = parse(text || "{}");
-  } catch (error) {
-    throw Object.assign(new Error(`This is no JSON: ${/** @type {Error} */ (error).message}`), { field: "payload" });
-  }
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw Object.assign(new Error("A payload is an object: {…}."), { field: "payload" });
-  return value;
 }

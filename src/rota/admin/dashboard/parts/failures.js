@@ -36,7 +36,7 @@ function Rest({ found: { items, groups, of, more } }) {
 /** @param {() => any} done @returns {import("./table.js").Column[]} */
 function columnsOf(done) {
   return [
-    { title: "Error", kind: "head", cell: (one) => html`<a class="name bad" href=${at("/jobs", { state: "failed", task: one.task, error: one.type })} title=${line(one.message)}>${errorLine(one) || "No error was stored"}</a><span class="sub">newest <a href=${at(`/jobs/${one.newest}`)}>${shortId(one.newest)}</a></span>` },
+    { title: "Error", kind: "head", cell: (one) => html`<a class="name bad" href=${at("/jobs", { state: "failed", task: one.task, error: one.type })} title=${line(one.message)}>${errorLine({ type: one.type, message: one.pattern }) || "No error was stored"}</a><span class="sub">newest <a href=${at(`/jobs/${one.newest}`)}>${shortId(one.newest)}</a>${one.message !== one.pattern && html`: ${line(one.message, 120)}`}</span>` },
     { title: "Task", width: "12rem", cell: (one) => html`<span class="clip"><${Code}>${one.task}<//></span>` },
     { title: "Jobs", kind: "num", width: "4rem", cell: (one) => count(one.count) },
     { title: "First seen", width: "9rem", kind: "wide-only", cell: (one) => html`<${When} at=${one.first_at} />` },

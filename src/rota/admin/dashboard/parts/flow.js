@@ -5,7 +5,7 @@ import { api } from "../api.js";
 import { useLoad } from "../load.js";
 import { may, now } from "../state.js";
 import { html, useMemo } from "../ui.js";
-import { count, line, many, span } from "../words.js";
+import { count, line, many, person, span } from "../words.js";
 import { Badge, Sign } from "./badge.js";
 import { GateBadge, PauseButton } from "./pause.js";
 import { Spark } from "./spark.js";
@@ -72,7 +72,7 @@ export function Standing({ gate, workers }) {
 
 /** Why it is paused, and by whom. @param {any} gate */
 export function pausedBy(gate) {
-  return `Paused by ${line(gate.actor, 60)}${gate.reason ? `: ${line(gate.reason)}` : ", without a reason"}`;
+  return `${gate.reason ? `“${line(gate.reason)}”, paused` : "Paused without a reason"} by ${person(gate.actor)}`;
 }
 
 /** What a pause would meet now. @param {{queued: number, scheduled: number, running: number}} work */

@@ -3,16 +3,23 @@
 
 import { at } from "../state.js";
 import { html } from "../ui.js";
-import { clean, line } from "../words.js";
+import { clean, line, person, shortId } from "../words.js";
 import { Panel } from "./panel.js";
 import { When } from "./time.js";
+
+const MADE = "job.enqueue"; // whoever did it tells more than the job's origin
+
+/** @param {{id: string}} props */
+function From({ id }) {
+  return html`<a class="mono" href=${at(`/jobs/${encodeURIComponent(id)}`)}>${shortId(clean(id))}</a>`;
+}
 
 /** @param {{job: any, entries: any[]}} props */
 export function History({ job, entries }) {
   return html`<${Panel} title="History" aside=${html`<a href=${at("/audit", { object: `job:${job.id}` })}>In the audit log</a>`}>
     <ul class="history">
-      ${entries.map((one) => html`<li key=${one.id}><${When} at=${one.at} /><p><b>${clean(one.actor)}</b> ${clean(one.action)}${one.result === "done" ? "" : `, ${clean(one.result)}`}${one.message ? `: ${line(one.message)}` : ""}</p></li>`)}
-      <li><${When} at=${job.created_at} /><p>created by ${clean(job.origin)}</p></li>
+      ${entries.map((one) => html`<li key=${one.id}><${When} at=${one.at} /><p><b title=${clean(one.actor)}>${person(one.actor)}</b> ${one.action === MADE ? html`made it${job.parent && html`, from <${From} id=${job.parent} />`}` : clean(one.action)}${one.result === "done" ? "" : `, ${clean(one.result)}`}${one.message ? `: ${line(one.message)}` : ""}</p></li>`)}
+      ${!entries.some((one) => one.action === MADE) && html`<li><${When} at=${job.created_at} /><p>created by ${clean(job.origin)}${job.parent && html` <${From} id=${job.parent} />`}</p></li>`}
     </ul>
   <//>`;
 }

@@ -2,42 +2,67 @@
 // What can be done with one job, as far as its state allows and the one who looks may.
 
 import { api } from "../api.js";
-import { go } from "../state.js";
+import { announce } from "../live.js";
+import { go, now } from "../state.js";
 import { html, useState } from "../ui.js";
-import { clean } from "../words.js";
+import { line, shortId } from "../words.js";
 import { Button } from "./button.js";
-import { Complaint, ask, show } from "./dialog.js";
+import { Complaint, ask, show, useAct } from "./dialog.js";
 import { enqueueDialog } from "./enqueue.js";
 import { Field } from "./form.js";
 import { toast } from "./toast.js";
 
 const ENDED = ["succeeded", "failed", "cancelled"];
 
+/** Which one: in a list there are many. @param {import("../types").JobView} job */
+function named(job) {
+  return `${line(job.task, 60)} ${shortId(job.id)}`;
+}
+
+/** @param {import("../types").JobView} job */
+async function retryJob(job) {
+  await api.post(`/jobs/${job.id}/retry`);
+  announce("job");
+  toast("Queued again, with all its attempts.");
+}
+
+/** Resolves to null if it was not done. @param {import("../types").JobView} job */
+async function cancelJob(job) {
+  const answer = await ask({
+    title: `Cancel ${named(job)}?`,
+    body: html`<p>${job.state === "running" ? "It is asked to stop: a task stops at its next await, or when it looks at ctx.cancelled." : "It ends now, without having run."} It can be retried later.</p>`,
+    verb: "Cancel",
+    safe: "Let it be",
+    reason: "Reason",
+    act: (reason) => api.post(`/jobs/${job.id}/cancel`, reason ? { reason } : {}),
+  });
+  if (!answer) return null;
+  announce("job");
+  toast(job.state === "running" ? "Asked to stop." : "Cancelled.");
+  return answer;
+}
+
+/** On a row: the one thing that somebody would do with such a job. @param {{job: import("../types").JobView}} props */
+export function RowAction({ job }) {
+  if (job.state === "failed" || job.state === "cancelled") return html`<${Button} tiny kind="plain" need="operate" label=${`Retry ${named(job)}`} onClick=${() => retryJob(job)}>Retry<//>`;
+  if (job.state === "succeeded" || job.cancel_requested) return null;
+  return html`<${Button} tiny kind="plain" need="operate" label=${`Cancel ${named(job)}`} onClick=${() => void cancelJob(job)}>Cancel<//>`;
+}
+
 /** @param {{job: import("../types").JobView, done: () => any}} props */
 export function JobActions({ job, done }) {
   const ended = ENDED.includes(job.state);
   const path = `/jobs/${job.id}`;
-  const retry = async () => {
-    await api.post(`${path}/retry`);
-    toast("Queued again, with all its attempts.");
-    await done();
-  };
+  const retry = () => retryJob(job).then(done);
   const runNow = async () => {
     await api.post(`${path}/move`, { now: true });
     toast("Due now.");
     await done();
   };
-  const cancel = () => ask({
-    title: "Cancel this job?",
-    body: html`<p>${job.state === "running" ? "It is asked to stop: a task stops at its next await, or when it looks at ctx.cancelled." : "It ends now, without having run."} It can be retried later.</p>`,
-    verb: "Cancel",
-    safe: "Let it be",
-    reason: "Reason",
-    act: (reason) => api.post(`${path}/cancel`, reason ? { reason } : {}),
-  }).then((answer) => answer && (toast(job.state === "running" ? "Asked to stop." : "Cancelled."), done()));
+  const cancel = () => cancelJob(job).then((answer) => answer && done());
   const remove = () => ask({
-    title: "Delete this job?",
-    body: html`<p><code>${clean(job.task)}</code> is removed with its attempts and its output, for good. The audit log keeps that it was.</p>`,
+    title: `Delete ${named(job)}?`,
+    body: html`<p>It is removed with its attempts and its output, for good. The audit log keeps that it was.</p>`,
     verb: "Delete",
     safe: "Keep it",
     grave: true,
@@ -47,33 +72,25 @@ export function JobActions({ job, done }) {
   const edited = () => enqueueDialog(job).then((made) => made && go(`/jobs/${made.id}`));
   return html`
     ${ended && html`<${Button} kind="main" need="operate" onClick=${retry}>Retry<//>`}
-    ${job.state === "queued" && Date.parse(job.run_at) > Date.now() && html`<${Button} kind="main" need="operate" onClick=${runNow}>Run now<//>`}
+    ${job.state === "queued" && Date.parse(job.run_at) > now.value && html`<${Button} kind="main" need="operate" onClick=${runNow}>Run now<//>`}
     <${Button} need="operate" onClick=${() => void edited()}>${ended ? "Retry with edits" : "Copy with edits"}<//>
     ${job.state === "queued" && html`<${Button} need="operate" onClick=${() => void move()}>Move<//>`}
     ${!ended && html`<${Button} kind="grave" need="operate" disabled=${job.cancel_requested} onClick=${() => void cancel()}>Cancel<//>`}
     ${job.state !== "running" && html`<${Button} kind="grave" need="operate" onClick=${() => void remove()}>Delete<//>`}`;
 }
 
-/** When, how urgent, where. @param {{done: (value: any) => void, job: any}} props */
-function MoveForm({ done, job }) {
+/** When, how urgent, where. @param {import("./dialog.js").Talk & {job: any}} props */
+function MoveForm({ done, busy, job }) {
   const [said, setSaid] = useState({ priority: `${job.priority}`, queue: job.queue, delay: "" });
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const { submit, error, acting } = useAct({ done, busy }, () => api.post(`/jobs/${job.id}/move`, changed(said, job)));
   const bind = (/** @type {keyof typeof said} */ name) => ({ value: said[name], onInput: (/** @type {any} */ event) => setSaid({ ...said, [name]: event.target.value }) });
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    try {
-      done(await api.post(`/jobs/${job.id}/move`, changed(said, job)));
-    } catch (problem) {
-      setError(problem);
-    }
-  };
   return html`<form onSubmit=${submit}>
-    <h2 id="dialog-title">Move this job</h2>
+    <h2 id="dialog-title">Move ${named(job)}</h2>
     <${Field} label="Priority" hint="Larger first." error=${error?.field === "priority" ? error.message : null}><input type="number" autofocus ...${bind("priority")} /><//>
     <${Field} label="Queue" error=${error?.field === "queue" ? error.message : null}><input type="text" class="mono" ...${bind("queue")} /><//>
     <${Field} label="Snooze, seconds from now" hint="Empty: its due time stays."><input type="number" min="0" step="any" ...${bind("delay")} /><//>
     ${error && !error.field && html`<${Complaint} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main">Move<//></div>
+    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting}>Move<//></div>
   </form>`;
 }
 
@@ -82,7 +99,6 @@ function changed(said, job) {
   return {
     ...(said.priority !== "" && Number(said.priority) !== job.priority && { priority: Number(said.priority) }),
     ...(said.queue.trim() && said.queue.trim() !== job.queue && { queue: said.queue.trim() }),
-    ...(said.delay !== "" && { run_at: new Date(Date.now() + Number(said.delay) * 1000).toISOString() }),
+    ...(said.delay !== "" && { run_at: new Date(now.peek() + Number(said.delay) * 1000).toISOString() }),
   };
 }
-

@@ -3,40 +3,51 @@
 
 import { write } from "../exact.js";
 import { at, may, now } from "../state.js";
-import { html } from "../ui.js";
+import { computed, html, useMemo } from "../ui.js";
 import { clean, line, shortId } from "../words.js";
 import { Badge, face } from "./badge.js";
 import { errorLine } from "./failures.js";
+import { gatesOver } from "./held.js";
+import { RowAction } from "./job-actions.js";
 import { Pips } from "./spark.js";
 import { Took, When } from "./time.js";
 
-/** @param {any} picked @returns {import("./table.js").Column[]} */
-export function columnsOf(picked) {
+/** @param {any} picked @param {import("../types").GateView[]} gates @returns {import("./table.js").Column[]} */
+export function columnsOf(picked, gates) {
   const pick = { title: html`<input type="checkbox" aria-label="Select all shown" checked=${picked.full} onClick=${picked.page} />`, kind: "pick", width: "2.25rem", cell: (/** @type {any} */ job) => html`<${Pick} id=${job.id} name=${`${clean(job.task)} ${shortId(job.id)}`} picked=${picked} />` };
+  const act = { title: html`<span class="unseen">Actions</span>`, kind: "act broad", width: "5rem", cell: (/** @type {any} */ job) => html`<${RowAction} job=${job} />` };
   return [
     ...(may("operate") ? [pick] : []),
-    { title: "State", width: "6.75rem", cell: (job) => html`<${State} job=${job} />` },
+    { title: "State", width: "6.75rem", cell: (job) => html`<${State} job=${job} /><${Held} job=${job} gates=${gates} />` },
     { title: "Task and what it says", kind: "head", cell: (job) => html`<a class="name" data-job=${job.id} href=${at(`/jobs/${job.id}`)}>${clean(job.task)} <span class="id">${shortId(job.id)}</span></a><${Says} job=${job} />` },
     { title: "Queue", width: "5.5rem", cell: (job) => html`<code class="clip">${clean(job.queue)}</code>` },
     { title: "Tenant", width: "5rem", kind: "wide-only", cell: (job) => html`<span class="clip">${clean(job.tenant)}</span>` },
     { title: "Attempts", width: "6.25rem", kind: "wide-only", cell: (job) => html`<${Pips} job=${job} />` },
+    { title: "Created", width: "8.5rem", kind: "vast", cell: (job) => html`<${When} at=${job.created_at} />` },
     { title: "When", width: "8.5rem", cell: (job) => html`<${Moment} job=${job} />` },
     { title: "Took", kind: "num not-on-card", width: "4.75rem", cell: (job) => html`<${Took} from=${job.state === "running" || job.finished_at ? job.started_at : null} to=${job.finished_at} />` },
     { title: "Worker", width: "7rem", kind: "wide-only", cell: (job) => html`<span class="clip">${job.worker ? clean(job.worker) : html`<span class="faint">—</span>`}</span>` },
+    ...(may("operate") ? [act] : []),
   ];
 }
 
 /** @param {any} props */
 function Pick({ id, name, picked }) {
   // Uncontrolled by the row: the row's class tells what is picked, and the box follows it.
-  return html`<input type="checkbox" aria-label=${`Select ${name}`} checked=${picked.has(id)} onClick=${() => picked.toggle(id)} />`;
+  return html`<input type="checkbox" aria-label=${`Select ${name}`} checked=${picked.has(id)} onClick=${(/** @type {MouseEvent} */ event) => picked.toggle(id, event.shiftKey)} />`;
 }
 
 /** @param {{job: any}} props */
 function State({ job }) {
-  const later = Date.parse(job.run_at) > now.peek();
-  // Only what waits for its time can change with the clock alone.
-  return html`<${Badge} state=${face(job, job.state === "queued" && later ? now.value : now.peek())} />`;
+  // What waits for its time changes with the clock alone, once: it is not rendered at each tick.
+  const shown = useMemo(() => computed(() => face(job, now.value)), [job]);
+  return html`<${Badge} state=${shown.value} />`;
+}
+
+/** Queued, and nobody may begin it. @param {{job: any, gates: import("../types").GateView[]}} props */
+function Held({ job, gates }) {
+  const [gate] = job.state === "queued" ? gatesOver(gates, job) : [];
+  return gate ? html`<span class="sub" title=${line(`${gate.scope} ${gate.name ?? ""} is paused: ${gate.reason || "no reason given"}`)}>paused</span>` : null;
 }
 
 /** The most useful line: the error, the progress, the output or the payload. @param {{job: any}} props */

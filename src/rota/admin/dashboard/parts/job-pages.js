@@ -4,18 +4,20 @@
 import { api } from "../api.js";
 import { write } from "../exact.js";
 import { useNews } from "../live.js";
-import { useLoad } from "../load.js";
+import { useEvery, useLoad } from "../load.js";
 import { useMemo, useRef, useState } from "../ui.js";
 
 export const PAGE = 50;
+const MOST = 200; // in one answer
+const EVERY = 10; // seconds after which even what was never told is seen
 
 /** Pages of jobs by key; the first is loaded anew on news, rows further down are changed in place. @param {any} filter @param {string} search */
 export function usePages(filter, search) {
-  const first = useLoad((signal) => api.get("/jobs", { ...filter, limit: PAGE }, signal), [search], { on: ["job", "stats"] });
+  const first = useLoad((signal) => api.get("/jobs", { ...filter, limit: PAGE }, signal), [search], { on: ["job", "stats"], every: EVERY });
   const [later, setLater] = useState(/** @type {{search: string, rows: any[], next: string | null}} */ ({ search, rows: [], next: null }));
   const older = later.search === search ? later : { search, rows: [], next: null };
   useNews(["job"], (changed) => {
-    if (!changed?.id) return;
+    if (!changed) return void latest.current().catch(() => {});
     setLater((old) => (old.rows.some((job) => job.id === changed.id) ? { ...old, rows: old.rows.map((job) => (job.id === changed.id ? { ...job, ...changed, payload: job.payload, output: job.output } : job)) } : old));
   });
   const rows = useMemo(() => {
@@ -31,6 +33,21 @@ export function usePages(filter, search) {
     // What stands in the first page now may be pushed out of it by newer jobs: keep it all.
     setLater({ search, rows: [...(rows ?? []), ...page.items], next: page.next });
   };
+  // Of news that was missed nobody knows what it was about: as many rows as are shown, anew.
+  const refresh = async () => {
+    if (!older.rows.length || !rows) return;
+    let page = { items: /** @type {any[]} */ ([]), next: /** @type {string | null} */ (null) };
+    /** @type {any[]} */
+    const anew = [];
+    do {
+      page = await api.get("/jobs", { ...filter, limit: Math.min(MOST, rows.length - anew.length), cursor: page.next });
+      anew.push(...page.items);
+    } while (page.next && anew.length < rows.length);
+    setLater((now) => (now.search === search && now.rows.length === older.rows.length ? { search, rows: anew, next: page.next } : now));
+  };
+  const latest = useRef(refresh);
+  latest.current = refresh;
+  useEvery(EVERY, () => latest.current().catch(() => {}), [search]);
   const reload = async () => {
     setLater({ search, rows: [], next: null });
     await first.reload();
@@ -40,18 +57,18 @@ export function usePages(filter, search) {
 
 /** The same objects for rows that did not change, so that they are not rendered anew. @param {any[] | null} rows */
 function useKept(rows) {
-  const before = useRef(/** @type {Map<string, {text: string, job: any}>} */ (new Map()));
+  const before = useRef(/** @type {Map<string, {told: any, text: string, job: any}>} */ (new Map()));
   return useMemo(() => {
     if (!rows) return rows;
-    const seen = new Map();
-    const kept = rows.map((job) => {
-      const text = write(job) ?? "";
-      const old = before.current.get(job.id);
-      const one = old?.text === text ? old : { text, job };
-      seen.set(job.id, one);
-      return one.job;
-    });
+    const seen = new Map(rows.map((told) => [told.id, sameAs(before.current.get(told.id), told)]));
     before.current = seen;
-    return kept;
+    return [...seen.values()].map((one) => one.job);
   }, [rows]);
+}
+
+/** What was shown, if it says the same as what is told now; texts are compared only where the objects differ. @param {{told: any, text: string, job: any} | undefined} old @param {any} told */
+function sameAs(old, told) {
+  if (old && old.told === told) return old;
+  const text = write(told) ?? "";
+  return { told, text, job: old?.text === text ? old.job : told };
 }

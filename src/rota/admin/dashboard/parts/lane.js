@@ -9,20 +9,22 @@ export const HOURS = 24;
 const HOUR = 3_600_000;
 const QUARTER = HOUR / 4;
 const MANY = 72; // fires beyond this are a band: nobody counts them
+const UNTOLD = "not told: too many fires in all";
 
 /** Where an instant stands, in percent. @param {number} at @param {number} from */
 function place(at, from) {
   return ((at - from) / (HOURS * HOUR)) * 100;
 }
 
-/** The fires of one schedule. @param {{fires: number[], cut?: boolean, gate?: any, name: string}} props fires: in milliseconds; cut: it has more than these */
-export function Lane({ fires, cut = false, gate, name }) {
+/** The fires of one schedule. @param {{fires: number[], cut?: boolean, more?: boolean, gate?: any, name: string}} props fires: in milliseconds; cut: it has more than these; more: it may have, as all together are too many to be told */
+export function Lane({ fires, cut = false, more = false, gate, name }) {
   const from = minute.value;
   const size = fires.length > 30 ? 1.75 : 3;
-  return html`<svg class="lane" width="100%" height="24" role="img" aria-label=${says(often(fires, cut), fires, gate, name)}>
+  return html`<svg class="lane" width="100%" height="24" role="img" aria-label=${says(often(fires, cut || more), fires, more, gate, name)}>
     <line class="thread" x1="0" x2="100%" y1="12" y2="12" />
     ${[6, 12, 18].map((hour) => html`<line class="tick" x1=${`${(hour / HOURS) * 100}%`} x2=${`${(hour / HOURS) * 100}%`} y1="8" y2="16" />`)}
     ${fires.length > MANY ? html`<${Band} fires=${fires} cut=${cut} from=${from} />` : fires.map((at) => html`<circle key=${at} class="seed" cx=${`${place(at, from).toFixed(2)}%`} cy="12" r=${size}><title>${hourMinute(at, zone.value)}</title></circle>`)}
+    ${more && !fires.length && html`<text class="untold" x="50%" y="16" text-anchor="middle">${UNTOLD}</text>`}
     ${gate && html`<rect class="held" x="0" y="4" height="16" width=${`${gate.until_at ? Math.min(100, Math.max(0.5, place(Date.parse(gate.until_at), from))) : 100}%`} />`}
   </svg>`;
 }
@@ -39,10 +41,10 @@ function often(fires, cut) {
   return `${many(fires.length, "fire")}${cut ? " and more" : ""}`;
 }
 
-/** @param {string} how @param {number[]} fires @param {any} gate @param {string} name */
-function says(how, fires, gate, name) {
+/** @param {string} how @param {number[]} fires @param {boolean} more @param {any} gate @param {string} name */
+function says(how, fires, more, gate, name) {
   const held = gate ? `, paused ${gate.until_at ? `until ${hourMinute(gate.until_at, zone.value)}` : "until somebody resumes it"}` : "";
-  return `${clean(name)}: ${fires.length ? `${how} within 24 hours, the first at ${hourMinute(fires[0], zone.value)}` : "no fire within 24 hours"}${held}`;
+  return `${clean(name)}: ${fires.length ? `${how} within 24 hours, the first at ${hourMinute(fires[0], zone.value)}` : more ? UNTOLD : "no fire within 24 hours"}${held}`;
 }
 
 /** Hours over the lanes. */

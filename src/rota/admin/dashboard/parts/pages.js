@@ -7,7 +7,7 @@ import { useMemo, useState } from "../ui.js";
 /**
  * @param {(cursor: string | null, signal?: AbortSignal) => Promise<{items: any[], next: string | null}>} load one page
  * @param {string} key what the list depends on: another key begins anew
- * @param {{on?: string[], when?: boolean}} [options] as of useLoad
+ * @param {{on?: string[], when?: boolean, soonest?: number}} [options] as of useLoad
  */
 export function usePages(load, key, options) {
   const first = useLoad((signal) => load(null, signal), [key], options);

@@ -3,12 +3,12 @@
 
 import { api } from "../api.js";
 import { announce } from "../live.js";
-import { ownZone, zone } from "../state.js";
+import { me, ownZone, zone } from "../state.js";
 import { html, useState } from "../ui.js";
 import { clean, hourMinute, line } from "../words.js";
 import { Badge } from "./badge.js";
 import { Button } from "./button.js";
-import { Complaint, show } from "./dialog.js";
+import { Complaint, show, useAct } from "./dialog.js";
 import { Field } from "./form.js";
 import { toast, trouble } from "./toast.js";
 
@@ -60,24 +60,17 @@ export function GateBadge({ gate, otherwise }) {
 
 /** Pause or resume, whichever fits. @param {{scope: Scope, name?: string | null, tenant?: string | null, gate: any, need?: string, done?: () => any, tiny?: boolean, meets?: any}} props */
 export function PauseButton({ scope, name = null, tenant = null, gate, need = "operate.shared", done, tiny = true, meets }) {
+  if (gate && me.value?.tenant && gate.by_tenant === null) return null; // closed over the tenant's head: not theirs to open
   const what = scope === "all" ? " everything" : ` ${clean(name)}`;
   const act = gate ? () => resumeGate(gate).then(() => done?.()) : () => pauseDialog(scope, name, tenant, meets).then((made) => made && done?.()).catch(trouble);
   return html`<${Button} tiny=${tiny} need=${need} label=${`${gate ? "Resume" : "Pause"}${what}`} glyph=${tiny ? "" : gate ? "running" : "paused"} onClick=${act}>${gate ? "Resume" : "Pause"}${tiny ? "" : what}<//>`;
 }
 
 /** @param {any} props */
-function PauseForm({ done, scope, name, tenant, meets }) {
+function PauseForm({ done, busy, scope, name, tenant, meets }) {
   const [said, setSaid] = useState({ reason: "", length: "", until: "", typed: "" });
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const { submit, error, acting } = useAct({ done, busy }, () => api.post("/gates", { scope, name, tenant, reason: said.reason, ...endOf(said) }));
   const field = (/** @type {keyof typeof said} */ key) => ({ value: said[key], onInput: (/** @type {any} */ event) => setSaid((old) => ({ ...old, [key]: event.target.value })) });
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    try {
-      done(await api.post("/gates", { scope, name, tenant, reason: said.reason, ...endOf(said) }));
-    } catch (problem) {
-      setError(problem);
-    }
-  };
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Pause ${scope === "all" ? "everything" : html`${scope} <code>${clean(name)}</code>`}?</h2>
     <div class="dialog-body"><p>${EFFECT[/** @type {Scope} */ (scope)]} Jobs already running go on.</p>${meets && html`<p>${meets}</p>`}</div>
@@ -86,7 +79,7 @@ function PauseForm({ done, scope, name, tenant, meets }) {
     ${said.length === "until" && html`<${Field} label="Until" hint=${`By this machine's clock, ${ownZone}.`}><input type="datetime-local" required ...${field("until")} /><//>`}
     ${scope === "all" && html`<${Field} label=${`Type “${EVERYTHING}” to go on`}><input type="text" autocomplete="off" ...${field("typed")} /><//>`}
     ${error && html`<${Complaint} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Let it run<//><${Button} type="submit" kind="main" disabled=${scope === "all" && said.typed.trim() !== EVERYTHING}>Pause<//></div>
+    <div class="acts"><${Button} onClick=${() => done(null)}>Let it run<//><${Button} type="submit" kind="main" disabled=${acting || (scope === "all" && said.typed.trim() !== EVERYTHING)}>Pause<//></div>
   </form>`;
 }
 

@@ -16,11 +16,14 @@ export function usePicked(rows, search) {
     else release("select");
     return () => release("select");
   }, [ids.size > 0]);
-  const toggle = useCallback((/** @type {string} */ id) => {
+  const last = useRef("");
+  const toggle = useCallback((/** @type {string} */ id, extend = false) => {
+    const range = extend ? between(latest.current.shown, last.current, id) : [id];
+    last.current = id;
     setAll(false);
     setIds((old) => {
       const next = new Set(old);
-      if (!next.delete(id)) next.add(id);
+      for (const one of range) old.has(id) ? next.delete(one) : next.add(one);
       return next;
     });
   }, []);
@@ -35,11 +38,17 @@ export function usePicked(rows, search) {
     full,
     toggle,
     has: (/** @type {string} */ id) => latest.current.ids.has(id),
-    page: () => setIds(latest.current.full ? new Set() : new Set(latest.current.shown.map((job) => job.id))),
+    page: () => (setAll(false), setIds(latest.current.full ? new Set() : new Set(latest.current.shown.map((job) => job.id)))),
     states: [...new Set(shown.filter((job) => ids.has(job.id)).map((job) => job.state))],
     takeAll: () => setAll(true),
     clear: () => (setIds(new Set()), setAll(false)),
   };
+}
+
+/** The ids from one row to another, whichever comes first. @param {any[]} rows @param {string} from @param {string} to @returns {string[]} */
+function between(rows, from, to) {
+  const ends = [from, to].map((id) => rows.findIndex((job) => job.id === id)).sort((a, b) => a - b);
+  return ends[0] < 0 ? [to] : rows.slice(ends[0], ends[1] + 1).map((job) => job.id);
 }
 
 /** j and k walk, x selects, Enter opens. @param {any[] | null} rows @param {any} picked @returns {string | null} */

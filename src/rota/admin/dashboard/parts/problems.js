@@ -6,6 +6,7 @@ import { html } from "../ui.js";
 import { clean, count, line, many, shell, span } from "../words.js";
 import { Sign, tone } from "./badge.js";
 import { PauseButton, titled } from "./pause.js";
+import { pageOf } from "./schedule.js";
 import { When } from "./time.js";
 
 const TOLD = ["schedules", "waiting"]; // what the doctor finds and this page tells better
@@ -52,7 +53,7 @@ function inQueue(queue) {
 
 /** @param {any} schedule @returns {Problem} */
 function late(schedule) {
-  const to = at(`/schedules/${encodeURIComponent(schedule.name)}`);
+  const to = at(pageOf(schedule));
   return { key: `schedule ${schedule.id}`, state: "late", title: html`Schedule <code>${clean(schedule.name)}</code> is ${span(schedule.late_s)} late`, says: html`Due <${When} at=${schedule.next_run_at} />. No scheduler has fired it: is a worker with a scheduler alive?`, to, help: html`<a class="button tiny" href=${to}>Open the schedule</a>` };
 }
 

@@ -1,7 +1,8 @@
 // @ts-check
 // A schedule as the fields of a form have it, and back as the API wants it. Pure.
 
-import { parse, write } from "../exact.js";
+import { write } from "../exact.js";
+import { payloadOf } from "./payload.js";
 import { ruleOf } from "./rule.js";
 import { isZone, wallIn } from "./zones.js";
 
@@ -11,7 +12,6 @@ import { isZone, wallIn } from "./zones.js";
  *   timeout: string, description: string, missed: string, missed_cap: string, missed_window: string, overlap: string, calendar: string, calendar_mode: string}} Draft
  */
 
-export const MASK = "•••"; // what the server writes in place of a secret
 const UNITS = /** @type {[string, number][]} */ ([["d", 86_400], ["h", 3600], ["m", 60], ["s", 1]]);
 
 /** @param {string} tenant @returns {Draft} */
@@ -91,15 +91,4 @@ export function bodyOf(draft) {
 export function changesOf(draft, before) {
   const [now, old] = [bodyOf(draft), bodyOf(before)];
   return Object.fromEntries(Object.entries(now).filter(([key, value]) => write(value) !== write(old[key])));
-}
-
-/** @param {string} text @returns {{value: any, error: string | null}} */
-export function payloadOf(text) {
-  try {
-    const value = text.trim() ? parse(text) : {};
-    const isObject = value !== null && typeof value === "object" && !Array.isArray(value);
-    return isObject ? { value, error: null } : { value: null, error: "A payload is an object: names and values in braces, such as {\"days\": 30}." };
-  } catch (problem) {
-    return { value: null, error: `This is no JSON yet. ${/** @type {Error} */ (problem).message}` };
-  }
 }

@@ -15,11 +15,13 @@ import { dayIn, isZone, placeOf, timeIn } from "./zones.js";
 /** @typedef {import("../types").ScheduleView} ScheduleView */
 
 const PLAIN = /^(?!new$|\.+$)[\w.-]+$/;
+const RESERVED = /^(new|\.+)$/; // what a path would read otherwise
 
-/** Its page: by name where the name can stand in a path, else by id. @param {{id: string, name: string, tenant: string}} schedule @param {string} [more] such as "/edit" */
-export function pageOf(schedule, more = "") {
-  if (!PLAIN.test(schedule.name)) return `/schedules/${schedule.id}${more}`;
-  return `/schedules/${schedule.name}${more}${schedule.tenant === "default" ? "" : `?tenant=${encodeURIComponent(schedule.tenant)}`}`;
+/** Its page: by name where the name can stand in a path, else by id; who knows no id is led to the list. @param {{id?: string, name: string, tenant: string}} schedule @param {string} [more] such as "/edit" */
+export function pageOf({ id, name, tenant }, more = "") {
+  if (id && !PLAIN.test(name)) return `/schedules/${id}${more}`;
+  if (RESERVED.test(name)) return `/schedules?${new URLSearchParams({ named: name, tenant })}`;
+  return `/schedules/${encodeURIComponent(name)}${more}${tenant === "default" ? "" : `?tenant=${encodeURIComponent(tenant)}`}`;
 }
 
 /** Two tenants may use one name. @param {{tenant: string, name?: string, schedule?: string}} one a schedule, a run or a fire */

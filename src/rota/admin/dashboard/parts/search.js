@@ -2,15 +2,13 @@
 // Search by tokens: "task:send_receipt -queue:bulk since:12h". Each becomes a chip, and a parameter of the URL.
 
 import { api } from "../api.js";
-import { go, may } from "../state.js";
-import { html, useEffect, useMemo, useRef, useState } from "../ui.js";
+import { go, may, now } from "../state.js";
+import { html, useMemo, useRef, useState } from "../ui.js";
 import { clean } from "../words.js";
 import { Glyph } from "./glyph.js";
+import { ID, STATES, judged, offered, tokens } from "./search-words.js";
 
-/** Keys and where their values come from; "-" before a key excludes. */
-export const KEYS = ["task", "queue", "tenant", "tag", "error", "payload", "worker", "since", "until", "schedule", "key", "parent", "-task", "-queue"];
 const SPANS = ["15m", "1h", "12h", "24h", "7d", "30d"];
-const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** Whether a key may be said several times. @param {string} key */
 export function isMany(key) {
@@ -20,11 +18,6 @@ export function isMany(key) {
 /** The URL's parameter of a token's key. @param {string} key */
 export function parameter(key) {
   return key.startsWith("-") ? `not_${key.slice(1)}` : key;
-}
-
-/** Tokens of a line; words without a key stand alone. Quotes hold spaces together. @param {string} text @returns {[string, string][]} */
-export function tokens(text) {
-  return [...text.matchAll(/(?:(-?[\w.]+):)?(?:"([^"]*)"|(\S+))/g)].map(([, key = "", quoted, plain]) => [key, quoted ?? plain]);
 }
 
 /** Values to complete with, asked for once. @returns {Promise<Record<string, string[]>>} */
@@ -38,7 +31,7 @@ async function loadValues() {
     shared ? api.get("/tasks").then(names) : [],
     shared ? api.get("/workers").then((page) => page.items.map((/** @type {any} */ one) => one.id)) : [],
   ]);
-  return { queue: queues, "-queue": queues, tenant: tenants, schedule: schedules, task: tasks, "-task": tasks, worker: workers, since: SPANS, until: SPANS };
+  return { state: STATES, queue: queues, "-queue": queues, tenant: tenants, schedule: schedules, task: tasks, "-task": tasks, worker: workers, since: SPANS, until: SPANS };
 }
 
 /** @param {{chips: [string, string][], onAdd: (key: string, value: string) => void, onRemove: (key: string, value: string) => void}} props */
@@ -47,26 +40,29 @@ export function SearchTokens({ chips, onAdd, onRemove }) {
   const [values, setValues] = useState(/** @type {Record<string, string[]>} */ ({}));
   const [open, setOpen] = useState(false);
   const [index, setIndex] = useState(-1);
+  const [says, setSays] = useState("");
+  const asked = useRef(/** @type {ReturnType<typeof loadValues> | null} */ (null));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const offers = useMemo(() => (open ? offered(text, values) : []), [text, values, open]);
-  useEffect(() => setIndex(-1), [text]);
+  const known = () => (asked.current ??= loadValues().then((found) => (setValues(found), found)));
   const focus = () => {
     setOpen(true);
-    if (!Object.keys(values).length) loadValues().then(setValues, () => {});
+    known().catch(() => (asked.current = null));
   };
-  const submit = (/** @type {string} */ said) => {
+  const type = (/** @type {string} */ said) => (setText(said), setSays(""), setOpen(true), setIndex(-1));
+  const submit = async (/** @type {string} */ said) => {
     const found = tokens(said);
     if (found.length === 1 && ID.test(found[0][1])) return go(`/jobs/${found[0][1]}`);
-    for (const [key, value] of found) {
-      if (key.startsWith("payload.")) onAdd("payload", `${key.slice(8)}=${value}`);
-      else onAdd(KEYS.includes(key) ? key : "task", value);
-    }
-    setText("");
-    return undefined;
+    const meant = judged(said, await known().catch(() => ({ state: STATES })), now.peek());
+    meant.sure.forEach(([key, value]) => onAdd(key, value));
+    type(meant.left);
+    setOpen(meant.left !== "");
+    setIndex(meant.left ? 0 : -1); // a second Enter takes the first choice
+    return setSays(meant.says);
   };
   const take = (/** @type {string} */ offer) => {
-    if (/[:.]$/.test(offer)) setText(offer);
-    else submit(offer);
+    if (/[:.]$/.test(offer)) type(offer);
+    else void submit(offer);
     field.current?.focus();
   };
   const press = (/** @type {KeyboardEvent} */ event) => {
@@ -78,34 +74,26 @@ export function SearchTokens({ chips, onAdd, onRemove }) {
       setIndex((Math.max(index, step < 0 ? 0 : -1) + step + most) % most);
     } else if (event.key === "Enter" || (event.key === "Tab" && index >= 0)) {
       event.preventDefault();
-      if (index >= 0 && offers[index]) take(offers[index]);
-      else if (text.trim()) submit(text);
+      if (offers[index]) take(offers[index].line);
+      else if (text.trim()) void submit(text);
     } else if (event.key === "Backspace" && !text && chips.length) {
       const [key, value] = chips[chips.length - 1];
       onRemove(key, value);
     } else if (event.key === "Escape") {
+      type("");
       setOpen(false);
-      setText("");
       field.current?.blur();
     }
   };
-  return html`<div class="search" role="search">
+  return html`<div class="search" role="search" data-wrong=${says ? "" : undefined}>
     <${Glyph} name="find" />
     ${chips.map(([key, value]) => html`<span class="chip" key=${key + value}><i>${key}:</i><b>${clean(value)}</b><button type="button" aria-label=${`Remove ${key}:${value}`} onClick=${() => onRemove(key, value)}><${Glyph} name="close" /></button></span>`)}
-    <input ref=${field} data-search type="text" role="combobox" aria-label="Search jobs" aria-expanded=${offers.length ? "true" : "false"} aria-controls="search-offers" aria-activedescendant=${index >= 0 ? `offer-${index}` : undefined} autocomplete="off" autocapitalize="off" spellcheck=${false}
-      placeholder=${chips.length ? "" : "task: queue: tenant: tag: error: worker: since: payload.a.b: …"} value=${text}
-      onFocus=${focus} onBlur=${() => setTimeout(() => setOpen(false), 150)} onInput=${(/** @type {any} */ event) => (setText(event.target.value), setOpen(true))} onKeyDown=${press} />
+    <input ref=${field} data-search type="text" role="combobox" aria-label="Search jobs" aria-expanded=${offers.length ? "true" : "false"} aria-controls="search-offers" aria-activedescendant=${offers[index] ? `offer-${index}` : undefined} autocomplete="off" autocapitalize="off" spellcheck=${false}
+      aria-invalid=${says ? "true" : undefined} aria-describedby="search-says"
+      placeholder=${chips.length ? "" : "state: task: queue: tenant: tag: error: worker: since: payload.a.b: …"} value=${text}
+      onFocus=${focus} onBlur=${() => setTimeout(() => setOpen(false), 150)} onInput=${(/** @type {any} */ event) => type(event.target.value)} onKeyDown=${press} />
     <kbd>/</kbd>
-    <ul id="search-offers" class="offers" role="listbox" aria-label="Completions" hidden=${!offers.length}>${offers.map((offer, i) => html`<li id=${`offer-${i}`} role="option" aria-selected=${i === index ? "true" : "false"} onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), take(offer))}>${clean(offer)}</li>`)}</ul>
+    <ul id="search-offers" class="offers" role="listbox" aria-label="Completions" hidden=${!offers.length}>${offers.map((offer, i) => html`<li id=${`offer-${i}`} role="option" aria-selected=${i === index ? "true" : "false"} onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), take(offer.line))}>${clean(offer.line)}${offer.says && html` <span class="faint">${offer.says}</span>`}</li>`)}</ul>
+    <p id="search-says" class="search-says" role="status">${says && html`<${Glyph} name="warn" />${clean(says)}`}</p>
   </div>`;
-}
-
-/** @param {string} text @param {Record<string, string[]>} values */
-function offered(text, values) {
-  const [, key, begun] = /^(-?[\w.]+):"?(.*)$/.exec(text) ?? [];
-  if (key) return (values[key] ?? []).filter((value) => value.toLowerCase().includes(begun.toLowerCase())).slice(0, 8).map((value) => `${key}:${/\s/.test(value) ? `"${value}"` : value}`);
-  const wanted = text.toLowerCase();
-  const keys = KEYS.filter((one) => one.startsWith(wanted)).map((one) => (one === "payload" ? "payload." : `${one}:`));
-  const named = wanted ? ["task", "queue", "tenant", "schedule"].flatMap((one) => (values[one] ?? []).filter((value) => value.toLowerCase().includes(wanted)).map((value) => `${one}:${value}`)) : [];
-  return [...keys, ...named, ...(text && !keys.length ? [`error:${/\s/.test(text) ? `"${text}"` : text}`] : [])].slice(0, 13);
 }

@@ -6,7 +6,7 @@ import { connected, held, heardAt, hold, paused, release, waiting } from "../liv
 import { useLoad } from "../load.js";
 import { at, go, may, me, now, ownZone, path, theme, zone } from "../state.js";
 import { computed, html, useEffect, useRef } from "../ui.js";
-import { brief, clean, count } from "../words.js";
+import { brief, clean, count, middle, person } from "../words.js";
 import { Choice } from "./button.js";
 import { DayLine } from "./dayline.js";
 import { Glyph, Mark } from "./glyph.js";
@@ -58,15 +58,22 @@ function Header() {
   const store = me.value?.store;
   return html`<header class="top">
     <a class="brand" href=${at("/")} aria-label="rota, overview"><${Mark} />rota</a>
-    ${store && html`<span class="where mono" title=${store}>${clean(store)}</span>`}
+    ${store && html`<span class="where mono" title=${clean(store)}>${middle(store, 34)}</span>`}
     <button type="button" class="jump" onClick=${openPalette}><${Glyph} name="find" /><span>Search jobs, or jump to a queue, task, schedule</span><kbd aria-hidden="true">/</kbd></button>
     <${Live} />
-    <span class="who" title=${me.value?.tenant ? `bound to tenant ${me.value.tenant}` : undefined}>${clean(me.value?.name)} <small>${me.value?.role}${me.value?.tenant ? `, ${clean(me.value.tenant)}` : ""}</small></span>
+    <${Who} />
     <button type="button" class="button menu" popovertarget="nav" aria-label="Open menu"><${Glyph} name="menu" /></button>
   </header>`;
 }
 
-const age = computed(() => Math.max(0, Math.round((now.value - now.value % 1000 - heardAt.value) / 1000)));
+/** Name and role; all that is known of them on hover. */
+function Who() {
+  if (!me.value) return null;
+  const { name, role, tenant } = me.value;
+  return html`<span class="who" title=${`${clean(name)}, ${role}${tenant ? `, bound to tenant ${clean(tenant)}` : ""}`}><span>${person(name)}</span><small>· ${role}${tenant ? `, ${clean(tenant)}` : ""}</small></span>`;
+}
+
+const age = computed(() => Math.max(0, Math.round((now.value - heardAt.value) / 1000)));
 
 function Live() {
   const state = paused.value ? "Paused" : held.value ? "Held" : connected.value ? "Live" : "Reconnecting";

@@ -23,7 +23,7 @@ export function Spark({ values, bad = [], label, held }) {
 /** Attempts as marks: failed, running or done, still free. @param {{job: import("../types").JobView}} props */
 export function Pips({ job }) {
   const most = Math.min(job.max_attempts, 8);
-  const last = job.state === "succeeded" ? "ok" : job.state === "running" ? "on" : job.state === "failed" || job.error ? "bad" : "free";
+  const last = job.state === "succeeded" ? "ok" : job.state === "running" ? "on" : job.state === "cancelled" ? "cut" : job.state === "failed" || job.error ? "bad" : "free";
   const kinds = Array.from({ length: most }, (_, i) => (i + 1 < job.attempt ? "bad" : i + 1 === job.attempt ? last : "free"));
   return html`<span class="pips" title=${`${many(job.attempt, "attempt")} of ${job.max_attempts}`}>
     <span>${job.attempt}/${job.max_attempts}</span>
@@ -34,6 +34,7 @@ export function Pips({ job }) {
 /** @param {{kind: string, x: number}} props */
 function Pip({ kind, x }) {
   if (kind === "bad") return html`<path class="pip bad" d=${`M${x + 1} 1l6 6m0-6-6 6`} />`;
+  if (kind === "cut") return html`<path class="pip" d=${`M${x + 1.2} 4a2.8 2.8 0 1 0 5.6 0a2.8 2.8 0 1 0-5.6 0M${x + 2} 6l4-4`} />`;
   if (kind === "on") return html`<path class="pip on" d=${`M${x + 1} .5v7l6-3.5z`} />`;
   return html`<circle class=${`pip ${kind}`} cx=${x + 4} cy="4" r="2.8" />`;
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // One line about what happened. It goes by itself, unless it is about an error: that stays until it is read.
 
+import { me } from "../state.js";
 import { html, signal } from "../ui.js";
 import { line } from "../words.js";
 import { Sign, tone } from "./badge.js";
@@ -11,11 +12,23 @@ const SECONDS = 6;
 const toasts = signal(/** @type {Toast[]} */ ([]));
 let count = 0;
 
+// What the one who left did is nobody else's to read or to undo.
+let present = false;
+me.subscribe((who) => {
+  if (present && !who) toasts.value = [];
+  present = Boolean(who);
+});
+
 /** @param {any} text @param {{state?: string, undo?: () => any}} [options] */
 export function toast(text, { state = "succeeded", undo } = {}) {
   const id = ++count;
   toasts.value = [...toasts.value.slice(-3), { id, text, state, undo }];
-  if (state !== "failed") setTimeout(() => drop(id), SECONDS * 1000);
+  if (state !== "failed") expire(id);
+}
+
+/** It goes after a while; not under the pointer or the keyboard of somebody who is about to use it. @param {number} id */
+function expire(id) {
+  setTimeout(() => (document.querySelector(`[data-toast="${id}"]:is(:hover, :focus-within)`) ? expire(id) : drop(id)), SECONDS * 1000);
 }
 
 /** An error that an action met. @param {any} error */
@@ -31,7 +44,7 @@ function drop(id) {
 
 export function Toasts() {
   return html`<div class="toasts" role="status" aria-live="polite">${toasts.value.map(
-    (one) => html`<div key=${one.id} class=${`toast ${tone(one.state)}`} role=${one.state === "failed" ? "alert" : undefined}>
+    (one) => html`<div key=${one.id} data-toast=${one.id} class=${`toast ${tone(one.state)}`} role=${one.state === "failed" ? "alert" : undefined}>
       <${Sign} state=${one.state} /><span>${one.text}</span>
       ${one.undo && html`<button type="button" class="button plain tiny" onClick=${() => (drop(one.id), Promise.resolve(one.undo?.()).catch(trouble))}>Undo</button>`}
       <button type="button" class="button plain tiny" aria-label="Dismiss" onClick=${() => drop(one.id)}><${Glyph} name="close" /></button>

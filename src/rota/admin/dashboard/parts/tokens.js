@@ -9,7 +9,7 @@ import { clean, count, line } from "../words.js";
 import { Badge } from "./badge.js";
 import { Button } from "./button.js";
 import { Copy } from "./copy.js";
-import { Complaint, ask, show } from "./dialog.js";
+import { Complaint, ask, show, useAct } from "./dialog.js";
 import { Empty, Trouble } from "./empty.js";
 import { Field, Options } from "./form.js";
 import { Code, Panel } from "./panel.js";
@@ -88,18 +88,11 @@ async function createToken() {
 }
 
 /** @param {any} props */
-function Form({ done }) {
+function Form({ done, busy }) {
   const [said, setSaid] = useState({ name: "", role: "viewer", tenant: me.value?.tenant ?? "", length: `${30 * DAY}`, payloads: "" });
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const body = { name: said.name.trim(), role: said.role, tenant: said.tenant.trim() || null, expires_s: said.length ? Number(said.length) : null, payloads: said.payloads ? said.payloads === "yes" : null };
+  const { submit, error, acting } = useAct({ done, busy }, () => api.post("/tokens", body));
   const put = (/** @type {string} */ name) => (/** @type {any} */ event) => setSaid({ ...said, [name]: event.target.value });
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    try {
-      done(await api.post("/tokens", { name: said.name.trim(), role: said.role, tenant: said.tenant.trim() || null, expires_s: said.length ? Number(said.length) : null, payloads: said.payloads ? said.payloads === "yes" : null }));
-    } catch (problem) {
-      setError(problem);
-    }
-  };
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Create token</h2>
     <${Field} label="What it is for" hint="Shown in lists and in the audit log." error=${error?.field === "name" ? error.message : null}><input type="text" maxlength="200" autofocus value=${said.name} onInput=${put("name")} /><//>
@@ -110,7 +103,7 @@ function Form({ done }) {
       <${Field} label="Payloads"><select value=${said.payloads} onChange=${put("payloads")}>${PAYLOADS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}</select><//>
     </div>
     ${error && !["name", "tenant"].includes(error.field) && html`<${Complaint} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Make none<//><${Button} type="submit" kind="main">Create token<//></div>
+    <div class="acts"><${Button} onClick=${() => done(null)}>Make none<//><${Button} type="submit" kind="main" disabled=${acting}>Create token<//></div>
   </form>`;
 }
 

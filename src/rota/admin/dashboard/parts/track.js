@@ -12,7 +12,7 @@ function marksOf(job, attempts, why) {
   if (job.state === "running") marks.push({ kind: "running", from: job.started_at, to: new Date(now.value).toISOString(), word: `${job.attempt}` });
   else if (job.state === "succeeded" && !attempts.some((one) => one.outcome === "succeeded")) marks.push({ kind: "succeeded", from: job.started_at, to: job.finished_at, word: `${job.attempt}` });
   else if (job.state === "queued") marks.push({ kind: "next", from: why?.likely_start_at ?? job.run_at, to: why?.likely_start_at ?? job.run_at, word: "next" });
-  else if (job.state === "cancelled") marks.push({ kind: "cancelled", from: job.finished_at, to: job.finished_at, word: "cancelled" });
+  else if (job.state === "cancelled" && attempts.at(-1)?.outcome !== "cancelled") marks.push({ kind: "cancelled", from: job.finished_at, to: job.finished_at, word: "cancelled" });
   return marks.filter((mark) => mark.from).slice(-8);
 }
 
@@ -37,6 +37,7 @@ function Shape({ kind }) {
   if (kind === "failed") return html`<rect class="t-failed" width="20" height="20" rx="2" /><path class="t-cut" d="m6 6 8 8m0-8-8 8" />`;
   if (kind === "rescued" || kind === "lost") return html`<rect class="t-lost" x="1" y="1" width="18" height="18" rx="2" />`;
   if (kind === "succeeded" || kind === "removed") return html`<rect class="t-good" width="20" height="20" rx="2" /><path class="t-cut" d="m5 10.5 3.5 3.5L15 6.5" />`;
+  if (kind === "cancelled") return html`<circle class="t-off" cx="10" cy="10" r="9" /><path class="t-off" d="m4 16 12-12" />`;
   if (kind === "running") return html`<rect class="t-run" width="20" height="20" rx="2" /><path class="t-cut full" d="M7 5v10l8-5z" />`;
   return html`<rect class="t-next" x="1" y="1" width="18" height="18" rx="2" />`;
 }

@@ -7,7 +7,7 @@ import { me } from "../state.js";
 import { html, useMemo, useState } from "../ui.js";
 import { line } from "../words.js";
 import { Button } from "./button.js";
-import { Complaint, ask, show } from "./dialog.js";
+import { Complaint, ask, show, useAct } from "./dialog.js";
 import { Empty, Trouble } from "./empty.js";
 import { Field, Options } from "./form.js";
 import { Code, Panel } from "./panel.js";
@@ -69,29 +69,23 @@ async function edit(user, reload) {
 }
 
 /** @param {any} props */
-function Form({ user, done }) {
+function Form({ user, done, busy }) {
   const [said, setSaid] = useState({ name: user?.name ?? "", password: "", role: user?.role ?? "viewer", tenant: user?.tenant ?? me.value?.tenant ?? "", payloads: "" });
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const body = { password: said.password, role: said.role, tenant: said.tenant.trim() || null, payloads: said.payloads ? said.payloads === "yes" : null, new: !user };
+  const { submit, error, acting } = useAct({ done, busy }, () => api.put(`/users/${encodeURIComponent(said.name.trim())}`, body));
+  const taken = error?.code === "already_registered";
   const put = (/** @type {string} */ name) => (/** @type {any} */ event) => setSaid({ ...said, [name]: event.target.value });
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    try {
-      done(await api.put(`/users/${encodeURIComponent(said.name.trim())}`, { password: said.password, role: said.role, tenant: said.tenant.trim() || null, payloads: said.payloads ? said.payloads === "yes" : null }));
-    } catch (problem) {
-      setError(problem);
-    }
-  };
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${user ? html`Change <code>${line(user.name)}</code>` : "Add user"}</h2>
     ${user && html`<div class="dialog-body"><p>All is set anew, the password too. Their sessions end.</p></div>`}
-    ${!user && html`<${Field} label="Name"><input type="text" required maxlength="200" autocomplete="off" autofocus value=${said.name} onInput=${put("name")} /><//>`}
+    ${!user && html`<${Field} label="Name" error=${taken ? error.message : null}><input type="text" required maxlength="200" autocomplete="off" autofocus value=${said.name} onInput=${put("name")} /><//>`}
     <${Field} label=${user ? "New password" : "Password"} hint=${`At least ${SHORTEST} characters; a sentence is good.`} error=${error?.field === "password" ? error.message : null}><input type="password" required minlength=${SHORTEST} maxlength="1000" autocomplete="new-password" value=${said.password} onInput=${put("password")} /><//>
     <${Options} legend="Role" name="user-role" value=${said.role} options=${grantable()} onChange=${(/** @type {string} */ role) => setSaid({ ...said, role })} />
     <div class="fields">
       <${Field} label="Tenant" hint=${me.value?.tenant ? "Yours, as you belong to it." : "Empty: all tenants."}><input type="text" maxlength="200" readonly=${Boolean(me.value?.tenant)} value=${said.tenant} onInput=${put("tenant")} /><//>
       <${Field} label="Payloads"><select value=${said.payloads} onChange=${put("payloads")}>${PAYLOADS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}</select><//>
     </div>
-    ${error && error.field !== "password" && html`<${Complaint} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Keep as it is<//><${Button} type="submit" kind="main">${user ? "Change" : "Add user"}<//></div>
+    ${error && !taken && error.field !== "password" && html`<${Complaint} error=${error} />`}
+    <div class="acts"><${Button} onClick=${() => done(null)}>Keep as it is<//><${Button} type="submit" kind="main" disabled=${acting}>${user ? "Change" : "Add user"}<//></div>
   </form>`;
 }

@@ -13,6 +13,7 @@ import { Field } from "../parts/form.js";
 import { CopyJson } from "../parts/json.js";
 import { usePages } from "../parts/pages.js";
 import { Code, Facts, Lede } from "../parts/panel.js";
+import { pageOf } from "../parts/schedule.js";
 import { Table } from "../parts/table.js";
 import { When } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
@@ -98,9 +99,15 @@ function columnsOf() {
     { title: "When", width: "8rem", cell: (/** @type {Entry} */ entry) => html`<${When} at=${entry.at} />` },
     { title: "Action", kind: "head", width: "22%", cell: (/** @type {Entry} */ entry) => html`<button type="button" class="name link" onClick=${() => showEntry(entry)}>${line(entry.action)}</button><span class="sub">${entry.object ? html`<${ObjectLink} object=${entry.object} />` : "no single object"}</span>` },
     { title: "By", width: "18%", cell: (/** @type {Entry} */ entry) => html`<a class="clip mono plain-link" href=${narrowed({ actor: entry.actor })} title=${`Only what ${clean(entry.actor)} did`}>${line(entry.actor)}</a><span class="sub">${line([entry.role, entry.via && `by ${entry.via}`, entry.tenant && `tenant ${entry.tenant}`].filter(Boolean).join(", "))}</span>` },
-    { title: "Result", width: "6.5rem", cell: (/** @type {Entry} */ entry) => html`<${Badge} state=${entry.result} />` },
+    { title: "Result", width: "6.5rem", cell: (/** @type {Entry} */ entry) => html`<${Result} entry=${entry} />` },
     { title: "Change", kind: "full", cell: (/** @type {Entry} */ entry) => html`<${Told} entry=${entry} />` },
   ];
+}
+
+/** What the system notes of itself is neither good nor bad: a tick beside "exhausted" would mislead. @param {{entry: Entry}} props */
+function Result({ entry }) {
+  const isNote = entry.via === "system" && !entry.role && entry.result === "done";
+  return isNote ? html`<span class="soft">noted</span>` : html`<${Badge} state=${entry.result} />`;
 }
 
 /** @param {{entry: Entry}} props */
@@ -130,7 +137,7 @@ function placeOf(object) {
     case "queue": return at("/jobs", { queue: name });
     case "task": return at("/jobs", { task: name });
     case "tenant": return at("/jobs", { tenant: name });
-    case "schedule": return at(`/schedules/${encodeURIComponent(rest.join("/"))}`, { tenant });
+    case "schedule": return at(pageOf({ tenant, name: rest.join("/") }));
     case "token": case "user": return at("/settings");
     default: return null;
   }
@@ -153,7 +160,7 @@ function Whole({ entry, done }) {
       ["By", html`<a href=${at("/audit", { actor: entry.actor })} onClick=${close}>${line(entry.actor)}</a> ${line([entry.role, entry.via && `by ${entry.via}`].filter(Boolean).join(", "))}`],
       entry.object && ["Object", html`<span onClick=${close}><${ObjectLink} object=${entry.object} /></span> <a class="nowrap" href=${at("/audit", { object: entry.object })} onClick=${close}>its history</a>`],
       entry.tenant && ["Tenant", html`<${Code}>${entry.tenant}<//>`],
-      ["Result", html`<${Badge} state=${entry.result} />`],
+      ["Result", html`<${Result} entry=${entry} />`],
       entry.message && ["Said", line(entry.message, 1000)],
       entry.address && ["From", html`<${Code}>${entry.address}<//>`],
       entry.request_id && ["Request", html`<${Code}>${entry.request_id}<//>`],

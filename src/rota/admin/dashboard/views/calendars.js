@@ -4,7 +4,7 @@
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
 import { Button, Choice } from "../parts/button.js";
-import { Complaint, ask, show } from "../parts/dialog.js";
+import { Complaint, ask, show, useAct } from "../parts/dialog.js";
 import { Empty, Trouble } from "../parts/empty.js";
 import { Field } from "../parts/form.js";
 import { Lede } from "../parts/panel.js";
@@ -79,34 +79,27 @@ async function calendarDialog(calendar) {
   return made;
 }
 
-/** @param {{done: (value: any) => void, calendar: CalendarView | null}} props */
-function CalendarForm({ done, calendar }) {
+/** @param {import("../parts/dialog.js").Talk & {calendar: CalendarView | null}} props */
+function CalendarForm({ done, busy, calendar }) {
   const [name, setName] = useState(calendar?.name ?? "");
   const [from, setFrom] = useState("dates");
   const [text, setText] = useState(calendar?.dates.join("\n") ?? "");
   const [weekend, setWeekend] = useState(new Set(calendar?.weekend ?? [5, 6]));
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const body = from === "ics" ? { ics: text } : { dates: text.split(/[\s,]+/).filter(Boolean), weekend: [...weekend].sort() };
+  const { submit, error, acting } = useAct({ done, busy }, () => api.put(`/calendars/${encodeURIComponent(name.trim())}`, { ...body, new: !calendar }));
+  const taken = error?.code === "already_registered";
   const toggle = (/** @type {number} */ day) => setWeekend((old) => {
     const next = new Set(old);
     if (!next.delete(day)) next.add(day);
     return next;
   });
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const body = from === "ics" ? { ics: text } : { dates: text.split(/[\s,]+/).filter(Boolean), weekend: [...weekend].sort() };
-    try {
-      done(await api.put(`/calendars/${encodeURIComponent(name.trim())}`, body));
-    } catch (problem) {
-      setError(problem);
-    }
-  };
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${calendar ? `Edit calendar ${clean(calendar.name)}` : "Create calendar"}</h2>
-    ${!calendar && html`<${Field} label="Name"><input type="text" class="mono" required maxlength="200" autofocus value=${name} onInput=${(/** @type {any} */ e) => setName(e.target.value)} /><//>`}
+    ${!calendar && html`<${Field} label="Name" error=${taken ? error.message : null}><input type="text" class="mono" required maxlength="200" autofocus value=${name} onInput=${(/** @type {any} */ e) => setName(e.target.value)} /><//>`}
     <${Choice} label="Where the dates come from" value=${from} options=${[["dates", "Dates"], ["ics", "iCalendar text"]]} onChange=${setFrom} />
     <${Field} label=${from === "ics" ? "Text of the .ics file" : "Dates"} hint=${from === "ics" ? "Paste it whole. Events of several days count for each day." : "One on each line, such as 2030-12-25."}><textarea rows="8" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea><//>
     ${from === "dates" && html`<fieldset class="field weekend"><legend>Days off every week</legend>${WEEKDAYS.map((word, day) => html`<label><input type="checkbox" checked=${weekend.has(day)} onChange=${() => toggle(day)} />${word}</label>`)}</fieldset>`}
-    ${error && html`<${Complaint} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main">${calendar ? "Save calendar" : "Create calendar"}<//></div>
+    ${error && !taken && html`<${Complaint} error=${error} />`}
+    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting}>${calendar ? "Save calendar" : "Create calendar"}<//></div>
   </form>`;
 }

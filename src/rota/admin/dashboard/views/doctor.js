@@ -40,7 +40,7 @@ function Examination() {
     ${examined.error && html`<${Trouble} error=${examined.error} retry=${examined.reload} />`}
     ${wrong?.length === 0 && html`<${Empty} title="All is well" command="rota doctor --strict">Nothing that was looked at needs you. The same from a terminal, or from a monitor that reads exit codes:<//>`}
     ${(wrong === null || wrong.length > 0) && !(examined.error && !wrong) && html`<${Panel} title="To mend" aside=${wrong && "worst first"}><${Table} caption="Findings to mend" class="findings" columns=${columns} rows=${wrong} bones=${3} id=${keyOf} /><//>`}
-    ${fine && fine.length > 0 && html`<${Panel} title="Fine"><${Table} caption="What is fine" class="findings" columns=${fine.some((/** @type {Finding} */ one) => one.remedy) ? columns : unmended} rows=${fine} id=${keyOf} /><//>`}`;
+    ${fine && fine.length > 0 && html`<${Panel} title="Fine"><${Table} caption="What is fine" class="findings fine" columns=${fine.some((/** @type {Finding} */ one) => one.remedy) ? columns : unmended} rows=${fine} id=${keyOf} /><//>`}`;
 }
 
 /** @param {Finding} finding */

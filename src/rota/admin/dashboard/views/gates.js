@@ -10,10 +10,11 @@ import { Empty, Trouble } from "../parts/empty.js";
 import { Field } from "../parts/form.js";
 import { Lede } from "../parts/panel.js";
 import { PauseButton, pauseDialog, titled } from "../parts/pause.js";
+import { keyOf, pageOf } from "../parts/schedule.js";
 import { Table } from "../parts/table.js";
 import { When } from "../parts/time.js";
 import { at, may, me } from "../state.js";
-import { html, useEffect, useMemo, useState } from "../ui.js";
+import { html, useMemo, useState } from "../ui.js";
 import { clean, count, line, many } from "../words.js";
 
 /** @typedef {import("../types").GateView} Gate */
@@ -32,7 +33,7 @@ export default function Gates() {
     <${Lede} title="Gates" acts=${acts}><p>${rows ? inShort(rows, all) : html`<span class="bone w2"></span>`}</p><//>
     ${gates.error && html`<${Trouble} error=${gates.error} retry=${gates.reload} />`}
     ${rows?.length === 0
-      ? html`<${Empty} title="Nothing is paused" command="rota pause --queue mail --reason 'provider down' --for 30m">A gate holds jobs back while something is repaired: those of a queue, a task, a tenant, or all of them; or it keeps a schedule from firing. What runs goes on, and nothing is lost.<//>`
+      ? html`<${Empty} title="Nothing is paused" command=${may("operate.shared") ? "rota pause --queue mail --reason 'provider down' --for 30m" : undefined}>A gate holds jobs back while something is repaired: those of a queue, a task, a tenant, or all of them; or it keeps a schedule from firing. What runs goes on, and nothing is lost.<//>`
       : (rows || !gates.error) && html`<${Table} caption="Gates" class="gates" columns=${columns} rows=${rows} id=${(/** @type {Gate} */ gate) => gate.id} bones=${3} />`}
     ${rows?.length > 0 && may("audit") && html`<p class="quiet">Who paused and resumed before is in the <a href=${at("/audit")}>audit log</a>.</p>`}`;
 }
@@ -42,7 +43,14 @@ function inShort(gates, all) {
   if (all) return html`<b>Everything is paused.</b> Workers take no job. What runs goes on.`;
   if (!gates.length) return "Everything may run.";
   const forever = gates.filter((gate) => gate.until_at === null).length;
-  return `${many(gates.length, "gate stands", "gates stand")}. ${forever ? `${count(forever)} until somebody resumes, the rest open by themselves.` : "All open by themselves."}`;
+  return `${many(gates.length, "gate stands", "gates stand")}. ${openings(forever, gates.length - forever)}`;
+}
+
+/** @param {number} forever gates that somebody must open @param {number} rest those that open by themselves */
+function openings(forever, rest) {
+  if (!rest) return forever === 1 ? "It waits for somebody to resume." : "All wait for somebody to resume.";
+  if (!forever) return rest === 1 ? "It opens by itself." : "All open by themselves.";
+  return `${count(forever)} until somebody resumes; ${rest === 1 ? "the other opens by itself" : "the others open by themselves"}.`;
 }
 
 /** What a pause of everything would meet now. @param {import("../types").Stats} stats */
@@ -86,8 +94,8 @@ function neededFor({ scope, name }) {
 }
 
 /** The jobs that it holds, or the schedule. @param {Gate} gate */
-function whereTo({ scope, name }) {
-  if (scope === "schedule") return at(`/schedules/${encodeURIComponent(name ?? "")}`);
+function whereTo({ scope, name, tenant }) {
+  if (scope === "schedule") return at(pageOf({ name: name ?? "", tenant: tenant ?? "default" }));
   return at("/jobs", { ...(scope === "all" ? {} : { [scope]: name }), state: "queued" });
 }
 
@@ -107,21 +115,19 @@ function Which({ done }) {
   const scopes = may("operate.shared") ? ["queue", "task", "tenant", "schedule"] : ["tenant", "schedule"];
   const [scope, setScope] = useState(scopes[0]);
   const [name, setName] = useState("");
-  const [known, setKnown] = useState(/** @type {any[]} */ ([]));
-  useEffect(() => {
-    setKnown([]);
-    api.get(LISTS[scope], scope === "schedule" ? { limit: 200 } : {}).then((page) => setKnown(page.items), () => {});
-  }, [scope]);
+  const known = useLoad((signal) => api.get(LISTS[scope], scope === "schedule" ? { limit: 200 } : {}, signal), [scope]).data?.items ?? [];
+  const said = name.trim();
+  const meant = scope === "schedule" ? known.filter((/** @type {any} */ one) => [one.name, keyOf(one)].includes(said)) : [];
+  const several = meant.length > 1;
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const tenant = scope === "schedule" ? (known.find((one) => one.name === name)?.tenant ?? null) : null;
-    done({ scope, name: name.trim(), tenant });
+    done({ scope, name: meant[0]?.name ?? said, tenant: meant[0]?.tenant ?? null });
   };
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Pause what?</h2>
     <${Field} label="Kind"><select value=${scope} onChange=${(/** @type {any} */ event) => (setScope(event.target.value), setName(""))}>${scopes.map((one) => html`<option value=${one}>${one}</option>`)}</select><//>
-    <${Field} label="Name" hint="One that has no jobs yet may be paused too."><input type="text" required maxlength="200" autocomplete="off" autocapitalize="off" spellcheck=${false} list="pause-names" autofocus value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><//>
-    <datalist id="pause-names">${known.map((one) => html`<option value=${one.name}></option>`)}</datalist>
-    <div class="acts"><${Button} onClick=${() => done(null)}>Pause nothing<//><${Button} type="submit" kind="main" disabled=${!name.trim()}>Go on<//></div>
+    <${Field} label="Name" hint=${several ? null : "One that has no jobs yet may be paused too."} error=${several ? `Several tenants have it. Say whose: ${meant.map(keyOf).join(", ")}.` : null}><input type="text" required maxlength="200" autocomplete="off" autocapitalize="off" spellcheck=${false} list="pause-names" autofocus value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><//>
+    <datalist id="pause-names">${known.map((/** @type {any} */ one) => html`<option value=${scope === "schedule" ? keyOf(one) : one.name}></option>`)}</datalist>
+    <div class="acts"><${Button} onClick=${() => done(null)}>Pause nothing<//><${Button} type="submit" kind="main" disabled=${!said || several}>Go on<//></div>
   </form>`;
 }

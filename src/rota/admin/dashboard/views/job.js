@@ -13,6 +13,8 @@ import { History } from "../parts/history.js";
 import { JobActions } from "../parts/job-actions.js";
 import { CopyJson, JsonTree } from "../parts/json.js";
 import { Code, Facts, Lede, Panel } from "../parts/panel.js";
+import { isWhole } from "../parts/payload.js";
+import { pageOf } from "../parts/schedule.js";
 import { Pips } from "../parts/spark.js";
 import { Table } from "../parts/table.js";
 import { Took, When } from "../parts/time.js";
@@ -38,9 +40,10 @@ export default function Job({ id }) {
   useNews(["job", "audit"], (news) => (!news || news.id === id || news.object === `job:${id}`) && void reload(), [id, lives]);
   useEvery(every, reload, [id, lives]); // progress is told by no event
   if (!job) return loaded.error ? html`<${Lede} title="Job" crumb=${html`<a href=${at("/jobs")}>Jobs</a>`} /><${Trouble} error=${loaded.error} retry=${loaded.reload} />` : html`<${Lede} title="Job" /><${Bones} lines=${8} />`;
+  const because = lives && isAbout(why.data, job) ? why.data : null;
   const story = html`
-    ${lives && why.data && !why.data.runs && html`<${Why} why=${why.data} job=${job} done=${reload} />`}
-    <${Shown} of=${attempts}>${(/** @type {any} */ page) => html`<${Attempts} job=${job} attempts=${page.items} why=${lives ? why.data : null} />`}<//>`;
+    ${because && !because.runs && html`<${Why} why=${because} job=${job} done=${reload} />`}
+    <${Shown} of=${attempts}>${(/** @type {any} */ page) => html`<${Attempts} job=${job} attempts=${page.items} why=${because} />`}<//>`;
   const payload = html`<${Panel} title="Payload" aside=${html`<${CopyJson} value=${job.payload} />`}><${JsonTree} value=${job.payload} label="Payload" /><//>`;
   const several = (attempts.data?.items.length ?? 0) > 1; // two attempts side by side need the whole width
   return html`
@@ -59,6 +62,11 @@ export default function Job({ id }) {
         ${may("audit") && html`<${Shown} of=${audit}>${(/** @type {any} */ page) => html`<${History} job=${job} entries=${page.items} />`}<//>`}
       </div>
     </div>`;
+}
+
+/** They are asked for one by one, and the job may have moved on in between. @param {any} why @param {any} job */
+function isAbout(why, job) {
+  return why !== null && why.state === job.state && why.attempt === job.attempt;
 }
 
 /** @param {any} props */
@@ -96,7 +104,7 @@ function JobFacts({ job }) {
     ["Priority", job.priority],
     job.key && ["Key", html`<${Code}>${job.key}<//>`],
     job.tags.length > 0 && ["Tags", job.tags.map((/** @type {string} */ tag, /** @type {number} */ i) => html`${i > 0 && ", "}${link("tag", tag)}`)],
-    ["Origin", job.schedule ? html`${clean(job.origin)}, schedule <a href=${at(`/schedules/${encodeURIComponent(job.schedule)}`)}><${Code}>${job.schedule}<//></a>` : clean(job.origin)],
+    ["Origin", job.schedule ? html`${clean(job.origin)}, schedule <a href=${at(pageOf({ name: job.schedule, tenant: job.tenant }))}><${Code}>${job.schedule}<//></a>` : clean(job.origin)],
     job.scheduled_for && ["Fired for", html`<${When} at=${job.scheduled_for} />`],
     job.parent && ["Parent", html`<a href=${at(`/jobs/${encodeURIComponent(job.parent)}`)}><code>${clean(job.parent)}</code></a>`],
     ["Created", html`<${When} at=${job.created_at} />`],
@@ -124,14 +132,22 @@ function Children({ id }) {
   return html`<${Panel} title="Children" aside=${html`<a href=${at("/jobs", { parent: id })}>All of them</a>`}><${Table} caption="Children" columns=${columns} rows=${children.data.items} id=${(/** @type {any} */ job) => job.id} /><//>`;
 }
 
-/** Looking at it, and making one like it. @param {any} job */
+const NOT_WHOLE = "# How to make one like it is not told: secrets of its payload are hidden here.";
+
+/** Looking at it, and making one like it; not with masks in place of its secrets. @param {any} job */
 function shown(job) {
-  const payload = write(job.payload ?? {}) ?? "{}";
+  const payload = job.payload ?? {};
+  const again = isWhole(payload)
+    ? {
+        cli: `rota jobs enqueue ${shell(job.task)} --payload ${shell(write(payload))} --queue ${shell(job.queue)}`,
+        python: `again = await app.enqueue(${JSON.stringify(job.task)}, ${pythonOf(payload)}, queue=${JSON.stringify(job.queue)})`,
+      }
+    : { cli: NOT_WHOLE, python: NOT_WHOLE };
   return {
-    cli: `rota jobs show ${job.id}\nrota jobs enqueue ${shell(job.task)} --payload ${shell(payload)} --queue ${shell(job.queue)}`,
+    cli: `rota jobs show ${job.id}\n${again.cli}`,
     method: "GET",
     path: `/jobs/${job.id}`,
-    python: `from rota import Rota\n\napp = Rota()\njob = await app.job("${job.id}")\nagain = await app.enqueue(${JSON.stringify(job.task)}, ${pythonOf(job.payload ?? {})}, queue=${JSON.stringify(job.queue)})`,
+    python: `from rota import Rota\n\napp = Rota()\njob = await app.job("${job.id}")\n${again.python}`,
   };
 }
 

@@ -10,18 +10,18 @@ import { Button } from "../parts/button.js";
 import { copyAs } from "../parts/copy.js";
 import { Empty, Trouble } from "../parts/empty.js";
 import { enqueueDialog } from "../parts/enqueue.js";
+import { HeldBy, gatesOver, useGates } from "../parts/held.js";
 import { columnsOf } from "../parts/job-columns.js";
 import { PAGE, usePages } from "../parts/job-pages.js";
 import { Lede } from "../parts/panel.js";
 import { usePicked, useRowKeys } from "../parts/picking.js";
 import { SavedViews } from "../parts/saved.js";
-import { KEYS, SearchTokens, isMany, parameter } from "../parts/search.js";
+import { SearchTokens, isMany, parameter } from "../parts/search.js";
+import { KEYS, STATES } from "../parts/search-words.js";
 import { Table } from "../parts/table.js";
 import { at, go, now, query, refine } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { brief, count, instantOf, shell } from "../words.js";
-
-const STATES = ["queued", "waiting", "running", "succeeded", "failed", "cancelled"];
 
 /** The filter that the URL tells, as the API wants it. @param {URLSearchParams} params */
 function filterOf(params) {
@@ -65,7 +65,8 @@ export default function Jobs() {
   const stats = useLoad((signal) => api.get("/jobs/stats", {}, signal), [], { on: ["stats"], every: 30 });
   const total = useLoad((signal) => api.get("/jobs/count", filter, signal), [search], { on: ["stats"], soonest: 3 });
   const picked = usePicked(list.rows, search);
-  const columns = useMemo(() => columnsOf(picked), [picked.full]);
+  const gates = useGates();
+  const columns = useMemo(() => columnsOf(picked, gates), [picked.full, gates]);
   const place = useRowKeys(list.rows, picked);
   const act = async (/** @type {any} */ action) => {
     const target = picked.all ? { filter } : { ids: [...picked.ids] };
@@ -79,6 +80,7 @@ export default function Jobs() {
       <p>${total.data ? html`${total.data.exact ? "" : "At least "}${count(total.data.count)} ${total.data.count === 1 ? "matches" : "match"}, newest first.` : html`<span class="bone w2"></span>`}</p>
     <//>
     <${SearchTokens} chips=${chipsOf(params)} onAdd=${addChip} onRemove=${dropChip} />
+    <${HeldBy} gates=${gatesOver(gates, filter)} />
     <${SavedViews} search=${search} />
     <${Tabs} stats=${stats.data} params=${params} />
     ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
@@ -111,9 +113,24 @@ function NoJobs({ search }) {
 
 /** The same question elsewhere. @param {Record<string, any>} filter */
 function asked(filter) {
-  const flags = Object.entries(filter).map(([key, value]) => ` --${key.replace("_", "-")} ${shell(Array.isArray(value) ? value.join(",") : value)}`);
+  const flags = Object.entries(filter).flatMap(([key, value]) => [value].flat().map((one) => ` --${key.replace("_", "-")} ${shell(one)}`));
   const search = new URLSearchParams(Object.entries(filter).map(([key, value]) => [key, `${value}`]));
-  const given = ["state", "task", "queue", "tenant", "tag", "parent"].filter((key) => filter[key]).map((key) => `${key}=${write(key === "state" ? filter.state[0] : filter[key])}`);
-  const python = `from rota import Rota\n\napp = Rota()\npage = await app.jobs(${given.join(", ")})`;
-  return { cli: `rota jobs list${flags.join("")}`, method: "GET", path: `/jobs${`${search}` && `?${search}`}`, python };
+  return { cli: `rota jobs list${flags.join("")}`, method: "GET", path: `/jobs${`${search}` && `?${search}`}`, python: inPython(filter) };
+}
+
+const SHORT = ["state", "task", "queue", "tenant", "tag", "parent"]; // what app.jobs takes
+
+/** By the short way where that can say it all, else as the desk is asked. @param {Record<string, any>} filter */
+function inPython(filter) {
+  const isShort = Object.keys(filter).every((key) => SHORT.includes(key)) && (filter.state ?? []).length < 2;
+  const given = Object.entries(filter).map(([key, value]) => `${key}=${isShort ? write(`${value}`) : inAsk(key, value)}`).join(", ");
+  if (isShort) return `from rota import Rota\n\napp = Rota()\npage = await app.jobs(${given})`;
+  return `from datetime import datetime\n\nfrom rota import Rota, State\nfrom rota.operate.asks import JobsAsk\n\napp = Rota()\npage = await app.desk().jobs.list(JobsAsk(${given}))`;
+}
+
+/** @param {string} key @param {any} value @returns {string} */
+function inAsk(key, value) {
+  if (Array.isArray(value)) return `(${value.map((one) => `${inAsk(key, one)},`).join(" ")})`;
+  if (key === "state") return `State(${write(value)})`;
+  return key === "since" || key === "until" ? `datetime.fromisoformat(${write(value)})` : `${write(value)}`;
 }

@@ -9,11 +9,12 @@ import { Failures } from "../parts/failures.js";
 import { GateBadge, PauseButton } from "../parts/pause.js";
 import { Code, Lede, Panel } from "../parts/panel.js";
 import { Problems, problemsOf } from "../parts/problems.js";
+import { pageOf } from "../parts/schedule.js";
 import { Spark } from "../parts/spark.js";
 import { Table } from "../parts/table.js";
 import { Throughput } from "../parts/throughput.js";
 import { When } from "../parts/time.js";
-import { at, may, minute } from "../state.js";
+import { at, may, minute, now } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { brief, clean, count, many, span } from "../words.js";
 
@@ -84,11 +85,16 @@ function Counts({ stats, workers }) {
     <span class="clause">${stats ? clause() : " "}</span></a>`)}</div>`;
 }
 
+/** A moment that has come is not to come: the scheduler is about to move it. @param {{at: string}} props */
+function Fires({ at: instant }) {
+  return Date.parse(instant) > now.value ? html`<${When} at=${instant} />` : "due now";
+}
+
 /** @param {any} props */
 function NextFires({ schedules }) {
   const columns = useMemo(() => [
-    { title: "Fires", width: "8.5rem", cell: (/** @type {any} */ one) => html`<${When} at=${one.next_run_at} />` },
-    { title: "Schedule", kind: "head", cell: (/** @type {any} */ one) => html`<a class="name" href=${at(`/schedules/${encodeURIComponent(one.name)}`)}>${clean(one.name)}</a><span class="sub">${clean(one.words)}</span>` },
+    { title: "Fires", width: "8.5rem", cell: (/** @type {any} */ one) => html`<${Fires} at=${one.next_run_at} />` },
+    { title: "Schedule", kind: "head", cell: (/** @type {any} */ one) => html`<a class="name" href=${at(pageOf(one))}>${clean(one.name)}</a><span class="sub">${clean(one.words)}</span>` },
     { title: "Tenant", width: "6rem", cell: (/** @type {any} */ one) => html`<span class="clip">${clean(one.tenant)}</span>` },
   ], []);
   const all = schedules.data?.items ?? [];
@@ -122,7 +128,7 @@ function Queues({ queues }) {
 
 /** @param {any[] | undefined} steps @param {string} name */
 function minutesOf(steps = [], name) {
-  const start = Math.floor(Date.now() / 60_000) - 59;
+  const start = Math.floor(now.peek() / 60_000) - 59;
   const values = Array(60).fill(0);
   const bad = Array(60).fill(0);
   for (const step of steps.filter((one) => one.name === name)) {

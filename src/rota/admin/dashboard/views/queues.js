@@ -76,7 +76,7 @@ function columnsOf(paces, halt, done) {
 
 /** The most useful line about a queue. @param {Queue} queue */
 function saying(queue) {
-  if (queue.gate) return pausedBy(queue.gate);
+  if (queue.gate) return html`<span title=${pausedBy(queue.gate)}>${pausedBy(queue.gate)}</span>`;
   if (!queue.workers) return html`Start a worker for it: <code>rota worker -q ${clean(shell(queue.name))}</code>`;
   return "";
 }

@@ -11,8 +11,9 @@ import { Bones, Trouble } from "../parts/empty.js";
 import { FireTable } from "../parts/fires.js";
 import { Field, Options } from "../parts/form.js";
 import { Code, Lede, Note, Panel } from "../parts/panel.js";
+import { payloadOf } from "../parts/payload.js";
 import { RuleFields, useVerdict } from "../parts/rule.js";
-import { MASK, bodyOf, changesOf, draftOf, emptyDraft, payloadOf } from "../parts/schedule-draft.js";
+import { bodyOf, changesOf, draftOf, emptyDraft } from "../parts/schedule-draft.js";
 import { deleteDialog, pageOf } from "../parts/schedule.js";
 import { When } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
@@ -98,11 +99,9 @@ function Form({ schedule }) {
 /** Each complaint at its field: what the server refused, what it says of the rule, what cannot be read. @param {Draft} draft @param {Draft} before @param {any} verdict @param {any} refused @returns {Record<string, string>} */
 function errorsOf(draft, before, verdict, refused) {
   const payload = payloadOf(draft.payload).error;
-  const masked = draft.payload !== before.payload && draft.payload.includes(MASK);
   return {
     ...(verdict.error?.field ? { [verdict.error.field]: verdict.error.message } : {}),
     ...(payload && draft.payload !== before.payload ? { payload } : {}),
-    ...(masked ? { payload: `Write each secret in full in place of ${MASK}, or leave the payload as it was.` } : {}),
     ...(refused ? { [fieldOf(refused)]: refused.message } : {}),
   };
 }
@@ -157,7 +156,7 @@ function More({ draft, set, errors }) {
   return html`<details class="panel form-more" open=${wrong || undefined}><summary>Queue, attempts and calendar</summary>
     <div class="fields">
       <${Field} label="Queue" error=${errors.queue} hint="Empty: as the task says."><input type="text" class="mono" maxlength="200" ...${typed("queue")} /><//>
-      <${Field} label="Priority" error=${errors.priority} hint="Lower goes first. Empty: as the task says."><input type="number" step="1" ...${typed("priority")} /><//>
+      <${Field} label="Priority" error=${errors.priority} hint="Larger goes first. Empty: as the task says."><input type="number" step="1" ...${typed("priority")} /><//>
       <${Field} label="Attempts" error=${errors.max_attempts} hint="Empty: as the task says."><input type="number" min="1" max="100" ...${typed("max_attempts")} /><//>
       <${Field} label="Timeout, seconds" error=${errors.timeout} hint="Empty: as the task says."><input type="number" min="0" step="any" ...${typed("timeout")} /><//>
       <${Field} label="Calendar" error=${errors.calendar} hint=${names.length ? "Days on which it does not run." : html`There is none yet. <a href=${at("/calendars")}>Make one</a>.`}><select value=${draft.calendar} onChange=${(/** @type {any} */ e) => set({ calendar: e.target.value })}><option value="">none</option>${names.map((one) => html`<option value=${one} selected=${one === draft.calendar}>${line(one, 60)}</option>`)}</select><//>

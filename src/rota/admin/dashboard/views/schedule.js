@@ -95,7 +95,7 @@ function Held({ schedule }) {
 
 /** @param {{schedule: ScheduleView}} props */
 function Summary({ schedule }) {
-  const summary = useLoad((signal) => api.get(`/schedules/${schedule.id}/summary`, {}, signal), [schedule.id], { on: ["schedule"], every: 15 });
+  const summary = useLoad((signal) => api.get(`/schedules/${schedule.id}/summary`, {}, signal), [schedule.id], { on: ["schedule", "stats"], soonest: 5, every: 15 });
   return summary.error && !summary.data ? html`<${Trouble} error=${summary.error} retry=${summary.reload} />` : html`<${Figures} summary=${summary.data} />`;
 }
 
@@ -103,11 +103,11 @@ function Summary({ schedule }) {
 function History({ schedule }) {
   const failed = query.value.get("failed") === "1";
   const path = `/schedules/${schedule.id}`;
-  const newest = useLoad((signal) => api.get(`${path}/runs`, { limit: 200 }, signal), [schedule.id], { on: ["schedule"], every: 15 });
+  const newest = useLoad((signal) => api.get(`${path}/runs`, { limit: 200 }, signal), [schedule.id], { on: ["schedule", "stats"], soonest: 5, every: 15 });
   const list = usePages(async (cursor, signal) => {
     const page = await api.get(`${path}/runs`, { limit: PAGE, failed: failed || null, cursor }, signal);
     return { items: page.items.map((/** @type {any} */ run) => ({ ...run, id: run.job })), next: page.next };
-  }, `${schedule.id} ${failed}`, { on: ["schedule"] });
+  }, `${schedule.id} ${failed}`, { on: ["schedule", "stats"], soonest: 3 });
   useNews(["job"], (job) => {
     if (job && job.schedule === schedule.name && job.tenant === schedule.tenant) list.reload();
   }, [schedule.id, failed]);

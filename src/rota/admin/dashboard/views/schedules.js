@@ -6,14 +6,14 @@ import { useLoad } from "../load.js";
 import { Sign } from "../parts/badge.js";
 import { Button, Switch } from "../parts/button.js";
 import { Bones, Empty, Trouble } from "../parts/empty.js";
-import { FireMap, Lane, LaneHours } from "../parts/lane.js";
+import { FireMap, HOURS, Lane, LaneHours } from "../parts/lane.js";
 import { Narrow, isNarrowed, useNarrowed } from "../parts/narrow.js";
 import { Lede, Panel } from "../parts/panel.js";
 import { NextFire, keyOf, pageOf, trigger, turn } from "../parts/schedule.js";
 import { Strip } from "../parts/spark.js";
 import { Table } from "../parts/table.js";
 import { When } from "../parts/time.js";
-import { at, go, may, query, refine, zone } from "../state.js";
+import { at, go, may, now, query, refine, zone } from "../state.js";
 import { html, useMemo, useRef } from "../ui.js";
 import { clean, count, hourMinute, line, many, span } from "../words.js";
 
@@ -45,13 +45,14 @@ export default function Schedules() {
   const ofSource = useMemo(() => all && all.filter((one) => !source || one.source === source), [all, source]);
   const shown = useNarrowed(ofSource, { kinds: KINDS, name: (one) => `${one.name} ${one.task} ${one.words}` });
   const reload = () => (list.reload(), fires.reload());
-  const columns = useMemo(() => columnsOf(runs, planned, cut, reload), [runs, planned, zone.value]);
+  const more = Boolean(fires.data?.more);
+  const columns = useMemo(() => columnsOf(runs, planned, cut, more, reload), [runs, planned, zone.value]);
   return html`
     <${Lede} title="Schedules" acts=${html`<a class="button plain" href=${at("/calendars")}>Calendars</a><${Button} kind="main" need="operate" onClick=${() => go("/schedules/new")}>Create schedule<//>`}>
       <p>${all ? inShort(all) : html`<span class="bone w2"></span>`}</p>
     <//>
     ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
-    ${all?.length !== 0 && html`<${Ahead} planned=${planned} cut=${cut} more=${fires.data?.more} error=${fires.error} />`}
+    ${all?.length !== 0 && html`<${Ahead} planned=${planned} cut=${cut} more=${more} error=${fires.error} />`}
     ${all?.length === 0 && !tenant && !task ? html`<${NoSchedule} />` : html`
       <${Panel} title="All schedules" aside=${html`<${Filters} all=${all} tenant=${tenant} task=${task} source=${source} />`}>
         <${Narrow} what="schedules" kinds=${KINDS} shown=${shown} of=${all} />
@@ -150,12 +151,17 @@ function Filters({ all, tenant, task, source }) {
   return html`${select("tenant", "Tenant", tenant, known("tenant", tenant))}${select("task", "Task", task, known("task", task))}${select("source", "Source", source, known("source", source))}`;
 }
 
-/** @param {Map<string, any[]> | null} runs @param {Map<string, number[]> | null} planned @param {Set<string>} cut @param {() => any} reload @returns {import("../parts/table.js").Column[]} */
-function columnsOf(runs, planned, cut, reload) {
+/** Whether it fires within the day, by its own word. @param {ScheduleView} schedule */
+function isSoon({ enabled, next_run_at: next }) {
+  return enabled && next !== null && Date.parse(next) < now.peek() + HOURS * 3_600_000;
+}
+
+/** @param {Map<string, any[]> | null} runs @param {Map<string, number[]> | null} planned @param {Set<string>} cut @param {boolean} more not all fires are told @param {() => any} reload @returns {import("../parts/table.js").Column[]} */
+function columnsOf(runs, planned, cut, more, reload) {
   return [
     { title: "On", kind: "pick", width: "3.75rem", cell: (one) => html`<${Switch} on=${one.enabled} need="operate" label=${`${clean(one.name)} enabled`} onChange=${(/** @type {boolean} */ on) => turn(one, on, reload)} />` },
     { title: "Schedule", kind: "head", cell: (one) => html`<a class="name" href=${at(pageOf(one))}>${clean(one.name)}${one.tenant !== "default" && html` <span class="id">${clean(one.tenant)}</span>`}</a><span class="sub">${line(one.words)}${one.cron && html` <code class="faint">${clean(one.cron)}</code>`}</span>${!one.enabled && one.reason && html`<span class="sub">off: ${line(one.reason)}</span>`}` },
-    { title: html`<${LaneHours} />`, card: "The next 24 hours", kind: "full wide-only", cell: (one) => (planned ? html`<${Lane} name=${one.name} fires=${planned.get(keyOf(one)) ?? []} cut=${cut.has(keyOf(one))} gate=${one.enabled ? one.gate : null} />` : html`<span class="bone"></span>`) },
+    { title: html`<${LaneHours} />`, card: "The next 24 hours", kind: "full wide-only", cell: (one) => (planned ? html`<${Lane} name=${one.name} fires=${planned.get(keyOf(one)) ?? []} cut=${cut.has(keyOf(one))} more=${more && isSoon(one)} gate=${one.enabled ? one.gate : null} />` : html`<span class="bone"></span>`) },
     { title: "Next", width: "11rem", cell: (one) => html`<${NextFire} schedule=${one} />` },
     { title: `Last ${STRIP} runs`, width: "11.5rem", cell: (one) => (runs ? html`<${LastRuns} runs=${runs.get(keyOf(one)) ?? []} />` : html`<span class="bone"></span>`) },
     { title: "Source", width: "5rem", kind: "wide-only", cell: (one) => html`<span title=${`${SOURCES[/** @type {keyof typeof SOURCES} */ (one.source)] ?? ""}${one.owner ? ` of ${clean(one.owner)}` : ""}`}>${clean(one.source)}</span>` },

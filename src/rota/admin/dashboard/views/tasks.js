@@ -5,6 +5,7 @@ import { api } from "../api.js";
 import { useLoad } from "../load.js";
 import { Empty, Trouble } from "../parts/empty.js";
 import { Halted, Pace, pausedBy, Rate, Standing, useHalt, usePaces } from "../parts/flow.js";
+import { gatesOver, useGates } from "../parts/held.js";
 import { isNarrowed, Narrow, orderable, useNarrowed } from "../parts/narrow.js";
 import { Code, Lede } from "../parts/panel.js";
 import { PauseButton } from "../parts/pause.js";
@@ -34,10 +35,11 @@ export default function Tasks() {
   const shared = may("read.shared");
   const tasks = useLoad((signal) => api.get("/tasks", {}, signal), [], { on: ["gate"], every: 10, when: shared });
   const halt = useHalt();
+  const gates = useGates();
   const paces = usePaces("task");
   const all = tasks.data?.items;
   const rows = useNarrowed(all, { kinds: KINDS, orders: ORDERS });
-  const columns = useMemo(() => columnsOf(paces, halt.gate, tasks.reload), [paces, halt.gate, query.value.get("by")]);
+  const columns = useMemo(() => columnsOf(paces, gates, tasks.reload), [paces, gates, query.value.get("by")]);
   if (!shared) return html`<${Lede} title="Tasks" /><${Empty} title="Tasks are shared by all tenants" acts=${html`<a class="button" href=${at("/jobs")}>Show your jobs</a>`}>You see one tenant. A token without a tenant sees the tasks; your own jobs are all told.<//>`;
   return html`
     <${Lede} title="Tasks"><p>${all ? inShort(all) : html`<span class="bone w2"></span>`}</p><//>
@@ -57,12 +59,12 @@ function inShort(tasks) {
   return html`${many(tasks.length, "task")}. ${failing.length === 1 ? html`Only ${named} failed in the last ten minutes.` : html`${count(failing.length)} failed in the last ten minutes, most of all ${named}.`}`;
 }
 
-/** @param {import("../parts/flow.js").Paces | null} paces @param {any} halt @param {() => any} done @returns {import("../parts/table.js").Column[]} */
-function columnsOf(paces, halt, done) {
+/** @param {import("../parts/flow.js").Paces | null} paces @param {import("../types").GateView[]} gates @param {() => any} done @returns {import("../parts/table.js").Column[]} */
+function columnsOf(paces, gates, done) {
   const lasts = (/** @type {"p50" | "p95" | "p99"} */ part) => orderable(part, { title: part, kind: part === "p99" ? "num not-mid" : "num", width: "5.75rem", cell: (/** @type {any} */ task) => (task[`${part}_ms`] === null ? html`<span class="faint">—</span>` : span(task[`${part}_ms`] / 1000)) });
   return [
-    { title: "Task", kind: "head", cell: (task) => html`<a class="name" href=${at("/jobs", { task: task.name })}>${clean(task.name)}</a><span class="sub">${saying(task)}</span>` },
-    { title: "State", width: "10.5rem", kind: "not-mid", cell: (task) => html`<${Standing} gate=${task.gate ?? halt} workers=${task.workers} />` },
+    { title: "Task", kind: "head", cell: (task) => html`<a class="name" href=${at("/jobs", { task: task.name })}>${clean(task.name)}</a><span class="sub">${saying(task, heldBy(task, gates))}</span>` },
+    { title: "State", width: "10.5rem", kind: "not-mid", cell: (task) => html`<${Standing} gate=${heldBy(task, gates)} workers=${task.workers} />` },
     { title: "Ended, last hour", width: "9.5rem", kind: "broad two", cell: (task) => html`<${Pace} of=${paces} name=${task.name} held=${Boolean(task.gate)} />` },
     orderable("pace", { title: "Ended a minute", kind: "num", width: "7.5rem", cell: (task) => html`<${Rate} of=${task} />` }),
     lasts("p50"),
@@ -73,9 +75,15 @@ function columnsOf(paces, halt, done) {
   ];
 }
 
-/** @param {Task} task */
-function saying(task) {
-  if (task.gate) return pausedBy(task.gate);
+/** What keeps all its jobs from being begun: a gate of its own, over everything, or over each queue that they use. @param {Task} task @param {import("../types").GateView[]} gates */
+function heldBy(task, gates) {
+  const over = task.queues.map((queue) => gatesOver(gates, { queue })[0]);
+  return task.gate ?? gatesOver(gates, {})[0] ?? (over.length && over.every(Boolean) ? over[0] : null);
+}
+
+/** @param {Task} task @param {import("../types").GateView | null} gate */
+function saying(task, gate) {
+  if (gate) return html`<span title=${pausedBy(gate)}>${gate.scope === "queue" && html`queue <code>${clean(gate.name)}</code>: `}${pausedBy(gate)}</span>`;
   if (!task.workers) return "No live worker knows it: start one with the program that declares it";
   if (task.failed_per_minute > 0) return html`<a href=${at("/jobs", { task: task.name, state: "failed" })}>Show what failed</a>`;
   return "";

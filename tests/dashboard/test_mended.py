@@ -1,0 +1,277 @@
+"""What hasty hands do: press twice, let go outside, leave in the middle, make what exists, change hats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browsing import Visitor, visiting
+from playwright.sync_api import Locator, Page, Route, expect
+from scene import stage
+
+from admin.sites import Site, eventually
+from rota.model import Schedule
+from rota.operate.asks import CountAsk, JobsAsk, WhichTenant
+from rota.operate.schedules import NewCalendarPut
+
+PASSWORD = "a long enough sentence"
+
+
+@pytest.fixture(scope="module", params=["sqlite"])
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One shop for all tests of this file: each makes what it needs under names of its own."""
+    staged = stage(f"sqlite:///{tmp_path_factory.mktemp('mended') / 'rota.db'}")
+    yield staged
+    staged.close()
+
+
+@pytest.fixture(scope="module")
+def guest(browser: Any, site: Site) -> Iterator[Visitor]:
+    with visiting(browser, site, site.token("admin")) as guest:
+        yield guest
+
+
+@pytest.fixture
+def visitor(guest: Visitor) -> Iterator[Visitor]:
+    yield guest
+    guest.page.unroute_all()
+    guest.forgive_refusals()
+    guest.is_untroubled()
+
+
+class Held:
+    """Requests of a kind wait in the browser until they are let go; their number is known."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self._page, self.waiting = page, list[Route]()
+        page.route(pattern, self._keep)
+
+    def _keep(self, route: Route) -> None:
+        if route.request.method == "GET":
+            route.continue_()
+        else:
+            self.waiting.append(route)
+
+    def arrived(self) -> None:
+        expect(self._page.get_by_role("dialog").locator("[type=submit]")).to_be_disabled()
+        assert len(self.waiting) == 1
+
+    def let_go(self) -> None:
+        for route in self.waiting:
+            route.continue_()
+
+
+def submit(page: Page) -> Locator:
+    return page.get_by_role("dialog").locator("[type=submit]")
+
+
+def enqueue_form(visitor: Visitor, task: str) -> None:
+    visitor.go("/jobs")
+    visitor.page.get_by_role("button", name="Enqueue job").click()
+    visitor.page.get_by_role("dialog").get_by_label("Task").fill(task)
+
+
+def how_many(site: Site, task: str) -> int:
+    return site.do(lambda: site.desk().jobs.count(CountAsk(task=task))).count
+
+
+def test_pressing_twice_makes_one_token_and_shows_it(visitor: Visitor, site: Site) -> None:
+    visitor.go("/settings")
+    visitor.page.get_by_role("button", name="Create token").click()
+    visitor.page.get_by_role("dialog").get_by_label("What it is for").fill("pressed twice")
+    submit(visitor.page).dblclick()
+    token = visitor.page.get_by_role("dialog", name="Copy the token now").locator("[data-token]").inner_text()
+    assert site.get("/api/admin/me", token=token).status == 200
+    made = site.do(lambda: site.desk().access.tokens()).items
+    assert [one.name for one in made].count("pressed twice") == 1
+    visitor.page.get_by_role("button", name="I have it").click()
+
+
+def test_pressing_twice_makes_one_job(visitor: Visitor, site: Site) -> None:
+    enqueue_form(visitor, "twice")
+    submit(visitor.page).dblclick()
+    expect(visitor.page.get_by_role("heading", level=1)).to_contain_text("twice")
+    assert how_many(site, "twice") == 1
+
+
+def test_a_calendar_of_a_name_in_use_is_not_made_anew(visitor: Visitor, site: Site) -> None:
+    site.do(lambda: site.desk().schedules.put_calendar("feasts", NewCalendarPut(dates=("2040-12-25",))))
+    visitor.refusals_are_fine = True
+    visitor.go("/calendars")
+    visitor.page.get_by_role("button", name="Create calendar").first.click()
+    dialog = visitor.page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("feasts")
+    dialog.get_by_role("textbox", name="Dates").fill("2041-01-01")
+    submit(visitor.page).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("there is a calendar 'feasts' already")
+    kept = site.do(lambda: site.rota.calendars.get("feasts"))
+    assert {day.year for day in kept.dates} == {2040}
+    dialog.get_by_label("Name").fill("others")
+    submit(visitor.page).click()
+    expect(visitor.page.get_by_role("table", name="Calendars")).to_contain_text("others")
+
+
+def test_a_user_of_a_name_in_use_is_not_added_again(visitor: Visitor, site: Site) -> None:
+    site.user("ada", PASSWORD, "admin")
+    visitor.refusals_are_fine = True
+    visitor.go("/settings")
+    visitor.page.get_by_role("button", name="Add user").click()
+    dialog = visitor.page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("ada")
+    dialog.get_by_label("Password").fill("another long sentence")
+    submit(visitor.page).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("there is a user 'ada' already")
+    assert [one.role for one in site.do(lambda: site.desk().access.users()).items] == ["admin"]
+    assert site.post("/api/session", {"user": "ada", "password": PASSWORD}).status == 200
+    visitor.page.keyboard.press("Escape")
+
+
+def test_the_box_of_the_page_selects_the_page_alone(visitor: Visitor, site: Site) -> None:
+    for _ in range(60):
+        site.job("many")
+    visitor.go("/jobs?task=many")
+    box, bar = visitor.page.get_by_label("Select all shown"), visitor.page.locator(".bulk")
+    box.click()
+    bar.get_by_role("button", name="Select all 60 that match").click()
+    expect(bar).to_contain_text("All 60 that match.")
+    box.click()
+    expect(bar).to_have_count(0)
+    box.click()
+    expect(bar).to_contain_text("50 selected.")
+    bar.get_by_role("button", name="Clear").click()
+
+
+def test_a_mask_is_neither_stored_nor_copied(visitor: Visitor, site: Site) -> None:
+    job = site.job("login", payload={"user": "ada", "password": "hunter2"})
+    visitor.go(f"/jobs/{job}")
+    visitor.page.get_by_role("button", name="Copy as").click()
+    expect(visitor.page.get_by_role("dialog")).to_contain_text("secrets of its payload are hidden")
+    expect(visitor.page.get_by_role("dialog")).not_to_contain_text("•••")
+    visitor.page.get_by_role("button", name="Close").click()
+    visitor.page.get_by_role("button", name="Copy with edits").click()
+    payload = visitor.page.get_by_role("dialog").get_by_label("Payload")
+    submit(visitor.page).click()
+    expect(visitor.page.get_by_role("alert")).to_contain_text("Write each secret in full in place of •••")
+    payload.fill('{"user": "ada", "password": "hunter3"}')
+    submit(visitor.page).click()
+    made = eventually(
+        lambda: site.do(lambda: site.desk().jobs.list(JobsAsk(parent=job))).items, "the copy is stored"
+    )
+    stored = site.do(lambda: site.rota.job(made[0].id))
+    assert stored.payload["password"] == "hunter3"
+
+
+def test_a_dialog_does_not_outlive_the_session_it_was_opened_in(visitor: Visitor, site: Site) -> None:
+    visitor.refusals_are_fine = True
+    enqueue_form(visitor, "left open")
+    visitor.context.clear_cookies()
+    submit(visitor.page).click()
+    visitor.page.get_by_label("Token").fill(site.token("viewer"))
+    visitor.page.get_by_role("button", name="Sign in").click()
+    visitor.settled()
+    expect(visitor.page.locator(".who")).to_contain_text("viewer")
+    expect(visitor.page.locator("dialog[open]")).to_have_count(0)
+    assert how_many(site, "left open") == 0
+    visitor.sign_in(site.token("admin"))
+    visitor.open("/settings")
+
+
+def test_text_that_is_let_go_outside_keeps_the_dialog(visitor: Visitor) -> None:
+    enqueue_form(visitor, "some long text")
+    mouse, field = visitor.page.mouse, visitor.page.get_by_role("dialog").get_by_label("Task")
+    box = field.bounding_box()
+    assert box is not None
+    mouse.move(box["x"] + 60, box["y"] + 10)
+    mouse.down()
+    mouse.move(5, box["y"] + 10, steps=5)
+    mouse.up()
+    expect(field).to_have_value("some long text")
+    mouse.click(5, box["y"] + 10)
+    expect(visitor.page.locator("dialog[open]")).to_have_count(0)
+
+
+def test_what_is_being_done_cannot_be_left(visitor: Visitor, site: Site) -> None:
+    job = site.job("cancelled soon")
+    visitor.go(f"/jobs/{job}")
+    held = Held(visitor.page, "**/api/admin/jobs/*/cancel")
+    visitor.page.get_by_role("button", name="Cancel").click()
+    submit(visitor.page).click()
+    held.arrived()
+    for _ in range(3):
+        visitor.page.keyboard.press("Escape")
+    visitor.page.mouse.click(5, 300)
+    expect(visitor.page.locator("dialog[open]")).to_be_visible()
+    held.let_go()
+    expect(visitor.page.get_by_text("Cancelled.", exact=True)).to_be_visible()
+    expect(visitor.page.locator("dialog[open]")).to_have_count(0)
+
+
+def test_an_act_on_many_is_told_although_somebody_pressed_escape(visitor: Visitor, site: Site) -> None:
+    for _ in range(3):
+        site.job("some")
+    visitor.go("/jobs?task=some")
+    visitor.page.get_by_label("Select all shown").click()
+    visitor.page.locator(".bulk").get_by_role("button", name="Cancel 3").click()
+    expect(submit(visitor.page)).to_be_enabled()
+    held = Held(visitor.page, "**/api/admin/jobs/bulk")
+    submit(visitor.page).click()
+    held.arrived()
+    visitor.page.keyboard.press("Escape")
+    held.let_go()
+    expect(visitor.page.get_by_text("3 jobs cancelled.")).to_be_visible()
+    expect(visitor.page.locator(".bulk")).to_have_count(0)
+
+
+def test_a_link_leads_to_the_schedule_it_names(visitor: Visitor, site: Site) -> None:
+    for tenant in ("acme", "beta"):
+        make(site, "report", tenant)
+    new = make(site, "new")
+    job = site.do(lambda: site.desk().schedules.trigger("report", WhichTenant(tenant="beta")))
+    site.do(lambda: site.rota.pause(schedule="report", tenant="beta", reason="a check"))
+    visitor.go(f"/jobs/{job.id}")
+    visitor.page.get_by_role("link", name="report").click()
+    is_report_of(visitor, "beta")
+    visitor.go("/gates")
+    visitor.page.get_by_role("link", name="Schedule report").click()
+    is_report_of(visitor, "beta")
+    visitor.go("/")
+    fires = visitor.page.get_by_role("table", name="Next fires")
+    fires.get_by_role("row").filter(has_text="acme").get_by_role("link").click()
+    is_report_of(visitor, "acme")
+    visitor.page.keyboard.press("Control+k")
+    visitor.page.get_by_role("combobox").fill("schedule new")
+    visitor.page.get_by_role("option", name="schedule new", exact=True).click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("new")
+    assert new.id in visitor.page.url
+    visitor.go(f"/jobs/{site.do(lambda: site.desk().schedules.trigger(new.id, WhichTenant())).id}")
+    visitor.page.get_by_role("link", name="new", exact=True).click()
+    expect(visitor.page.get_by_role("table", name="Schedules")).to_contain_text("new")
+
+
+def make(site: Site, name: str, tenant: str = "default") -> Schedule:
+    return site.do(
+        lambda: site.rota.schedules.create(name=name, task="poll_feed", cron="* * * * *", tenant=tenant)
+    )
+
+
+def is_report_of(visitor: Visitor, tenant: str) -> None:
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("report")
+    visitor.settled()
+    expect(visitor.page.locator("dl")).to_contain_text([f"Tenant{tenant}"])
+
+
+def test_who_is_signed_in_by_another_tab_is_told_in_whose_name_they_act(visitor: Visitor, site: Site) -> None:
+    visitor.refusals_are_fine = True
+    enqueue_form(visitor, "whose")
+    visitor.sign_in(site.token("operator"))
+    submit(visitor.page).click()
+    said = visitor.page.get_by_role("dialog").get_by_role("alert")
+    expect(said).to_contain_text("Somebody signed in from another tab: you are token:operator of None#")
+    expect(visitor.page.locator(".who")).to_contain_text("operator")
+    assert how_many(site, "whose") == 0
+    submit(visitor.page).click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_contain_text("whose")
+    assert how_many(site, "whose") == 1
+    visitor.sign_in(site.token("admin"))
+    visitor.open("/settings")
