@@ -23,6 +23,7 @@ STEP = timedelta(minutes=5)
 STEPS = 144
 OUTAGE = (97, 103)  # steps in which the warehouse did not answer
 LEASE_S = 3600.0
+AGAIN = timedelta(seconds=25)  # from one attempt to the next
 TENANTS = ("acme", "acme", "globex", "initech", "default")
 TASKS = (  # name, queue, seconds it takes, one in so many fails
     ("send_receipt", "mail", 0.4, 60),
@@ -69,9 +70,11 @@ async def _work(store: Store, step: int, at: datetime) -> None:
     if step % 3 == 0:
         jobs.append(_job(step * 100 + 99, at, schedule="sync_stock", tenant="acme", task=TASKS[4]))
     await store.insert(jobs, at)
-    claimed = await store.claim(Want(worker="web-1", limit=100, lease_s=LEASE_S), at)
-    end = at + timedelta(seconds=9)
-    await store.settle([_ended(job, end, OUTAGE[0] <= step < OUTAGE[1]) for job in claimed], end)
+    for nth, worker in enumerate(("web-1", "web-2", "web-1")):  # what fails is tried three times
+        begun = at + nth * AGAIN
+        claimed = await store.claim(Want(worker=worker, limit=100, lease_s=LEASE_S), begun)
+        end = begun + timedelta(seconds=9)
+        await store.settle([_ended(job, end, OUTAGE[0] <= step < OUTAGE[1]) for job in claimed], end)
 
 
 def _job(n: int, at: datetime, **over: Any) -> NewJob:
@@ -85,7 +88,7 @@ def _job(n: int, at: datetime, **over: Any) -> NewJob:
         tags=("eu",) if n % 3 else ("us", "priority"),
         payload_json=_json({"order_id": 40_000 + n, "address": f"customer{n % 90}@example.com"}),
         run_at=over.get("run_at"),
-        max_attempts=1,
+        max_attempts=3,
         origin="schedule" if schedule else "api",
         schedule=schedule,
         scheduled_for=at if schedule else None,
@@ -101,8 +104,9 @@ def _ended(job: Job, at: datetime, in_outage: bool) -> Change:
     return Change(
         job.id,
         job.token,
-        State.FAILED if failed else State.SUCCEEDED,
+        State.SUCCEEDED if not failed else State.QUEUED if job.attempt < job.max_attempts else State.FAILED,
         job.attempt,
+        at - timedelta(seconds=9) + AGAIN,
         output_json=None if failed else _json({"done": True, "bytes": 2048 + number % 977}),
         error_json=error,
         started_at=at - timedelta(seconds=took),
@@ -123,7 +127,7 @@ def _attempt(job: Job, began: datetime, at: datetime, error: str | None) -> Atte
         attempt=job.attempt,
         token=job.token,
         outcome="failed",
-        worker="web-1",
+        worker=job.worker,
         started_at=began,
         finished_at=at,
         error_json=error,

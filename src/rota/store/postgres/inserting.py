@@ -30,7 +30,7 @@ STREAM_FROM = 50  # jobs; fewer are quicker as one statement
 LINES_AT_ONCE = 500  # of a stream: the server works on them while we write the next
 LARGE = 2000  # characters of a payload
 TOGETHER = 1000  # jobs of waiting callers that share one statement
-HALVES_FROM = 8  # callers: to prepare so many takes about as long as a commit
+MOST_FLIGHTS = 4  # of two to six the best for 32 callers
 
 # The server answers only for jobs that were not simply created.
 _INSERT = "SELECT ord, id, outcome, state FROM rota.{}(CAST(%s AS json), %s, %s, %s)"
@@ -77,7 +77,9 @@ class Inserter:
         self._connections = connections
         self._shown = shown
         self._herald = herald
-        self._busy = False
+        self._flights = 0  # statements under way
+        self._aloft = 0  # callers in them
+        self._landed = 0  # callers in the last one that was answered
         self._waiting: deque[_Waiting] = deque()
         self._flushing: set[asyncio.Task[None]] = set()
 
@@ -88,47 +90,58 @@ class Inserter:
             return await self._statement(jobs, now, again)
         if len(jobs) > STREAM_FROM:
             return await self._batch(jobs, now)
-        if self._busy:
+        if self._flights:
             return await self._join(jobs, now)
-        self._busy = True
+        self._depart(1)
         try:
             return await self._statement(jobs, now, again)
         finally:
-            self._next(len(jobs))
+            self._land(1)
 
     # --- one commit for many callers ---------------------------------------------------------
+    # Callers who were just answered often come again. So that neither they nor the server wait for each
+    # other, a few statements may be under way, and each takes its share of the callers about: some
+    # prepare while others are stored, and commits under way together share the disk.
 
     async def _join(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[Inserted]:
-        """Wait for the insert under way, then be stored together with all who wait as well."""
+        """Be stored together with all who wait as well."""
         waiting = _Waiting(jobs, now, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
+        self._consider()
         return await waiting.answer
 
-    def _next(self, stored: int) -> None:
-        """Callers who were just answered often come again. Many of them take turns, in two halves: one
-        prepares while the other is stored. Few are worth waiting for, to share one commit."""
-        about = stored + len(self._waiting)
-        if about == 1:
-            self._busy = False
-        elif about < HALVES_FROM:
-            asyncio.get_running_loop().call_soon(self._send, TOGETHER)
-        else:
-            self._send(min(about // 2, TOGETHER))
+    def _depart(self, callers: int) -> None:
+        self._flights += 1
+        self._aloft += callers
+
+    def _land(self, callers: int) -> None:
+        self._flights -= 1
+        self._aloft -= callers
+        self._landed = callers
+        self._consider()
+
+    def _consider(self) -> None:
+        share = max((self._aloft + self._landed + len(self._waiting)) // MOST_FLIGHTS, 1)
+        if self._flights == 0:
+            self._send(len(self._waiting))
+        elif self._flights < MOST_FLIGHTS and len(self._waiting) >= share:
+            self._send(share)
 
     def _send(self, most: int) -> None:
-        group, size = [], 0
-        while self._waiting and size < most:
+        group: list[_Waiting] = []
+        size = 0
+        while self._waiting and len(group) < most and size < TOGETHER:
             one = self._waiting.popleft()
             if not one.answer.done():  # a caller that gave up before anything was sent
                 group.append(one)
                 size += len(one.jobs)
-        self._busy = bool(group)
         if group:
-            task = asyncio.ensure_future(self._flush(group, size))
+            self._depart(len(group))
+            task = asyncio.ensure_future(self._flush(group))
             self._flushing.add(task)
             task.add_done_callback(self._flushing.discard)
 
-    async def _flush(self, group: Sequence[_Waiting], size: int) -> None:
+    async def _flush(self, group: Sequence[_Waiting]) -> None:
         try:
             await self._store(group)
         except BaseException as error:
@@ -136,7 +149,7 @@ class Inserter:
                 _refuse(one, error)
             raise
         finally:
-            self._next(size)
+            self._land(len(group))
 
     async def _store(self, group: Sequence[_Waiting]) -> None:
         jobs = [job for one in group for job in one.jobs]
