@@ -10,7 +10,7 @@ import msgspec
 
 from .core.calendars import Calendar, parse_ics
 from .core.options import name_text
-from .errors import NotFound
+from .errors import AlreadyRegistered, NotFound
 from .store.protocol import Store
 
 if TYPE_CHECKING:
@@ -34,20 +34,29 @@ class Calendars:
     def __init__(self, app: Rota) -> None:
         self._app = app
 
-    async def put(self, name: str, dates: Iterable[date], *, weekend: Iterable[int] = (5, 6)) -> Calendar:
-        """Store a set of dates on which schedules that name it do not run; replaces an older one."""
+    async def put(
+        self, name: str, dates: Iterable[date], *, weekend: Iterable[int] = (5, 6), new: bool = False
+    ) -> Calendar:
+        """Store a set of dates on which schedules that name it do not run.
+
+        Replaces an older one; with ``new`` that is an error instead.
+        """
         calendar = Calendar(
             name=name_text("calendar", name), dates=frozenset(dates), weekend=frozenset(weekend)
         )
         store = await self._app.stores.get()
         body = msgspec.json.encode(calendar).decode()
-        await store.put(KIND, name, body, None, self._app.clock.now())
+        expected = 0 if new else None
+        if await store.put(KIND, name, body, expected, self._app.clock.now()) is None:
+            raise AlreadyRegistered(
+                f"there is a calendar {name!r} already: change that one instead, or choose another name"
+            )
         return calendar
 
-    async def import_ics(self, name: str, text: str) -> Calendar:
+    async def import_ics(self, name: str, text: str, *, new: bool = False) -> Calendar:
         """Store the dates of an iCalendar file."""
         calendar = parse_ics(text, name, self._app.clock.now().date())
-        return await self.put(name, calendar.dates, weekend=calendar.weekend)
+        return await self.put(name, calendar.dates, weekend=calendar.weekend, new=new)
 
     async def get(self, name: str) -> Calendar:
         calendar = await load(await self._app.stores.get(), name)

@@ -12,8 +12,7 @@ from scene import stage
 
 from admin.sites import Site, eventually
 from rota.model import Schedule
-from rota.operate.asks import CountAsk, JobsAsk, WhichTenant
-from rota.operate.schedules import NewCalendarPut
+from rota.operate.asks import CalendarPut, CountAsk, JobsAsk, WhichTenant
 
 PASSWORD = "a long enough sentence"
 
@@ -96,7 +95,7 @@ def test_pressing_twice_makes_one_job(visitor: Visitor, site: Site) -> None:
 
 
 def test_a_calendar_of_a_name_in_use_is_not_made_anew(visitor: Visitor, site: Site) -> None:
-    site.do(lambda: site.desk().schedules.put_calendar("feasts", NewCalendarPut(dates=("2040-12-25",))))
+    site.do(lambda: site.desk().schedules.put_calendar("feasts", CalendarPut(dates=("2040-12-25",))))
     visitor.refusals_are_fine = True
     visitor.go("/calendars")
     visitor.page.get_by_role("button", name="Create calendar").first.click()

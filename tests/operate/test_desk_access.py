@@ -11,7 +11,7 @@ from desks import desk_of
 from rota import Rota
 from rota.errors import AlreadyRegistered, Forbidden, NotFound
 from rota.operate import Desk
-from rota.operate.access import UserPut, actor_of, by_password, by_token, has_any, still_good
+from rota.operate.access import actor_of, by_password, by_token, has_any, still_good
 from rota.operate.asks import AuditAsk, TokenAsk, UserAsk
 from rota.testing import FakeClock
 
@@ -108,9 +108,9 @@ async def test_a_password_opens_and_a_new_one_closes_the_old(desk: Desk, app: Ro
 
 
 async def test_who_is_there_is_not_made_anew_and_the_refusal_is_told(desk: Desk, app: Rota) -> None:
-    await desk.access.put_user("ann", UserPut(password="correct horse battery", role="admin", new=True))
+    await desk.access.put_user("ann", UserAsk(password="correct horse battery", role="admin", new=True))
     with pytest.raises(AlreadyRegistered, match="there is a user 'ann' already: change that one instead"):
-        await desk.access.put_user("ann", UserPut(password="another horse battery", role="viewer", new=True))
+        await desk.access.put_user("ann", UserAsk(password="another horse battery", role="viewer", new=True))
     found = await by_password(await app.stores.get(), "ann", "correct horse battery")
     assert found is not None and found.role == "admin"
     told = (await desk.house.audit(AuditAsk(object="user:ann"))).items

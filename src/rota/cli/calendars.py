@@ -10,8 +10,7 @@ import click
 
 from ..errors import NotFound
 from ..operate import Desk
-from ..operate.asks import MOST, SchedulesAsk
-from ..operate.schedules import NewCalendarPut
+from ..operate.asks import MOST, CalendarPut, SchedulesAsk
 from ..operate.views import CalendarView, ScheduleView
 from . import table
 from .confirm import confirm
@@ -127,7 +126,7 @@ def import_(target: Target, file: str, name: str, as_json: bool) -> None:
     """The dates of every event in an iCalendar FILE (- for stdin)."""
     text = read_text(file)
 
-    ask = NewCalendarPut(ics=text)
+    ask = CalendarPut(ics=text)
 
     async def go(desk: Desk) -> tuple[CalendarView | None, CalendarView]:
         return await _find(desk, name), await desk.schedules.put_calendar(name, ask)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..model import Page, Role
-from ..operate.access import UserPut
+from ..operate.asks import UserAsk
 from ..operate.views import UserView
 from . import table
 from .asking import asked
@@ -60,7 +60,7 @@ def set_(
 ) -> None:
     """Let NAME sign in, or change their role or password: their sessions end."""
     password = _password(name, password_file)
-    ask = asked(UserPut, password=password, role=role, tenant=tenant, payloads=payloads)
+    ask = asked(UserAsk, password=password, role=role, tenant=tenant, payloads=payloads)
     user = target.desk(lambda desk: desk.access.put_user(name, ask))
     click.echo(f"{safe(user.name)} may sign in: {grant(user)}.")
 

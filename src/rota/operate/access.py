@@ -17,7 +17,7 @@ from ..core.options import name_text
 from ..errors import AlreadyRegistered, Forbidden, IllegalMove, NotFound, OptionError
 from ..model import Actor, Page, Role, Value, Via
 from ..store.protocol import Store
-from .asks import SHORTEST_PASSWORD, Ask, TokenAsk, UserAsk
+from .asks import SHORTEST_PASSWORD, TokenAsk, UserAsk
 from .desk import Room, needs
 from .views import NewToken, TokenView, UserView
 
@@ -53,12 +53,6 @@ class StoredUser(Value, frozen=True, kw_only=True):
 
 
 Credential = TypeVar("Credential", StoredToken, StoredUser)
-
-
-class UserPut(UserAsk, frozen=True, kw_only=True):
-    """A person who signs in with a password."""
-
-    new: bool = False  # nobody of that name may be there yet
 
 
 # --- coming in -----------------------------------------------------------------------------------
@@ -180,7 +174,7 @@ class Access(Room):
         return Page(items=[_user(one) for one in found if one is not None and self.desk.sees(one.tenant)])
 
     @needs("admin", "user.put")
-    async def put_user(self, name: str, ask: UserPut) -> UserView:
+    async def put_user(self, name: str, ask: UserAsk) -> UserView:
         """Let somebody sign in with a password, or give them a new one: their sessions end."""
         name_text("user", name)
         if len(ask.password) < SHORTEST_PASSWORD:
@@ -204,10 +198,13 @@ class Access(Room):
             created_at=now,
         )
         async with self.desk.audited("user.put", f"user:{name}", tenant) as note:
-            expected = 0 if document is None or is_new(ask) else document.version
+            expected = 0 if document is None or ask.new else document.version
             if await store.put(USER, name, _text(user), expected, now) is None:
-                raced = IllegalMove(f"user {name!r} is being changed by somebody else: try again")
-                raise taken("user", name) if is_new(ask) else raced
+                if ask.new:
+                    raise AlreadyRegistered(
+                        f"there is a user {name!r} already: change that one instead, or choose another name"
+                    )
+                raise IllegalMove(f"user {name!r} is being changed by somebody else: try again")
             note.before, note.after = before and _user(before), _user(user)
             return _user(user)
 
@@ -244,17 +241,6 @@ class Access(Room):
 
 
 # --- steps ---------------------------------------------------------------------------------------
-
-
-def is_new(ask: Ask) -> bool:
-    """Whether it asks to make something, and not to change what is there."""
-    return bool(getattr(ask, "new", False))
-
-
-def taken(kind: str, name: str) -> AlreadyRegistered:
-    return AlreadyRegistered(
-        f"there is a {kind} {name!r} already: change that one instead, or choose another name"
-    )
 
 
 def _hash(secret: str) -> str:

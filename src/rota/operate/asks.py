@@ -233,6 +233,7 @@ class CalendarPut(Ask, frozen=True, kw_only=True):
     dates: tuple[str, ...] | None = None
     weekend: Annotated[tuple[int, ...], Meta(max_length=7)] = (5, 6)
     ics: Annotated[str, Meta(max_length=500_000)] | None = None
+    new: bool = False  # none of that name may be there yet
 
 
 # --- the whole -----------------------------------------------------------------------------------
@@ -273,3 +274,4 @@ class UserAsk(Ask, frozen=True, kw_only=True):
     role: Role
     tenant: Name | None = None
     payloads: bool | None = None
+    new: bool = False  # nobody of that name may be there yet

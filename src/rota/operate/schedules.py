@@ -16,7 +16,6 @@ from ..core.masking import masked
 from ..errors import InvalidSchedule, NotFound, RotaError
 from ..model import Gate, Page, PageAsk, Schedule, ScheduleFilter
 from ..runs import Run, Summary
-from .access import is_new, taken
 from .asks import (
     BackfillAsk,
     CalendarPut,
@@ -51,12 +50,6 @@ MOST_FIRES_EACH = 200
 MOST_PAGES = 25  # of 200 schedules
 CLEARED = ("start_at", "until")
 RULE = ("cron", "every", "at", "timezone", "start_at", "until", "jitter")
-
-
-class NewCalendarPut(CalendarPut, frozen=True, kw_only=True):
-    """Dates, or the text of an iCalendar file."""
-
-    new: bool = False  # there may be none of that name yet
 
 
 class Schedules(Room):
@@ -192,18 +185,16 @@ class Schedules(Room):
         return Page(items=[_calendar(one) for one in await self.app.calendars.list()])
 
     @needs("operate.shared")
-    async def put_calendar(self, name: str, ask: NewCalendarPut) -> CalendarView:
+    async def put_calendar(self, name: str, ask: CalendarPut) -> CalendarView:
         """Store a calendar, from dates or from the text of an iCalendar file."""
         if (ask.dates is None) == (ask.ics is None):
             raise InvalidSchedule("give dates or ics: one of the two")
         async with self.desk.audited("calendar.put", f"calendar:{name}") as note:
-            if is_new(ask) and await load(await self.desk.store(), name) is not None:
-                raise taken("calendar", name)
             if ask.ics is not None:
-                made = await self.app.calendars.import_ics(name, ask.ics)
+                made = await self.app.calendars.import_ics(name, ask.ics, new=ask.new)
             else:
                 dates = [_date(text) for text in ask.dates or ()]
-                made = await self.app.calendars.put(name, dates, weekend=ask.weekend)
+                made = await self.app.calendars.put(name, dates, weekend=ask.weekend, new=ask.new)
             note.after = {"dates": len(made.dates)}
             return _calendar(made)
 

@@ -81,6 +81,13 @@ export interface BulkAsk {
   cursor?: string | null;
 }
 
+export interface CalendarPut {
+  dates?: string[] | null;
+  weekend?: number[];
+  ics?: string | null;
+  new?: boolean;
+}
+
 export interface CalendarView {
   name: string;
   dates: string[];
@@ -329,13 +336,6 @@ export interface MoveAsk {
   run_at?: string | null;
   priority?: number | null;
   queue?: string | null;
-}
-
-export interface NewCalendarPut {
-  dates?: string[] | null;
-  weekend?: number[];
-  ics?: string | null;
-  new?: boolean;
 }
 
 export interface NewToken {
@@ -701,7 +701,7 @@ export interface TokenView {
   last_used_at: string | null;
 }
 
-export interface UserPut {
+export interface UserAsk {
   password: string;
   role: "admin" | "operator" | "viewer";
   tenant?: string | null;
