@@ -16,9 +16,11 @@ from scene import Visit, stage
 from admin.sites import Site
 from rota.model import Role
 
-# A browser is slow: the usual run takes the first test of each file, on SQLite. All of them: make dashboard.
+# A browser is slow: the usual run takes the first test of each file, on SQLite, but for the longest files.
+# All of them: make dashboard.
 WHOLE = bool(os.environ.get("ROTA_DASHBOARD"))
 USUAL = 1
+LONG = ("test_small.py", "test_thousand_rows.py", "test_hostile_addresses.py", "test_lists.py")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -29,7 +31,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for one in items:
         if one.path.parent != Path(__file__).parent:
             continue
-        if "postgres" in one.name or taken[one.path] >= USUAL:
+        if "postgres" in one.name or one.path.name in LONG or taken[one.path] >= USUAL:
             left.append(one)
         else:
             taken[one.path] += 1
