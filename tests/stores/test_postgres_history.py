@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 from rota.core import lifecycle
-from rota.model import FINAL, JobFilter, State
+from rota.model import FINAL, JobFilter, PageAsk, State
+from rota.store.postgres.reading import count_statement, page_statement
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.given import T0, change, in_state, new, read, running, want
 
@@ -137,3 +138,21 @@ async def test_a_job_behind_the_place_of_the_last_claim_is_found_when_the_claim_
     await store.insert([behind, elsewhere], T0)
     got = {job.id for job in await store.claim(want(50), T0)}
     assert len(got) == 22 and {behind.id, elsewhere.id} <= got
+
+
+@pytest.mark.parametrize(
+    "states, live, ended",
+    [
+        ((State.QUEUED,), True, False),
+        ((State.FAILED, State.SUCCEEDED), False, True),
+        ((State.QUEUED, State.FAILED), True, True),
+        (None, True, True),
+    ],
+)
+async def test_a_question_about_live_jobs_does_not_look_through_those_that_have_ended(
+    store: PostgresStore, states: tuple[State, ...] | None, live: bool, ended: bool
+) -> None:
+    where = JobFilter(states=states)
+    for statement, params in (page_statement(where, PageAsk()), count_statement(where, 10)):
+        plan = "\n".join(row[0] for row in await store._connections.rows(f"EXPLAIN {statement}", params))
+        assert (" on queued" in plan, " on done" in plan) == (live, ended), plan

@@ -176,7 +176,8 @@ CREATE UNLOGGED TABLE rota.waiters (
     until timestamptz NOT NULL
 );
 
-CREATE VIEW rota.jobs AS
+-- Live jobs, and those that have ended: a question about one kind must not look through the other.
+CREATE VIEW rota.live AS
 SELECT id, tenant, queue, task, 'queued'::text COLLATE "C" AS state, -rank AS priority,
        coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload,
        NULL::json AS output, error, attempt, max_attempts, run_at, scheduled_for, origin, schedule, key, tags,
@@ -191,14 +192,17 @@ SELECT id, tenant, queue, task, 'running'::text COLLATE "C", -rank,
        parent, cost_cents, progress, worker, lease_until,
        created_at, started_at, NULL::timestamptz, token, timeout, backoff, auto_remove,
        cancel_requested
-  FROM rota.running
-UNION ALL
-SELECT id, tenant, queue, task, state, -rank,
-       coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)),
+  FROM rota.running;
+
+CREATE VIEW rota.ended AS
+SELECT id, tenant, queue, task, state, -rank AS priority,
+       coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload,
        output, error, attempt, max_attempts, run_at, scheduled_for, origin, schedule, key, tags,
-       parent, cost_cents, progress, worker, NULL::timestamptz,
+       parent, cost_cents, progress, worker, NULL::timestamptz AS lease_until,
        created_at, started_at, finished_at, token, timeout, backoff, auto_remove,
-       false
+       false AS cancel_requested
   FROM rota.done;
+
+CREATE VIEW rota.jobs AS SELECT * FROM rota.live UNION ALL SELECT * FROM rota.ended;
 
 INSERT INTO rota.migrations (version, name) VALUES (1, '0001_tables');

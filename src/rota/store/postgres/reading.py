@@ -13,7 +13,7 @@ from typing import Any
 from psycopg import errors
 
 from ...errors import OptionError
-from ...model import Job, JobFilter, JobId, Page, PageAsk, State
+from ...model import FINAL, Job, JobFilter, JobId, Page, PageAsk, State
 from .connections import Connections
 from .rows import BRIEF_COLUMNS, JOB_COLUMNS, Row, ids, job
 
@@ -26,8 +26,15 @@ _ERROR = r"replace(error::text, '\u0000', '\ufffd')::json"
 _SAYS = f"strpos(lower(concat_ws(chr(10), {_ERROR}->>'type', {_ERROR}->>'message')), lower(%s)) > 0"
 
 
+def _among(states: Collection[State] | None) -> str:
+    """Where to look: a question about live jobs must not walk through millions that have ended."""
+    if states is None or (not FINAL.isdisjoint(states) and not FINAL.issuperset(states)):
+        return "rota.jobs"
+    return "rota.ended" if FINAL.issuperset(states) else "rota.live"
+
+
 def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str, list[Any]]:
-    """The WHERE clause over ``rota.jobs`` and its parameters."""
+    """The WHERE clause over jobs and its parameters."""
     clauses: list[str] = []
     params: list[Any] = []
 
@@ -74,7 +81,7 @@ async def matching(
     states = sorted(touches if where.states is None else touches & frozenset(where.states))
     condition, params = conditions(where, states)
     rows = await connections.rows(
-        f"SELECT id FROM rota.jobs WHERE {condition} ORDER BY id LIMIT %s", [*params, limit]
+        f"SELECT id FROM {_among(states)} WHERE {condition} ORDER BY id LIMIT %s", [*params, limit]
     )
     return [row[0] for row in rows], states
 
@@ -87,13 +94,14 @@ def page_statement(where: JobFilter, ask: PageAsk) -> tuple[str, list[Any]]:
         condition += f" AND id {beyond} %s::uuid"
         params.append(ask.cursor)
     columns = BRIEF_COLUMNS if ask.brief else JOB_COLUMNS
-    statement = f"SELECT {columns} FROM rota.jobs WHERE {condition} ORDER BY id {order} LIMIT %s"
+    among = _among(where.states)
+    statement = f"SELECT {columns} FROM {among} WHERE {condition} ORDER BY id {order} LIMIT %s"
     return statement, [*params, ask.limit + 1]
 
 
 def count_statement(where: JobFilter, most: int) -> tuple[str, list[Any]]:
     condition, params = conditions(where, where.states)
-    statement = f"SELECT count(*) FROM (SELECT FROM rota.jobs WHERE {condition} LIMIT %s) AS j"
+    statement = f"SELECT count(*) FROM (SELECT FROM {_among(where.states)} WHERE {condition} LIMIT %s) AS j"
     return statement, [*params, most]
 
 
