@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import psycopg
 import pytest
 from psycopg import errors
@@ -14,14 +12,6 @@ from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.given import ERROR, T0, at, change, running
 
 EVERYTHING = AuditFilter()
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 def line(action: str = "job.cancel", **fields: object) -> AuditEntry:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
@@ -21,14 +20,6 @@ SELECT (lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, %(now)s, %(no
        -(i %% 10), '{}', true
   FROM generate_series(1, 100000) AS i
 """
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 async def test_the_place_in_line_is_read_from_the_claim_index(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -17,14 +17,6 @@ from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.given import T0, at, change, running
 
 NOW = datetime.now(UTC)
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 def of(found: Sequence[Finding], check: str) -> list[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import psycopg
@@ -17,14 +16,6 @@ from rota.testing.conformance.given import T0, change, in_state, new, read, runn
 
 DAY = timedelta(days=1)
 PART = "SELECT relname FROM pg_class WHERE oid = (SELECT tableoid FROM rota.done WHERE id = %s)"
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 async def part_of(store: PostgresStore, job: str) -> str:

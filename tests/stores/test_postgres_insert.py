@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -23,15 +23,6 @@ from rota.store.postgres.connections import connect
 from rota.store.postgres.inserting import STREAM_FROM
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.given import T0, new, read, want
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
-
 
 Insert = Callable[[Any], Awaitable[Sequence[Inserted]]]
 Drive = Callable[[str, Insert, bool], Awaitable[Sequence[Inserted]]]

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from rota.core import lifecycle
 from rota.model import JobFilter, State
 from rota.store.postgres.store import PostgresStore
@@ -13,14 +9,6 @@ from rota.testing.conformance.given import T0, at, found, ids, new, want
 
 ASIDE = "SELECT count(*) FROM rota.queued WHERE due IS NULL"
 PAUSED = ("loud",)
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 async def aside(store: PostgresStore) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
@@ -15,14 +14,6 @@ from rota.testing.conformance.given import T0, add, change, claimed, found, new
 LARGE = '{"text":"' + "rota \\u0000 " * 1000 + '"}'
 SMALL = '{"text":"small"}'
 LATER = T0 + timedelta(days=2)
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 async def apart(store: PostgresStore) -> list[str]:

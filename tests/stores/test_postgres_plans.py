@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import psycopg
@@ -27,14 +26,6 @@ SELECT (lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, %(now)s,
        i %% 2 = 0
   FROM generate_series(1, %(jobs)s) AS i
 """
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 class Explained:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
@@ -28,14 +27,6 @@ SELECT rota.id_at(%(at)s), %(at)s, %(at)s, 1, 0, 1, 3, false, 't' || i %% 50, 'd
        'work', 'scheduler', '{}', 'succeeded', %(at)s, CASE WHEN i %% 20 = 0 THEN 's' || i %% 900 END
   FROM generate_series(1, 40000) AS i
 """
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 def rule(name: str, **fields: Any) -> Schedule:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
@@ -16,14 +15,6 @@ from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.given import T0, at, new, new_id
 
 BY_HAND = "INSERT INTO rota.schedules (name, task, cron, timezone) VALUES (%s, %s, %s, 'UTC')"
-
-
-@pytest.fixture
-async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(migrated_postgres_url)
-    await opened.open()
-    yield opened
-    await opened.close()
 
 
 def rule(name: str, **fields: Any) -> Schedule:

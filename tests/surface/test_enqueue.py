@@ -17,7 +17,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from rota import AlreadyRegistered, ConfigError, Context, OptionError, PayloadError, Rota
+from rota import AlreadyRegistered, Backoff, ConfigError, Context, OptionError, PayloadError, Rota
+from rota.handle import from_new, job_of
+from rota.model import Inserted, Job, NewJob
 from rota.testing import drain
 
 
@@ -303,3 +305,17 @@ def test_a_hundred_thousand_jobs_are_stored_without_being_held_twice(
     made, queued, share = done.stdout.split()
     assert (made, queued) == (count, count)
     assert float(share) < 2.0, f"the call took {share} times the bytes of its payloads"
+
+
+def test_a_handle_of_a_new_job_says_in_every_field_what_was_stored(sqlite_url: str) -> None:
+    """Handles are made by position: a field that is added to jobs must not shift the others."""
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    new = NewJob(
+        id="x", task="t", payload_json="[1]", queue="q", tenant="n", priority=3, run_at=now, max_attempts=9,
+        timeout=1.5, backoff=Backoff.none(), key="k", auto_remove=True, tags=("a",), parent="p", origin="job",
+        schedule="s", scheduled_for=now,
+    )  # fmt: skip
+    app = Rota(sqlite_url)
+    handle, stored = from_new(new, Inserted(id="x", outcome="created"), now, app), job_of(new, now)
+    assert {name: getattr(handle, name) for name in Job.__struct_fields__} == msgspec.structs.asdict(stored)
+    assert handle.app is app
