@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts scripts format dashboard crash machine long bench bench-full papers screenshots wheel clean
+.PHONY: help run test check lint types contracts scripts format wording dashboard crash machine long bench bench-full papers screenshots wheel clean
 
 help:               ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -25,7 +25,8 @@ run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; C
 test: $(STAMP)      ## all tests, on SQLite and on a real PostgreSQL of their own
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: lint types contracts scripts  ## style, types and import rules
+check: lint types contracts scripts  ## style, types, import rules and the wording of the documentation
+	@$(BIN)/python tools/wording.py --check README.md SECURITY.md CHANGELOG.md docs $(patsubst %,--except %,$(WORDING_LATER))
 
 lint: $(STAMP)      ## ruff
 	@$(BIN)/ruff check src tests bench tools && $(BIN)/ruff format --check src tests bench tools
@@ -44,6 +45,11 @@ scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm
 
 format: $(STAMP)    ## put the code into shape
 	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
+
+WORDING_LATER := docs/decisions docs/howto/dashboard.md docs/reference/http.md docs/reference/writing-a-store.md
+
+wording: $(STAMP)   ## report wording to improve, by directory
+	@$(BIN)/python tools/wording.py
 
 dashboard: $(STAMP) ## every test of the dashboard, on both stores, with hostile texts and all widths (long)
 	@ROTA_DASHBOARD=whole $(BIN)/python -m pytest -n 2 --dist loadfile tests/dashboard
