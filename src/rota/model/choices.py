@@ -1,4 +1,4 @@
-"""Enumerations and closed choices, each defined once: the dashboard, the CLI and OpenAPI list them from here."""
+"""Enumerations and closed choices, each defined once. The dashboard, CLI and OpenAPI list them from here."""
 
 from __future__ import annotations
 
