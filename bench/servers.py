@@ -118,11 +118,11 @@ def _start(folder: Path, port: int, as_account: dict[str, Any]) -> subprocess.Po
 def _wait_for_answer(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
     import psycopg
 
-    give_up = time.monotonic() + START_S
+    abandon_all = time.monotonic() + START_S
     while True:
         with suppress(psycopg.OperationalError):
             psycopg.connect(url, connect_timeout=2).close()
             return
-        if server.poll() is not None or time.monotonic() > give_up:
+        if server.poll() is not None or time.monotonic() > abandon_all:
             raise SystemExit(f"bench: PostgreSQL did not start:\n{log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.05)

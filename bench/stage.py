@@ -125,9 +125,9 @@ class Stage:
 
     def until(self, n: int, ledger: Ledger, workers: list[subprocess.Popen[str]], limit_s: float) -> None:
         """Wait for n executions."""
-        give_up = time.monotonic() + limit_s
+        abandon_all = time.monotonic() + limit_s
         while (count := ledger.count()) < n:
-            if time.monotonic() > give_up:
+            if time.monotonic() > abandon_all:
                 raise Failed(f"only {count} of {n} jobs ran within {limit_s:.0f} s")
             if all(process.poll() is not None for process in workers):
                 raise Failed(f"the workers ended after {count} of {n} jobs: {self._last_words()}")

@@ -14,9 +14,22 @@ import msgspec
 
 from rota import Rota
 from rota.core.ids import uuid7
-from rota.model import Actor, Attempt, Change, Job, Lease, LogLine, NewJob, Note, Pulse, Role, State, Want
-from rota.operate import Desk
-from rota.operate.asks import DisableAsk, GateAsk, TokenAsk, UserAsk
+from rota.model import (
+    Actor,
+    Attempt,
+    ClaimRequest,
+    Heartbeat,
+    Job,
+    Lease,
+    LogLine,
+    NewJob,
+    ProgressUpdate,
+    Role,
+    Settlement,
+    State,
+)
+from rota.operate import Operations
+from rota.operate.requests import CreateTokenRequest, DisableRequest, GateRequest, PutUserRequest
 from rota.store.protocol import Store
 
 STEP = timedelta(minutes=5)
@@ -72,7 +85,7 @@ async def _work(store: Store, step: int, at: datetime) -> None:
     await store.insert(jobs, at)
     for nth, worker in enumerate(("web-1", "web-2", "web-1")):  # what fails is tried three times
         begun = at + nth * AGAIN
-        claimed = await store.claim(Want(worker=worker, limit=100, lease_s=LEASE_S), begun)
+        claimed = await store.claim(ClaimRequest(worker=worker, limit=100, lease_s=LEASE_S), begun)
         end = begun + timedelta(seconds=9)
         await store.settle([_ended(job, end, OUTAGE[0] <= step < OUTAGE[1]) for job in claimed], end)
 
@@ -95,13 +108,13 @@ def _job(n: int, at: datetime, **over: Any) -> NewJob:
     )
 
 
-def _ended(job: Job, at: datetime, in_outage: bool) -> Change:
+def _ended(job: Job, at: datetime, in_outage: bool) -> Settlement:
     seconds, one_in = next((t[2], t[3]) for t in TASKS if t[0] == job.task)
     number = int(job.payload["order_id"])
     took = seconds * (0.6 + (number * 37 % 100) / 70)
     failed = number * 7919 % one_in == 0 or (in_outage and job.task == "sync_inventory")
     error = _json(_error(job.task)) if failed else None
-    return Change(
+    return Settlement(
         job.id,
         job.token,
         State.SUCCEEDED if not failed else State.QUEUED if job.attempt < job.max_attempts else State.FAILED,
@@ -139,13 +152,15 @@ async def _today(store: Store, now: datetime) -> None:
     """What runs, waits and is due later right now, and who works on it."""
     soon = [_job(90_000 + i, now, run_at=now + timedelta(minutes=7 * i)) for i in range(1, 9)]
     await store.insert([_job(91_000 + i, now - timedelta(seconds=20)) for i in range(9)], now)
-    running = await store.claim(Want(worker="media-1", limit=4, lease_s=LEASE_S), now - timedelta(seconds=12))
+    running = await store.claim(
+        ClaimRequest(worker="media-1", limit=4, lease_s=LEASE_S), now - timedelta(seconds=12)
+    )
     await store.insert([*soon, *(_job(92_000 + i, now) for i in range(14))], now)
     for name, held in (("web-1", ()), ("media-1", running), ("nightly-2", ())):
         await store.beat(_pulse(name, held, now), now)
 
 
-def _pulse(name: str, held: Sequence[Job], now: datetime) -> Pulse:
+def _pulse(name: str, held: Sequence[Job], now: datetime) -> Heartbeat:
     told = {
         "name": name,
         "host": f"{name}.shop.example",
@@ -159,7 +174,7 @@ def _pulse(name: str, held: Sequence[Job], now: datetime) -> Pulse:
         "started_at": now - timedelta(hours=9),
     }
     notes = [
-        Note(
+        ProgressUpdate(
             id=job.id,
             token=job.token,
             progress_json=_json({"percent": 20 * i + 15, "message": f"page {i + 2} of 9"}),
@@ -167,22 +182,24 @@ def _pulse(name: str, held: Sequence[Job], now: datetime) -> Pulse:
         for i, job in enumerate(held)
     ]
     leases = [Lease(id=job.id, token=job.token) for job in held]
-    return Pulse(worker=name, document=_json(told), lease_s=LEASE_S, leases=leases, notes=notes)
+    return Heartbeat(worker=name, document=_json(told), lease_s=LEASE_S, leases=leases, notes=notes)
 
 
 async def _people(app: Rota) -> None:
     """Who may come in, and what they did: the audit log has something to tell."""
-    desks = {name: Desk(app, Actor(name=name, role=role, payloads=True, via="http")) for name, role in PEOPLE}
+    desks = {
+        name: Operations(app, Actor(name=name, role=role, payloads=True, via="http")) for name, role in PEOPLE
+    }
     ada, grace = desks["ada"].access, desks["grace"].gates
     for name, role in PEOPLE:
-        await ada.put_user(name, UserAsk(password="correct horse battery staple", role=role))
-    await ada.create_token(TokenAsk(role="operator", name="night shift", expires_s=90 * 86_400.0))
-    await ada.create_token(TokenAsk(role="viewer", name="wall display", tenant="acme"))
-    await grace.pause(GateAsk(scope="queue", name="mail", reason="the provider is down", for_s=1800))
-    await grace.pause(GateAsk(scope="queue", name="mail", reason="still down, ticket 4711", for_s=5400))
-    await grace.pause(GateAsk(scope="tenant", name="initech", reason="over quota until they pay"))
+        await ada.put_user(name, PutUserRequest(password="correct horse battery staple", role=role))
+    await ada.create_token(CreateTokenRequest(role="operator", name="night shift", expires_s=90 * 86_400.0))
+    await ada.create_token(CreateTokenRequest(role="viewer", name="wall display", tenant="acme"))
+    await grace.pause(GateRequest(scope="queue", name="mail", reason="the provider is down", for_s=1800))
+    await grace.pause(GateRequest(scope="queue", name="mail", reason="still down, ticket 4711", for_s=5400))
+    await grace.pause(GateRequest(scope="tenant", name="initech", reason="over quota until they pay"))
     await grace.resume("tenant:initech")
-    closed = DisableAsk(tenant="globex", reason="the books are closed")
+    closed = DisableRequest(tenant="globex", reason="the books are closed")
     await desks["grace"].schedules.disable("month_end", closed)
 
 

@@ -18,7 +18,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from rota import Rota
 from rota.admin.server import Listen, serving
-from rota.model import JobFilter, PageAsk, State
+from rota.model import JobFilter, PageRequest, State
 
 FOLDER = Path(__file__).absolute().parent.parent / "docs" / "screenshots"
 WIDE, SMALL = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
@@ -74,7 +74,7 @@ async def _picture_all(app: Rota, folder: Path) -> None:
 async def _a_failed_job(app: Rota) -> str:
     """One that was tried several times, so that there is something to compare."""
     store = await app.stores.get()
-    failed = (await store.jobs(JobFilter(states=(State.FAILED,)), PageAsk(limit=50))).items
+    failed = (await store.jobs(JobFilter(states=(State.FAILED,)), PageRequest(limit=50))).items
     return max(failed, key=lambda job: job.attempt).id
 
 

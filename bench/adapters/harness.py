@@ -215,8 +215,8 @@ async def wait(adapter):
     await done(adapter.left())
     print("READY", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
-    give_up = now_ns() + int(60e9)
-    while (left := await done(adapter.left())) and now_ns() < give_up:
+    abandon_all = now_ns() + int(60e9)
+    while (left := await done(adapter.left())) and now_ns() < abandon_all:
         await asyncio.sleep(0.01)
     return {"at": now_ns(), "left": left}
 

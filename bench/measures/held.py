@@ -63,7 +63,7 @@ def _open_transaction(stage: Stage | None) -> Iterator[None]:
 
 def _wait_for_vacuum(stage: Stage, dead: float) -> float:
     """How many dead tuples are left once autovacuum has been there."""
-    give_up = time.monotonic() + FALL_BACK_S
-    while (left := stage.server.number(DEAD)) > dead / 10 and time.monotonic() < give_up:
+    abandon_all = time.monotonic() + FALL_BACK_S
+    while (left := stage.server.number(DEAD)) > dead / 10 and time.monotonic() < abandon_all:
         time.sleep(2)
     return left

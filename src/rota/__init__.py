@@ -33,10 +33,10 @@ if TYPE_CHECKING:
         StoreError,
         StoreUnavailable,
     )
-    from .events import Event
-    from .handle import JobHandle
     from .model import Backoff, Job, State
-    from .task import Task
+    from .runtime.events import Event
+    from .tasks.handle import JobHandle
+    from .tasks.task import Task
     from .worker.context import Context
 
 __version__ = "0.1.0"
@@ -77,12 +77,12 @@ __all__ = [
 _HOMES = {
     "Backoff": "model",
     "Context": "worker.context",
-    "Event": "events",
+    "Event": "runtime.events",
     "Job": "model",
-    "JobHandle": "handle",
+    "JobHandle": "tasks.handle",
     "Rota": "app",
     "State": "model",
-    "Task": "task",
+    "Task": "tasks.task",
 }
 
 

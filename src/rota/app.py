@@ -13,34 +13,27 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from . import config, operate
-from .calendars import Calendars
-from .clock import Clock, Ids
-from .core.options import JobOptions, TaskOptions, merge, options
-from .core.why import Why
-from .declaring import Declarations
-from .errors import (
-    AlreadyRegistered,
-    AlreadyRunning,
-    JobCancelled,
-    JobFailed,
-    NotFound,
-    RotaError,
-)
-from .events import Hook, Hooks
-from .handle import JobHandle, from_job
-from .model import Actor, JobFilter, JobId, Page, PageAsk, Schedule, State, gate_id
-from .operate import Desk
-from .operate.asks import GateAsk
+from .core.jobs.options import JobOptions, TaskOptions, merge, options
+from .core.jobs.why import Why
+from .errors import AlreadyRegistered, AlreadyRunning, JobCancelled, JobFailed, NotFound, RotaError
+from .model import Actor, JobFilter, JobId, Page, PageRequest, Schedule, State, gate_id
+from .operate import Operations
 from .operate.gates import scope_of
-from .portal import Portal
-from .producer import Producer
-from .recurring import Recurring
-from .scheduler import Scheduler
-from .schedules import Schedules
-from .service import Signals
-from .stores import Stores
-from .task import NO_OPTIONS, Registry, Task, choose_executor, choose_name, task_options
-from .trail import ACTOR, program
+from .operate.requests import GateRequest
+from .runtime.audit import ACTOR, program
+from .runtime.clock import Clock, Ids
+from .runtime.events import Hook, Hooks
+from .runtime.portal import Portal
+from .runtime.service import StopSignals
+from .runtime.stores import StorePerLoop
+from .schedules.calendars import Calendars
+from .schedules.declared import DeclaredSchedules
+from .schedules.manage import Schedules
+from .schedules.registered import RegisteredSchedules
+from .schedules.scheduler import Scheduler
+from .tasks.handle import JobHandle, from_job
+from .tasks.producer import Producer
+from .tasks.task import NO_OPTIONS, Registry, Task, choose_executor, choose_name, task_options
 from .worker.options import worker_options
 from .worker.worker import Worker
 
@@ -95,13 +88,13 @@ class Rota:
         self.registry = Registry()
         self.hooks = Hooks()
         self.ids = Ids()
-        self.stores = Stores(self.settings.url, self.clock)
+        self.stores = StorePerLoop(self.settings.url, self.clock)
         self.portal = Portal(self.stores.close)
         self.producer = Producer(self)
         self.schedules = Schedules(self)
         self.calendars = Calendars(self)
-        self._declarations = Declarations(self)
-        self._recurring = Recurring(self)
+        self._declarations = DeclaredSchedules(self)
+        self._recurring = RegisteredSchedules(self)
         self._worker: Worker | None = None
 
     def __repr__(self) -> str:
@@ -256,16 +249,16 @@ class Rota:
             tag=tag,
             parent=parent,
         )
-        page = await (await self.stores.get()).jobs(where, PageAsk(limit=limit, cursor=cursor))
+        page = await (await self.stores.get()).jobs(where, PageRequest(limit=limit, cursor=cursor))
         return Page(items=[from_job(job, self) for job in page.items], next=page.next)
 
     async def cancel(self, job_id: JobId, reason: str = "cancelled") -> JobHandle:
         """Cancel a queued job at once; ask a running one to stop."""
-        return from_job(await self.desk().jobs.cancelled(job_id, reason), self)
+        return from_job(await self.operations().jobs.cancelled(job_id, reason), self)
 
     async def retry(self, job_id: JobId) -> JobHandle:
         """Run a job that has ended once more."""
-        return from_job(await self.desk().jobs.retried(job_id), self)
+        return from_job(await self.operations().jobs.retried(job_id), self)
 
     async def pause(
         self,
@@ -284,8 +277,8 @@ class Rota:
         """
         scope, name = scope_of(queue, task, tenant, schedule)
         of_schedule = tenant if scope == "schedule" else None
-        await self.desk().gates.pause(
-            GateAsk(scope=scope, name=name, tenant=of_schedule, reason=reason, until=until)
+        await self.operations().gates.pause(
+            GateRequest(scope=scope, name=name, tenant=of_schedule, reason=reason, until=until)
         )
 
     async def resume(
@@ -299,18 +292,20 @@ class Rota:
         """Lift what ``pause`` of the same names put up; False if nothing stood there."""
         scope, name = scope_of(queue, task, tenant, schedule)
         try:
-            await self.desk().gates.resume(gate_id(scope, name, tenant if scope == "schedule" else None))
+            await self.operations().gates.resume(
+                gate_id(scope, name, tenant if scope == "schedule" else None)
+            )
         except NotFound:
             return False
         return True
 
     async def why(self, job_id: JobId) -> Why:
         """Why a job is not running: the reasons in the order they must be cleared."""
-        return await self.desk().jobs.why(job_id)
+        return await self.operations().jobs.why(job_id)
 
-    def desk(self, actor: Actor | None = None) -> Desk:
+    def operations(self, actor: Actor | None = None) -> Operations:
         """Everything an operator can do, in the name of the actor; None: of this program."""
-        return Desk(self, actor or ACTOR.get() or program())
+        return Operations(self, actor or ACTOR.get() or program())
 
     async def stats(self) -> dict[str, Any]:
         """Counts by state, ``oldest_due_s``, and ``queues`` with the depth of each."""
@@ -362,7 +357,7 @@ class Rota:
     @property
     def is_processing(self) -> bool:
         """A job runs in this process now."""
-        return self._worker is not None and bool(self._worker.hands.running)
+        return self._worker is not None and bool(self._worker.slots.running)
 
     @property
     def is_idle(self) -> bool:
@@ -394,7 +389,7 @@ class Rota:
         """Work until drained by a signal, ``burst`` or ``max_jobs``; the worker, for its figures."""
         try:
             async with self.worker(**given) as worker:
-                with Signals(worker.drain, worker.force):
+                with StopSignals(worker.drain, worker.force):
                     await worker.run()
             return worker
         finally:

@@ -14,10 +14,10 @@ import msgspec
 
 from rota import Rota
 from rota.admin.server import Listen, Server
-from rota.clock import Clock
 from rota.model import Actor, Role
-from rota.operate import Desk
-from rota.operate.asks import EnqueueAsk, TokenAsk, UserAsk
+from rota.operate import Operations
+from rota.operate.requests import CreateTokenRequest, EnqueueRequest, PutUserRequest
+from rota.runtime.clock import Clock
 
 T = TypeVar("T")
 DEADLINE_S = 60.0
@@ -89,8 +89,8 @@ class Site:
 
         return asyncio.run_coroutine_threadsafe(go(), self.loop).result(DEADLINE_S)
 
-    def desk(self, actor: Actor = ADMIN) -> Desk:
-        return Desk(self.rota, actor)
+    def operations(self, actor: Actor = ADMIN) -> Operations:
+        return Operations(self.rota, actor)
 
     def token(
         self,
@@ -99,16 +99,16 @@ class Site:
         expires_s: float | None = None,
         payloads: bool | None = None,
     ) -> str:
-        ask = TokenAsk(
+        ask = CreateTokenRequest(
             role=role, tenant=tenant, expires_s=expires_s, payloads=payloads, name=f"{role} of {tenant}"
         )
-        return self.do(lambda: self.desk().access.create_token(ask)).token
+        return self.do(lambda: self.operations().access.create_token(ask)).token
 
     def user(self, name: str, password: str, role: Role = "admin") -> None:
-        self.do(lambda: self.desk().access.put_user(name, UserAsk(password=password, role=role)))
+        self.do(lambda: self.operations().access.put_user(name, PutUserRequest(password=password, role=role)))
 
     def job(self, task: str = "work", **given: Any) -> str:
-        return self.do(lambda: self.desk().jobs.enqueue(EnqueueAsk(task=task, **given))).id
+        return self.do(lambda: self.operations().jobs.enqueue(EnqueueRequest(task=task, **given))).id
 
     @property
     def address(self) -> tuple[str, int]:

@@ -77,7 +77,7 @@ def test_without_a_credential_everything_but_health_and_login_is_401_on_loopback
 
 def test_expired_revoked_and_invented_tokens_are_401_everywhere(site: Site) -> None:
     expired, revoked = site.token(expires_s=0), site.token()
-    site.do(lambda: site.desk().access.revoke_token(revoked.split("_")[1]))
+    site.do(lambda: site.operations().access.revoke_token(revoked.split("_")[1]))
     good = site.token()
     wrong_secret = good[:-1] + ("A" if good[-1] != "A" else "B")
     for token in (expired, revoked, wrong_secret, "rota_x_y", "nonsense", ""):

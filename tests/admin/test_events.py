@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from sites import API, Browser, Site, eventually
 
-from rota.admin import changes, events
+from rota.admin import events, snapshot_diff
 from rota.model import AuditEntry
 
 Listened = Callable[[], "Told"]
@@ -72,7 +72,7 @@ def listening(
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "EVERY_S", 0.1)
-    monkeypatch.setattr(changes, "SCHEDULES_EVERY", 1)
+    monkeypatch.setattr(snapshot_diff, "SCHEDULES_EVERY", 1)
 
 
 def is_looking(site: Site) -> None:
@@ -138,7 +138,7 @@ def test_forgotten_events_are_a_reset(site: Site, monkeypatch: pytest.MonkeyPatc
 
         async def flood() -> None:
             for _ in range(10):
-                feed._keep(events.Happened("job", {}, "default"))
+                feed._keep(events.ChangeEvent("job", {}, "default"))
 
         site.do(flood)
     with listening(site, site.token(), {"Last-Event-ID": str(seen.id)}) as line:
@@ -190,7 +190,7 @@ def test_revocation_ends_a_stream_within_seconds(site: Site, monkeypatch: pytest
     browser.sign_in(token=site.token("viewer"))
     with listening(site, token) as line, listening(site, None, {"Cookie": browser.cookie}) as other:
         is_looking(site)
-        site.do(lambda: site.desk().access.revoke_token(token.split("_")[1]))
+        site.do(lambda: site.operations().access.revoke_token(token.split("_")[1]))
         assert browser.ask("DELETE", "/api/session").status == 204
         for one in (line, other):
             with pytest.raises(EOFError):

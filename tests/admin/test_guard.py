@@ -52,7 +52,7 @@ def test_every_answer_carries_the_security_headers(site: Site, monkeypatch: pyte
         site.post(f"{API}/jobs", {"task": 5}, token),
         site.ask("OPTIONS", f"{API}/jobs", headers={"Origin": "http://evil.test"}),
     ]
-    monkeypatch.setattr("rota.operate.house.House._gates", _broken)
+    monkeypatch.setattr("rota.operate.system.SystemActions._gates", _broken)
     answers.append(site.get(f"{API}/jobs/stats", token))
     for answer in answers:
         is_dressed(answer)
@@ -81,7 +81,7 @@ async def _broken(room: Any) -> None:
 def test_an_unforeseen_error_tells_the_log_and_not_the_client(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("rota.operate.house.House._gates", _broken)
+    monkeypatch.setattr("rota.operate.system.SystemActions._gates", _broken)
     with caplog.at_level(logging.ERROR, "rota.http"):
         answer = site.get(f"{API}/jobs/stats", site.token())
     assert (answer.status, answer.code) == (500, "internal")
@@ -95,7 +95,7 @@ def test_a_store_that_is_away_is_503_without_its_words(site: Site, monkeypatch: 
         raise StoreUnavailable("FATAL: password authentication failed at 10.0.0.7")
 
     token = site.token()
-    monkeypatch.setattr("rota.operate.house.House._gates", away)
+    monkeypatch.setattr("rota.operate.system.SystemActions._gates", away)
     answer = site.get(f"{API}/jobs/stats", token)
     assert (answer.status, answer.code) == (503, "store_unavailable") and b"10.0.0.7" not in answer.body
 
@@ -329,7 +329,7 @@ def test_a_store_that_is_away_is_alive_and_not_ready(sites: Sites, monkeypatch: 
         raise StoreUnavailable("10.0.0.7 does not answer")
 
     site = sites()
-    monkeypatch.setattr("rota.stores.Stores.get", away)
+    monkeypatch.setattr("rota.runtime.stores.StorePerLoop.get", away)
     assert site.get("/healthz").status == 200
     answer = site.get("/readyz")
     assert (answer.status, msgspec.json.decode(answer.body)) == (503, {"status": "not ready"})

@@ -8,9 +8,9 @@ from datetime import timedelta
 import msgspec
 from sites import API, Site
 
-from rota.admin.metrics import Text, escaped
-from rota.measures import Measures
-from rota.model import Pulse
+from rota.admin.prometheus import PrometheusText, escaped
+from rota.model import Heartbeat
+from rota.runtime.metrics import WorkerMetrics
 
 LINE = re.compile(r'[a-z_:][a-z0-9_:]*(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+$')
 
@@ -40,7 +40,7 @@ def test_depth_age_states_gates_and_requests_are_told(each_site: Site) -> None:
 
 
 def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
-    measures = Measures()
+    measures = WorkerMetrics()
     measures.claims = 3
     measures.runs["succeeded"] = 2
     measures.duration.add(timedelta(seconds=0.02))
@@ -52,7 +52,7 @@ def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
         store, now = await site.rota.stores.get(), site.rota.clock.now()
         for worker, document in (("w1", told), ("w2", spoiled)):
             body = msgspec.json.encode(document).decode()
-            await store.beat(Pulse(worker=worker, document=body, lease_s=30), now)
+            await store.beat(Heartbeat(worker=worker, document=body, lease_s=30), now)
 
     site.do(beat)
     lines = site.get("/metrics", site.token()).body.decode().splitlines()
@@ -71,6 +71,6 @@ def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
 
 def test_a_label_cannot_break_out_of_its_quotes() -> None:
     assert escaped('a"b\\c\nd') == 'a\\"b\\\\c\\nd'
-    text = Text()
+    text = PrometheusText()
     text.add("x", "gauge", "Help.", 1, name='"} 5\nevil 1')
     assert len(str(text).splitlines()) == 3

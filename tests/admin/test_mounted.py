@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from rota import Rota, admin
-from rota.admin.welcome import first_token
+from rota.admin.first_token import first_token
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sites import API, Browser, Site, Sites
 
-from rota.admin.limits import LoginLimit
 from rota.admin.server import Listen
+from rota.admin.sign_in_throttle import SignInThrottle
 from rota.testing import FakeClock
 
 PASSWORD = "correct horse battery"
@@ -114,9 +114,9 @@ def test_a_revoked_token_a_new_password_and_a_deleted_user_end_their_sessions(si
     site.user("grace", PASSWORD)
     by_token = signed_in(site, token=token)
     ada, grace = (signed_in(site, user=name, password=PASSWORD) for name in ("ada", "grace"))
-    site.do(lambda: site.desk().access.revoke_token(token.split("_")[1]))
+    site.do(lambda: site.operations().access.revoke_token(token.split("_")[1]))
     site.user("ada", PASSWORD, role="viewer")
-    site.do(lambda: site.desk().access.delete_user("grace"))
+    site.do(lambda: site.operations().access.delete_user("grace"))
     assert [one.ask("GET", f"{API}/me").status for one in (by_token, ada, grace)] == [401] * 3
 
 
@@ -252,7 +252,7 @@ def test_a_login_that_says_nothing_or_too_much_is_422(site: Site) -> None:
 
 
 def test_a_good_try_after_four_bad_ones_does_not_shut_the_door(clock: FakeClock) -> None:
-    limit = LoginLimit(clock)
+    limit = SignInThrottle(clock)
     for _ in range(4):
         limit.failed("address:a")
     limit.failed("address:a")

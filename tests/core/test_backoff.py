@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.backoff import LONGEST, check, delay
+from rota.core.jobs.backoff import LONGEST, check, delay
 from rota.errors import OptionError
 from rota.model import Backoff
 

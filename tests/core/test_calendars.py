@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rota.core.calendars import Calendar, Mode, apply, next_allowed
-from rota.core.rules import Rule, next_after, parse
+from rota.core.schedules.calendars import Calendar, Mode, apply, next_allowed
+from rota.core.schedules.rules import ScheduleRule, next_after, parse
 from rota.errors import InvalidSchedule
 
 DAY = timedelta(days=1)
 CHRISTMAS = Calendar(name="de", dates=frozenset({date(2026, 12, 25), date(2026, 12, 26), date(2027, 1, 1)}))
 
 
-def local_runs(rule: Rule, calendar: Calendar, mode: Mode, first: datetime, n: int) -> list[str]:
+def local_runs(rule: ScheduleRule, calendar: Calendar, mode: Mode, first: datetime, n: int) -> list[str]:
     found, at = [], first
     while len(found) < n and (following := next_allowed(rule, calendar, mode, at)) is not None:
         found.append(f"{following.astimezone(UTC):%m-%d %H:%M}")
@@ -136,7 +136,7 @@ RULES = [
     st.sampled_from(["skip", "next_working_day"]),
 )
 def test_the_next_allowed_times_are_the_applied_fires_in_order(
-    rule: Rule, dates: frozenset[date], weekend: frozenset[int], mode: Mode
+    rule: ScheduleRule, dates: frozenset[date], weekend: frozenset[int], mode: Mode
 ) -> None:
     calendar = Calendar(name="x", dates=dates, weekend=weekend)
     last = START + 60 * DAY

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rota.core.calendars import parse_ics
+from rota.core.schedules.calendars import parse_ics
 from rota.errors import InvalidSchedule
 
 

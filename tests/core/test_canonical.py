@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.payload import decode, encode
+from rota.core.payload.codec import decode, encode
 from rota.errors import PayloadError
 
 Pair = namedtuple("Pair", "a b")

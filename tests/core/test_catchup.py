@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rota.core.calendars import Calendar
-from rota.core.catchup import Firings, Missed, fires
-from rota.core.rules import Rule, next_after, parse
+from rota.core.schedules.calendars import Calendar
+from rota.core.schedules.catchup import CatchUpPlan, Missed, fires
+from rota.core.schedules.rules import ScheduleRule, next_after, parse
 from rota.errors import InvalidSchedule
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
@@ -27,11 +27,11 @@ def hour(n: float) -> datetime:
     return T0 + timedelta(hours=n)
 
 
-def runs(found: Firings) -> list[tuple[float, str]]:
+def runs(found: CatchUpPlan) -> list[tuple[float, str]]:
     return [((at - T0) / timedelta(hours=1), origin) for at, origin in found.fire_at]
 
 
-def times(rule: Rule, first: datetime, last: datetime) -> Iterator[datetime]:
+def times(rule: ScheduleRule, first: datetime, last: datetime) -> Iterator[datetime]:
     at = next_after(rule, first - timedelta(microseconds=1))
     while at is not None and at <= last:
         yield at
@@ -88,16 +88,16 @@ def test_what_is_older_than_the_window_is_never_run(policy: Missed, expected: li
 
 
 def test_a_schedule_that_is_not_due_is_left_alone() -> None:
-    assert fires(HOURLY, hour(3), hour(2.5), "all") == Firings(next_run_at=hour(3))
+    assert fires(HOURLY, hour(3), hour(2.5), "all") == CatchUpPlan(next_run_at=hour(3))
 
 
 def test_a_schedule_without_a_next_time_gets_one_and_misses_nothing() -> None:
-    assert fires(HOURLY, None, hour(2.5), "all") == Firings(next_run_at=hour(3))
+    assert fires(HOURLY, None, hour(2.5), "all") == CatchUpPlan(next_run_at=hour(3))
 
 
 def test_a_next_time_that_the_edited_rule_does_not_know_does_not_fire() -> None:
     found = fires(HOURLY, hour(1.25), hour(1.5), "all")
-    assert found == Firings(next_run_at=hour(2))
+    assert found == CatchUpPlan(next_run_at=hour(2))
 
 
 def test_one_instant_that_was_missed_runs_once_and_ends() -> None:
@@ -195,7 +195,7 @@ spans = st.integers(0, 60 * 86400 * 10**6).map(lambda us: timedelta(microseconds
     st.floats(0, 3600),
 )
 def test_what_fires_promises(
-    rule: Rule,
+    rule: ScheduleRule,
     start: timedelta,
     down: timedelta,
     policy: Missed,
@@ -227,7 +227,7 @@ YEARLONG = [
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(YEARLONG), st.integers(0, 2**32))
-def test_with_all_nothing_is_lost_or_doubled_through_years_of_downtime(rule: Rule, seed: int) -> None:
+def test_with_all_nothing_is_lost_or_doubled_through_years_of_downtime(rule: ScheduleRule, seed: int) -> None:
     chance = random.Random(seed)
     end = T0 + timedelta(days=60 if rule.every == 17 * 60 else 1000)
     now, ran = T0, []

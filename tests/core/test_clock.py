@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rota.clock import Clock
+from rota.runtime.clock import Clock
 from rota.testing import FakeClock
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.declared import reconcile, retire, said
+from rota.core.schedules.reconcile import reconcile, retire, said
 from rota.model import Schedule
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.fingerprint import LONGEST, fingerprint, folded
+from rota.core.jobs.fingerprint import LONGEST, fingerprint, folded
 
 words = st.text(
     st.characters(categories=("Ll", "Lu", "Po", "Zs"), exclude_characters="'\"`“”«»"), max_size=30

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rota.core.calendars import Calendar
-from rota.core.firing import MOST_HELD, Decision, decide, job_id, start
 from rota.core.ids import is_id
+from rota.core.schedules.calendars import Calendar
+from rota.core.schedules.firing import MOST_HELD, FireDecision, decide, job_id, start
 from rota.model import Schedule
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
@@ -34,7 +34,7 @@ def due(**given: Any) -> Schedule:
     return schedule(**{"next_run_at": hour(1), "look_at": hour(1), "version": 3, **given})
 
 
-def fired(found: Decision) -> list[tuple[float, str]]:
+def fired(found: FireDecision) -> list[tuple[float, str]]:
     return [((fire.at - T0) / timedelta(hours=1), fire.origin) for fire in found.fires]
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.gates import over_job, over_schedule, restrict, standing
-from rota.model import Gate, Scope, Want, gate_id
+from rota.core.jobs.gates import active, narrow_claim, over_job, over_schedule
+from rota.model import ClaimRequest, Gate, Scope, gate_id
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAMES = ("a", "b", "c")
@@ -20,14 +20,14 @@ def gate(scope: Scope, name: str | None = None, **fields: Any) -> Gate:
     return Gate(scope=scope, name=name, since_at=NOW, **fields)
 
 
-def want(**fields: Any) -> Want:
-    return Want(worker="w", limit=10, lease_s=30, **{"tasks": NAMES, **fields})
+def want(**fields: Any) -> ClaimRequest:
+    return ClaimRequest(worker="w", limit=10, lease_s=30, **{"tasks": NAMES, **fields})
 
 
 def test_a_gate_stands_until_its_end_and_not_at_it() -> None:
     ends = [None, NOW - timedelta(seconds=1), NOW, NOW + timedelta(seconds=1)]
     gates = [gate("queue", str(n), until_at=end) for n, end in enumerate(ends)]
-    assert [one.name for one in standing(gates, NOW)] == ["0", "3"]
+    assert [one.name for one in active(gates, NOW)] == ["0", "3"]
 
 
 def test_the_gates_over_a_job_come_widest_first() -> None:
@@ -60,11 +60,11 @@ def test_names_with_colons_and_slashes_are_not_mistaken() -> None:
     ],
 )
 def test_what_is_left_of_a_wish(gates: list[Gate], left: dict[str, Any]) -> None:
-    assert restrict(want(), gates) == want(**left)
+    assert narrow_claim(want(), gates) == want(**left)
 
 
 def test_a_wish_keeps_what_it_had_excluded_itself() -> None:
-    left = restrict(want(queues=("a", "b"), exclude_queues=("x",)), [gate("queue", "a")])
+    left = narrow_claim(want(queues=("a", "b"), exclude_queues=("x",)), [gate("queue", "a")])
     assert left is not None
     assert (left.queues, left.exclude_queues) == (("b",), ("x", "a"))
 
@@ -77,8 +77,8 @@ def test_a_wish_keeps_what_it_had_excluded_itself() -> None:
         (want(queues=("a",)), [gate("queue", "a")]),
     ],
 )
-def test_nothing_is_left_of_a_wish_when_all_it_names_is_paused(wish: Want, gates: list[Gate]) -> None:
-    assert restrict(wish, gates) is None
+def test_nothing_is_left_of_a_wish_when_all_it_names_is_paused(wish: ClaimRequest, gates: list[Gate]) -> None:
+    assert narrow_claim(wish, gates) is None
 
 
 some = st.sampled_from(NAMES)
@@ -93,7 +93,7 @@ def test_a_restricted_wish_asks_for_exactly_the_jobs_no_gate_is_over(
 ) -> None:
     wish = want(queues=queues)
     asked = queues is None or queue in queues
-    left = restrict(wish, gates)
+    left = narrow_claim(wish, gates)
     covers = (
         left is not None
         and (left.queues is None or queue in left.queues)

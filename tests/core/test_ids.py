@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.clock import Ids
 from rota.core.ids import LAST_GROUP, is_id, uuid7
+from rota.runtime.clock import Ids
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 milliseconds = st.integers(0, 2**48 - 1)

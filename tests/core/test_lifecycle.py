@@ -9,26 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core import lifecycle
-from rota.core.backoff import LONGEST
 from rota.core.ids import uuid7
-from rota.core.lifecycle import (
+from rota.core.jobs import lifecycle
+from rota.core.jobs.backoff import LONGEST
+from rota.core.jobs.lifecycle import (
     Cancelled,
+    ExecutionReport,
     Failed,
     LeaseExpired,
     Outcome,
     Released,
-    Report,
     Snoozed,
     Succeeded,
     decide,
     legal,
 )
 from rota.errors import OptionError
-from rota.model import FINAL, AuditEntry, Backoff, Change, Fault, Job, LogLine, NewJob, State
+from rota.model import FINAL, AuditEntry, Backoff, ErrorRecord, Job, LogLine, NewJob, Settlement, State
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-FAULT = Fault(type="ValueError", message="no luck")
+FAULT = ErrorRecord(type="ValueError", message="no luck")
 OUTCOMES: list[Outcome] = [
     Succeeded(output_json="1"),
     Failed(fault=FAULT),
@@ -48,7 +48,7 @@ def a_job(**fields: Any) -> Job:
     return Job(**(told | fields))
 
 
-def end(outcome: Outcome, **fields: Any) -> Change:
+def end(outcome: Outcome, **fields: Any) -> Settlement:
     return decide(a_job(**fields), outcome, NOW, 0.0)
 
 
@@ -152,7 +152,7 @@ def test_which_ends_are_told_to_the_audit_log(outcome: Outcome, attempt: int, ac
 
 
 def test_a_line_names_the_job_its_tenant_the_worker_and_the_first_line_of_the_error() -> None:
-    wordy = Failed(fault=Fault(type="ValueError", message="no luck\nat all"))
+    wordy = Failed(fault=ErrorRecord(type="ValueError", message="no luck\nat all"))
     (line,) = end(wordy, attempt=3, tenant="acme").audit
     assert (line.object, line.tenant, line.actor) == (f"job:{a_job().id}", "acme", "worker:w1")
     assert (line.message, line.at) == ("ValueError: no luck", NOW)
@@ -162,7 +162,7 @@ def test_a_line_names_the_job_its_tenant_the_worker_and_the_first_line_of_the_er
 
 def test_what_the_task_said_comes_before_what_the_system_says() -> None:
     said = AuditEntry(action="email.sent", at=NOW)
-    report = Report(audit=(said,))
+    report = ExecutionReport(audit=(said,))
     change = decide(a_job(attempt=3), Failed(fault=FAULT), NOW, 0.0, report=report)
     assert [line.action for line in change.audit] == ["email.sent", "job.exhausted_retries"]
     assert decide(a_job(), Succeeded(), NOW, 0.0, report=report).audit == (said,)
@@ -180,14 +180,14 @@ def test_a_silent_first_success_writes_no_record() -> None:
     assert end(Succeeded()).record is None
     assert end(Succeeded(), attempt=2).record is not None
     logs = [LogLine(at=NOW, level="info", message="hello")]
-    kept = decide(a_job(), Succeeded(), NOW, 0.0, report=Report(logs=logs)).record
+    kept = decide(a_job(), Succeeded(), NOW, 0.0, report=ExecutionReport(logs=logs)).record
     assert kept is not None
     assert kept.logs == logs
 
 
 def test_a_released_job_has_a_record_only_if_its_code_began() -> None:
     assert end(Released()).record is None
-    began = decide(a_job(), Released(), NOW, 0.0, report=Report(started_at=NOW)).record
+    began = decide(a_job(), Released(), NOW, 0.0, report=ExecutionReport(started_at=NOW)).record
     assert began is not None
     assert began.outcome == "released"
 
@@ -199,7 +199,7 @@ def test_only_a_success_removes_the_job() -> None:
 
 
 def test_follow_up_jobs_are_stored_only_when_the_job_ends() -> None:
-    report = Report(then=(NewJob(id=uuid7(1, 2), task="next"),))
+    report = ExecutionReport(then=(NewJob(id=uuid7(1, 2), task="next"),))
     for outcome in OUTCOMES:
         change = decide(a_job(), outcome, NOW, 0.0, report=report)
         assert bool(change.then) is (change.state in FINAL)
@@ -212,7 +212,7 @@ def test_an_earlier_error_stays_with_a_job_that_only_waits() -> None:
 
 
 def test_what_the_runner_saw_is_kept() -> None:
-    report = Report(started_at=NOW, cost_cents=2.5, progress_json="{}")
+    report = ExecutionReport(started_at=NOW, cost_cents=2.5, progress_json="{}")
     change = decide(a_job(), Failed(fault=FAULT), NOW, 0.0, report=report)
     assert (change.started_at, change.cost_cents, change.progress_json) == (NOW, 2.5, "{}")
 

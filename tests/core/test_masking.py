@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.config import SECRET_FIELDS
-from rota.core.masking import MASK, is_secret, masked, secrets_in, struck
-from rota.worker.secrecy import Secrecy
+from rota.core.payload.masking import MASK, is_secret, masked, secrets_in, struck
+from rota.worker.redaction import Redactor
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_a_value_that_is_nested_too_deeply_is_masked_whole() -> None:
 # --- the secrecy of one job ----------------------------------------------------------------------
 
 
-def secrecy(**payload: Any) -> Secrecy:
-    return Secrecy(msgspec.json.encode(payload).decode(), SECRET_FIELDS)
+def secrecy(**payload: Any) -> Redactor:
+    return Redactor(msgspec.json.encode(payload).decode(), SECRET_FIELDS)
 
 
 @given(st.text(min_size=4).filter(lambda text: text not in MASK and MASK not in text))
@@ -91,8 +91,8 @@ def test_details_lose_secret_fields_and_secrets_in_other_fields() -> None:
 
 @pytest.mark.parametrize("payload_json", ["", "{", "[" * 5000, '"text"', "null"])
 def test_a_payload_that_cannot_be_read_names_no_secrets(payload_json: str) -> None:
-    assert Secrecy(payload_json, SECRET_FIELDS).text("hello") == "hello"
+    assert Redactor(payload_json, SECRET_FIELDS).text("hello") == "hello"
 
 
 def test_without_declared_fields_nothing_is_struck_out() -> None:
-    assert Secrecy('{"password": "hunter2"}', ()).text("hunter2") == "hunter2"
+    assert Redactor('{"password": "hunter2"}', ()).text("hunter2") == "hunter2"

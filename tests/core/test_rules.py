@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.rules import EPOCH, Rule, next_after, parse, spread
+from rota.core.schedules.rules import EPOCH, ScheduleRule, next_after, parse, spread
 from rota.errors import InvalidSchedule
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -146,7 +146,7 @@ def test_a_naive_instant_is_refused() -> None:
 @pytest.mark.parametrize(
     "rule", [parse(every=60), parse(cron="* * * * *"), parse(cron="@yearly", timezone="Asia/Tokyo")]
 )
-def test_the_ends_of_time_do_no_harm(rule: Rule) -> None:
+def test_the_ends_of_time_do_no_harm(rule: ScheduleRule) -> None:
     assert next_after(rule, datetime.max.replace(tzinfo=UTC)) is None
     assert next_after(rule, datetime.min.replace(tzinfo=UTC)) is not None
     assert next_after(rule, datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC)) in (
@@ -159,7 +159,7 @@ def test_a_rule_is_a_value() -> None:
     rule = parse(cron="0 8 * * MON", timezone="Europe/Berlin", jitter=30, start_at=NOON)
     assert rule == parse(cron="0 8 * * MON", timezone="Europe/Berlin", jitter="30s", start_at=NOON)
     assert hash(rule) == hash(msgspec.structs.replace(rule))
-    assert msgspec.json.decode(msgspec.json.encode(rule), type=Rule) == rule
+    assert msgspec.json.decode(msgspec.json.encode(rule), type=ScheduleRule) == rule
 
 
 @given(st.text(max_size=50), st.floats(0, 86400))

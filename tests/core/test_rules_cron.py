@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rota.core.cron import NICKNAMES, read
-from rota.core.rules import next_after, parse
-from rota.core.words import preview, words
+from rota.core.schedules.cron import NICKNAMES, read
+from rota.core.schedules.describe import preview, words
+from rota.core.schedules.rules import next_after, parse
 from rota.errors import InvalidSchedule
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

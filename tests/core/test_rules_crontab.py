@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rota.core.crontab import from_crontab
+from rota.core.schedules.crontab import from_crontab
 from rota.errors import InvalidSchedule
 
 USER = """\

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
-from rota.core.rules import Rule, hit_after, next_after, parse
-from rota.core.zones import OF_THE_MACHINE, Bend, bend_at, bend_between, wall_of, zone
+from rota.core.schedules.rules import ScheduleRule, hit_after, next_after, parse
+from rota.core.schedules.zones import OF_THE_MACHINE, OffsetChange, bend_at, bend_between, wall_of, zone
 
 LONG = os.environ.get("ROTA_LONG") == "1"
 ALL_ZONES = sorted(available_timezones() - OF_THE_MACHINE)
@@ -173,7 +173,7 @@ def test_the_search_agrees_with_living_through_every_minute(timezone: str) -> No
 # --- every zone -------------------------------------------------------------------------------------
 
 
-def walk(rule: Rule, after: datetime, before: datetime) -> Iterator[datetime]:
+def walk(rule: ScheduleRule, after: datetime, before: datetime) -> Iterator[datetime]:
     at = next_after(rule, after)
     while at is not None and at < before:
         yield at
@@ -181,7 +181,7 @@ def walk(rule: Rule, after: datetime, before: datetime) -> Iterator[datetime]:
 
 
 @cache
-def bends(timezone: str, first: datetime, last: datetime) -> list[Bend]:
+def bends(timezone: str, first: datetime, last: datetime) -> list[OffsetChange]:
     """Every change of offset, found by looking at each day."""
     where = ZoneInfo(timezone)
     days = [first + i * DAY for i in range((last - first).days + 1)]
@@ -190,7 +190,7 @@ def bends(timezone: str, first: datetime, last: datetime) -> list[Bend]:
     return [bend for bend in found if bend is not None]
 
 
-def once_per_date(rule: Rule, at_time: time, first: date, last: date) -> None:
+def once_per_date(rule: ScheduleRule, at_time: time, first: date, last: date) -> None:
     """Exactly one run for each local date that exists, at its time or at the end of the gap that took it."""
     where = zone(rule.timezone)
     expected = []
@@ -212,11 +212,11 @@ def once_per_date(rule: Rule, at_time: time, first: date, last: date) -> None:
         )
 
 
-def daily(timezone: str, at_time: time) -> Rule:
+def daily(timezone: str, at_time: time) -> ScheduleRule:
     return parse(cron=f"{at_time.minute} {at_time.hour} * * *", timezone=timezone)
 
 
-def telling_times(bend: Bend) -> set[time]:
+def telling_times(bend: OffsetChange) -> set[time]:
     middle = bend.lower + (bend.upper - bend.lower) / 2
     edges = (bend.lower, middle, bend.upper - MINUTE, bend.upper)
     return {edge.time().replace(second=0, microsecond=0) for edge in edges} | {time(0, 0)}

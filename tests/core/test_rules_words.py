@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rota.core.rules import parse
-from rota.core.words import preview, words
+from rota.core.schedules.describe import preview, words
+from rota.core.schedules.rules import parse
 from rota.errors import InvalidSchedule
 
 NEW_YORK = "America/New_York"

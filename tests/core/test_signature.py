@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.payload import Signature
+from rota.core.payload.codec import TaskSignature
 from rota.errors import PayloadError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Model:
 async def send(ctx: Handle, order_id: int, email: str, items: list[Item], note: str = "none") -> None: ...
 
 
-SEND = Signature.of(send, task="mail.send")
+SEND = TaskSignature.of(send, task="mail.send")
 GOOD: dict[str, Any] = {"order_id": 1, "email": "a@b", "items": [{"name": "pen"}]}
 
 
@@ -84,7 +84,7 @@ def test_typed_values_survive_the_journey() -> None:
         "names": {1: "one"},
         "kind": "b",
     }
-    signature = Signature.of(task)
+    signature = TaskSignature.of(task)
     assert signature.bind(signature.encode(given)) == given
 
 
@@ -145,7 +145,7 @@ def test_a_value_that_cannot_be_stored_is_refused_by_its_place() -> None:
 def test_further_arguments_go_to_kwargs() -> None:
     def task(ctx: Handle, a: int, **rest: Any) -> None: ...
 
-    signature = Signature.of(task)
+    signature = TaskSignature.of(task)
     assert signature.bind(signature.encode({"a": 1, "b": [2]})) == {"a": 1, "b": [2]}
     with pytest.raises(PayloadError, match="'ctx' is filled in"):
         signature.bind('{"a":1,"ctx":2}')
@@ -162,7 +162,7 @@ def test_parameters_without_a_name_are_refused_at_registration() -> None:
         (twice, "keep one"),
     ):
         with pytest.raises(PayloadError, match=reason):
-            Signature.of(function)
+            TaskSignature.of(function)
 
 
 def test_the_context_is_known_by_class_by_mark_or_by_its_unresolved_name() -> None:
@@ -170,15 +170,15 @@ def test_the_context_is_known_by_class_by_mark_or_by_its_unresolved_name() -> No
     def by_mark(a: int, handle: Handle) -> None: ...
     def by_name(handle: Context, a: int) -> None: ...
 
-    assert Signature.of(by_class, context=Plain).context == "handle"
-    assert Signature.of(by_mark).context == "handle"
-    assert Signature.of(by_name).context == "handle"
+    assert TaskSignature.of(by_class, context=Plain).context == "handle"
+    assert TaskSignature.of(by_mark).context == "handle"
+    assert TaskSignature.of(by_name).context == "handle"
 
 
 def test_annotations_that_cannot_be_used_count_as_any() -> None:
     def task(a: Unknown, b: Plain, c: list[Plain], d: int, e=None) -> None: ...  # type: ignore[no-untyped-def]
 
-    signature = Signature.of(task)
+    signature = TaskSignature.of(task)
     assert [parameter.type for parameter in signature.parameters] == [Any, Any, Any, int, Any]
     payload = {"a": [1], "b": {"x": 1}, "c": ["y"], "d": 4}
     assert signature.bind(signature.encode(payload)) == payload
@@ -187,7 +187,7 @@ def test_annotations_that_cannot_be_used_count_as_any() -> None:
 def test_models_are_validated_by_their_own_method() -> None:
     def task(one: Model, many: list[Model], maybe: Model | None = None) -> None: ...
 
-    signature = Signature.of(task)
+    signature = TaskSignature.of(task)
     bound = signature.bind(signature.encode({"one": Model(1), "many": [{"n": 2}]}))
     assert (bound["one"].n, bound["many"][0].n) == (1, 2)
     with pytest.raises(PayloadError, match="one: n must be an integer"):
@@ -198,7 +198,7 @@ def test_constraints_in_annotations_are_kept() -> None:
     def task(n: Annotated[int, msgspec.Meta(gt=0)]) -> None: ...
 
     with pytest.raises(PayloadError, match="n: expected int >= 1"):
-        Signature.of(task).check({"n": 0})
+        TaskSignature.of(task).check({"n": 0})
 
 
 def test_wrapped_and_partial_functions_and_methods_can_be_tasks() -> None:
@@ -209,23 +209,23 @@ def test_wrapped_and_partial_functions_and_methods_can_be_tasks() -> None:
     @functools.wraps(send)
     def wrapped(*args: Any, **kwargs: Any) -> None: ...
 
-    assert Signature.of(wrapped).names == SEND.names
+    assert TaskSignature.of(wrapped).names == SEND.names
     for function in (Service().run, Service()):
-        assert [(p.name, p.type) for p in Signature.of(function).parameters] == [("a", int)]
-    assert Signature.of(functools.partial(send, note="x")).names == SEND.names
+        assert [(p.name, p.type) for p in TaskSignature.of(function).parameters] == [("a", int)]
+    assert TaskSignature.of(functools.partial(send, note="x")).names == SEND.names
 
 
 def test_odd_parameter_names_are_fine() -> None:
     def task(self: int, type: int, p0: int, _private: int = 1, order_id: int = 2) -> None: ...
 
     payload = {"self": 1, "type": 2, "p0": 3, "_private": 4}
-    assert Signature.of(task).bind(Signature.of(task).encode(payload)) == payload
+    assert TaskSignature.of(task).bind(TaskSignature.of(task).encode(payload)) == payload
 
 
 def test_a_task_without_parameters_takes_an_empty_object() -> None:
     def task() -> None: ...
 
-    signature = Signature.of(task)
+    signature = TaskSignature.of(task)
     assert signature.bind(signature.encode({})) == {}
     with pytest.raises(PayloadError, match="unknown argument 'a'; it takes no arguments"):
         signature.check({"a": 1})

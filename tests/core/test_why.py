@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rota.core.why import Facts, WorkerFacts, explain
+from rota.core.jobs.why import WhyFacts, WorkerFacts, explain
 from rota.model import Gate, Job, State
 
 NOW = datetime(2030, 1, 31, 8, 0, tzinfo=UTC)
@@ -28,59 +28,60 @@ def gate(scope: Any, name: str | None = None, **given: Any) -> Gate:
     return Gate(scope=scope, name=name, since_at=NOW, actor="ann", reason="provider down", **given)
 
 
-def codes(facts: Facts) -> list[str]:
+def codes(facts: WhyFacts) -> list[str]:
     return [reason.code for reason in explain(facts).reasons]
 
 
-TABLE: list[tuple[str, Facts, list[str]]] = [
-    ("succeeded", Facts(job=job(state=State.SUCCEEDED, finished_at=NOW), now=NOW), ["ended"]),
-    ("failed", Facts(job=job(state=State.FAILED, finished_at=NOW), now=NOW), ["ended"]),
-    ("cancelled", Facts(job=job(state=State.CANCELLED, finished_at=NOW), now=NOW), ["ended"]),
-    ("runs", Facts(job=job(state=State.RUNNING, worker="w1", started_at=NOW, lease_until=LATER), now=NOW),
+TABLE: list[tuple[str, WhyFacts, list[str]]] = [
+    ("succeeded", WhyFacts(job=job(state=State.SUCCEEDED, finished_at=NOW), now=NOW), ["ended"]),
+    ("failed", WhyFacts(job=job(state=State.FAILED, finished_at=NOW), now=NOW), ["ended"]),
+    ("cancelled", WhyFacts(job=job(state=State.CANCELLED, finished_at=NOW), now=NOW), ["ended"]),
+    ("runs", WhyFacts(job=job(state=State.RUNNING, worker="w1", started_at=NOW, lease_until=LATER), now=NOW),
      ["running"]),
-    ("worker is lost", Facts(job=job(state=State.RUNNING, worker="w1", lease_until=NOW), now=NOW),
+    ("worker is lost", WhyFacts(job=job(state=State.RUNNING, worker="w1", lease_until=NOW), now=NOW),
      ["lease_expired"]),
     ("asked to stop",
-     Facts(job=job(state=State.RUNNING, worker="w1", lease_until=LATER, cancel_requested=True), now=NOW),
+     WhyFacts(job=job(state=State.RUNNING, worker="w1", lease_until=LATER, cancel_requested=True), now=NOW),
      ["stopping"]),
-    ("waits for others", Facts(job=job(state=State.WAITING), now=NOW, workers=[ABLE]), ["dependency"]),
-    ("all paused", Facts(job=job(), now=NOW, gates=[gate("all")], workers=[ABLE]), ["paused"]),
-    ("queue paused", Facts(job=job(), now=NOW, gates=[gate("queue", "mail")], workers=[ABLE]), ["paused"]),
-    ("task paused", Facts(job=job(), now=NOW, gates=[gate("task", "send")], workers=[ABLE]), ["paused"]),
-    ("tenant paused", Facts(job=job(), now=NOW, gates=[gate("tenant", "acme")], workers=[ABLE]), ["paused"]),
-    ("two gates", Facts(job=job(), now=NOW, gates=[gate("tenant", "acme"), gate("all")], workers=[ABLE]),
+    ("waits for others", WhyFacts(job=job(state=State.WAITING), now=NOW, workers=[ABLE]), ["dependency"]),
+    ("all paused", WhyFacts(job=job(), now=NOW, gates=[gate("all")], workers=[ABLE]), ["paused"]),
+    ("queue paused", WhyFacts(job=job(), now=NOW, gates=[gate("queue", "mail")], workers=[ABLE]), ["paused"]),
+    ("task paused", WhyFacts(job=job(), now=NOW, gates=[gate("task", "send")], workers=[ABLE]), ["paused"]),
+    ("tenant paused", WhyFacts(job=job(), now=NOW, gates=[gate("tenant", "acme")], workers=[ABLE]),
+     ["paused"]),
+    ("two gates", WhyFacts(job=job(), now=NOW, gates=[gate("tenant", "acme"), gate("all")], workers=[ABLE]),
      ["paused", "paused"]),
-    ("another's gate", Facts(job=job(), now=NOW, gates=[gate("queue", "sms")], workers=[ABLE]), ["next"]),
-    ("its schedule's gate", Facts(job=job(), now=NOW, gates=[gate("schedule", "mail", tenant="acme")],
+    ("another's gate", WhyFacts(job=job(), now=NOW, gates=[gate("queue", "sms")], workers=[ABLE]), ["next"]),
+    ("its schedule's gate", WhyFacts(job=job(), now=NOW, gates=[gate("schedule", "mail", tenant="acme")],
      workers=[ABLE]), ["next"]),
-    ("due later", Facts(job=job(run_at=LATER), now=NOW, workers=[ABLE]), ["due_later"]),
-    ("retried later", Facts(job=job(run_at=LATER, attempt=1, error_json="{}"), now=NOW, workers=[ABLE]),
+    ("due later", WhyFacts(job=job(run_at=LATER), now=NOW, workers=[ABLE]), ["due_later"]),
+    ("retried later", WhyFacts(job=job(run_at=LATER, attempt=1, error_json="{}"), now=NOW, workers=[ABLE]),
      ["retry_later"]),
-    ("later and paused", Facts(job=job(run_at=LATER), now=NOW, gates=[gate("all")], workers=[ABLE]),
+    ("later and paused", WhyFacts(job=job(run_at=LATER), now=NOW, gates=[gate("all")], workers=[ABLE]),
      ["paused", "due_later"]),
-    ("nobody works", Facts(job=job(), now=NOW), ["no_worker"]),
-    ("nobody knows it", Facts(job=job(), now=NOW, workers=[WorkerFacts(id="w2", tasks=("other",))]),
+    ("nobody works", WhyFacts(job=job(), now=NOW), ["no_worker"]),
+    ("nobody knows it", WhyFacts(job=job(), now=NOW, workers=[WorkerFacts(id="w2", tasks=("other",))]),
      ["unknown_task"]),
     ("who knows it serves other queues",
-     Facts(job=job(), now=NOW, workers=[WorkerFacts(id="w2", tasks=("send",), queues=("sms",))]),
+     WhyFacts(job=job(), now=NOW, workers=[WorkerFacts(id="w2", tasks=("send",), queues=("sms",))]),
      ["unserved_queue"]),
     ("who knows it leaves the queue out",
-     Facts(job=job(), now=NOW, workers=[WorkerFacts(id="w2", tasks=("send",), exclude_queues=("mail",))]),
+     WhyFacts(job=job(), now=NOW, workers=[WorkerFacts(id="w2", tasks=("send",), exclude_queues=("mail",))]),
      ["unserved_queue"]),
-    ("others come first", Facts(job=job(), now=NOW, workers=[ABLE], ahead=3), ["in_line"]),
-    ("all are busy", Facts(job=job(), now=NOW, workers=[WorkerFacts(id="w", tasks=("send",), concurrency=1,
+    ("others come first", WhyFacts(job=job(), now=NOW, workers=[ABLE], ahead=3), ["in_line"]),
+    ("all are busy", WhyFacts(job=job(), now=NOW, workers=[WorkerFacts(id="w", tasks=("send",), concurrency=1,
      running=1)]), ["in_line"]),
-    ("nothing is in its way", Facts(job=job(), now=NOW, workers=[ABLE]), ["next"]),
+    ("nothing is in its way", WhyFacts(job=job(), now=NOW, workers=[ABLE]), ["next"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("facts", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_the_reasons_come_in_the_order_they_must_be_cleared(facts: Facts, expected: list[str]) -> None:
+def test_the_reasons_come_in_the_order_they_must_be_cleared(facts: WhyFacts, expected: list[str]) -> None:
     assert codes(facts) == expected
 
 
 @pytest.mark.parametrize("facts", [row[1] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_every_answer_has_a_summary_and_says_whether_it_runs(facts: Facts) -> None:
+def test_every_answer_has_a_summary_and_says_whether_it_runs(facts: WhyFacts) -> None:
     told = explain(facts)
     assert told.summary == told.reasons[0].text
     assert told.summary.endswith(".")
@@ -88,7 +89,7 @@ def test_every_answer_has_a_summary_and_says_whether_it_runs(facts: Facts) -> No
 
 
 def test_a_pause_tells_who_why_and_until_when() -> None:
-    facts = Facts(job=job(), now=NOW, gates=[gate("queue", "mail", until_at=LATER)], workers=[ABLE])
+    facts = WhyFacts(job=job(), now=NOW, gates=[gate("queue", "mail", until_at=LATER)], workers=[ABLE])
     told = explain(facts)
     assert told.summary == "Queue mail is paused until 2030-01-31 09:00:00 UTC by ann: provider down."
     assert told.reasons[0].remedy == "Lift it: rota queues resume mail"
@@ -96,21 +97,21 @@ def test_a_pause_tells_who_why_and_until_when() -> None:
 
 
 def test_a_start_is_not_promised_while_something_stands_that_does_not_go_by_itself() -> None:
-    facts = Facts(job=job(run_at=LATER), now=NOW, gates=[gate("all")], workers=[ABLE])
+    facts = WhyFacts(job=job(run_at=LATER), now=NOW, gates=[gate("all")], workers=[ABLE])
     assert explain(facts).likely_start_at is None
 
 
 def test_a_job_that_is_due_later_starts_then() -> None:
-    assert explain(Facts(job=job(run_at=LATER), now=NOW, workers=[ABLE])).likely_start_at == LATER
+    assert explain(WhyFacts(job=job(run_at=LATER), now=NOW, workers=[ABLE])).likely_start_at == LATER
 
 
 def test_a_long_line_is_told_as_at_least() -> None:
-    told = explain(Facts(job=job(), now=NOW, workers=[ABLE], ahead=1000, most_ahead=1000))
+    told = explain(WhyFacts(job=job(), now=NOW, workers=[ABLE], ahead=1000, most_ahead=1000))
     assert "1000 or more due jobs come first in queue mail" in told.summary
 
 
 def test_a_running_job_names_its_worker_and_its_lease() -> None:
-    facts = Facts(job=job(state=State.RUNNING, worker="w1", started_at=NOW, lease_until=LATER), now=NOW)
+    facts = WhyFacts(job=job(state=State.RUNNING, worker="w1", started_at=NOW, lease_until=LATER), now=NOW)
     summary = explain(facts).summary
     assert summary == (
         "It is running: on worker w1 since 2030-01-31 08:00:00 UTC, lease until 2030-01-31 09:00:00 UTC."
@@ -118,5 +119,5 @@ def test_a_running_job_names_its_worker_and_its_lease() -> None:
 
 
 def test_what_is_fine_is_told_in_one_line() -> None:
-    told = explain(Facts(job=job(), now=NOW, gates=[gate("all")], workers=[ABLE]))
+    told = explain(WhyFacts(job=job(), now=NOW, gates=[gate("all")], workers=[ABLE]))
     assert told.fine == "due since 2030-01-31 07:59:55 UTC, 1 live worker can run it"

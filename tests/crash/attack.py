@@ -22,7 +22,7 @@ from ledger import Execution, Ledger
 
 from rota import Rota
 from rota.errors import RotaError
-from rota.model import Attempt, Job, JobFilter, PageAsk, State
+from rota.model import Attempt, Job, JobFilter, PageRequest, State
 from rota.store.protocol import Store
 
 PROGRAM = Path(__file__).with_name("crash_app.py")
@@ -174,7 +174,7 @@ class Site:
         return await self.app.stores.get()
 
     async def job(self, job: str) -> Job:
-        page = await (await self.store()).jobs(JobFilter(ids=(job,)), PageAsk(limit=1))
+        page = await (await self.store()).jobs(JobFilter(ids=(job,)), PageRequest(limit=1))
         return page.items[0]
 
     async def attempts(self, job: str) -> list[Attempt]:
@@ -184,7 +184,7 @@ class Site:
         """Every job in the store."""
         store, found, cursor = await self.store(), {}, None
         while True:
-            page = await store.jobs(JobFilter(), PageAsk(limit=500, cursor=cursor))
+            page = await store.jobs(JobFilter(), PageRequest(limit=500, cursor=cursor))
             found.update({job.id: job for job in page.items})
             if (cursor := page.next) is None:
                 return found
@@ -202,7 +202,7 @@ class Site:
         """Wait until no job is queued or running; the seconds it took."""
         began = time.monotonic()
         live = JobFilter(states=(State.WAITING, State.QUEUED, State.RUNNING))
-        while found := (await (await self.store()).jobs(live, PageAsk(limit=1))).items:
+        while found := (await (await self.store()).jobs(live, PageRequest(limit=1))).items:
             assert time.monotonic() - began < within, f"not quiet within {within:g} s: {found}\n{self.logs()}"
             await asyncio.sleep(LOOK_S)
         return time.monotonic() - began

@@ -21,7 +21,7 @@ from typing import Any
 from ledger import Ledger
 
 from rota import Backoff, Context, Rota
-from rota.events import Event
+from rota.runtime.events import Event
 
 LOOK_S = 0.01
 

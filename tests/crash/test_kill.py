@@ -9,8 +9,8 @@ import signal
 import pytest
 from attack import LOADED_LEASE_S, LONG, RECOVERY_S, Site, until
 
-from rota.failpoints import PLACES
 from rota.model import State
+from rota.runtime.failpoints import PLACES
 
 KILLS = 60 if LONG else 10
 WORKERS = 3

@@ -8,7 +8,7 @@ import signal
 import pytest
 from attack import LEASE_S, LONG, RECOVERY_S, Site, WorkerProcess, until
 
-from rota.model import Change, State
+from rota.model import Settlement, State
 
 EXECUTORS = ("hold", "hold_thread", "hold_process")
 
@@ -78,7 +78,7 @@ async def test_of_many_settles_by_two_processes_one_is_accepted(site: Site) -> N
     job = await site.enqueue("hold", gate="now")
     token = (await site.begun(job)).token
     store = await site.store()
-    change = Change(id=job, token=token, state=State.CANCELLED, attempt=1)
+    change = Settlement(id=job, token=token, state=State.CANCELLED, attempt=1)
     site.open_gate("now")
     refusals = await asyncio.gather(*[store.settle([change], site.app.clock.now()) for _ in range(1000)])
     accepted = sum(not refused for refused in refusals)

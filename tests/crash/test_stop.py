@@ -40,7 +40,7 @@ async def test_term_hands_back_what_does_not_finish_in_time(site: Site) -> None:
     worker.send(signal.SIGTERM)
     await worker.exit(within=5)
     assert worker.code == 0, worker.log
-    await handed_back(site, jobs)
+    await released(site, jobs)
 
 
 async def test_a_second_term_hands_back_at_once(site: Site) -> None:
@@ -53,10 +53,10 @@ async def test_a_second_term_hands_back_at_once(site: Site) -> None:
     worker.send(signal.SIGTERM)
     await worker.exit(within=5)
     assert worker.code is not None and worker.code >= 0, worker.log
-    await handed_back(site, jobs)
+    await released(site, jobs)
 
 
-async def handed_back(site: Site, jobs: list[str]) -> None:
+async def released(site: Site, jobs: list[str]) -> None:
     await nothing_runs(site)
     for job in jobs:
         found = await site.job(job)

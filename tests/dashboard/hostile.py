@@ -13,21 +13,21 @@ import msgspec
 from browsing import Visitor
 
 from rota import Rota
-from rota.core.calendars import Calendar
 from rota.core.ids import uuid7
+from rota.core.schedules.calendars import Calendar
 from rota.model import (
     Attempt,
     AuditEntry,
-    Change,
+    ClaimRequest,
     Gate,
     Job,
     LogLine,
     NewJob,
     Schedule,
+    Settlement,
     State,
-    Want,
 )
-from rota.operate.access import StoredToken, StoredUser
+from rota.operate.access import ApiToken, StoredUser
 from rota.store.protocol import Store
 
 CORPUS: tuple[str, ...] = (
@@ -148,13 +148,13 @@ def _job(i: int, text: str, at: datetime) -> NewJob:
 
 async def _end_some(store: Store, now: datetime) -> None:
     """Claim all but a few, then end most of these, with errors, outputs and log lines."""
-    want = Want(worker=CORPUS[0], limit=len(CORPUS) - LEFT_QUEUED, lease_s=LEASE_S)
+    want = ClaimRequest(worker=CORPUS[0], limit=len(CORPUS) - LEFT_QUEUED, lease_s=LEASE_S)
     claimed = await store.claim(want, now - timedelta(minutes=8))
     changes = [_end(job, now - timedelta(minutes=i % 7)) for i, job in enumerate(claimed[LEFT_QUEUED:])]
     assert not await store.settle(changes, now)
 
 
-def _end(job: Job, at: datetime) -> Change:
+def _end(job: Job, at: datetime) -> Settlement:
     text, state = job.task, ENDS[len(job.task) % len(ENDS)]
     error = {"type": text, "message": text, "traceback": f'File "{text}", line 1, in f\n  {text}\n{text}'}
     failed = _json(error) if state is State.FAILED else None
@@ -170,7 +170,7 @@ def _end(job: Job, at: datetime) -> Change:
         error_json=failed,
         logs_json=_json(logs),
     )
-    return Change(
+    return Settlement(
         job.id,
         job.token,
         state,
@@ -225,7 +225,7 @@ async def _documents(store: Store, i: int, text: str, now: datetime) -> None:
     """A worker, a token, a user, a gate and a calendar."""
     worker = {"name": text, "host": text, "pid": i, "state": "running", "tasks": [text], "queues": [text],
               "concurrency": 4, "running": 1, "version": text}  # fmt: skip
-    token = StoredToken(
+    token = ApiToken(
         id=f"hostile{i}", hash="0", role="viewer", name=text, tenant=text, created_at=now, created_by=text
     )
     user = StoredUser(name=text, salt="00", hash="0", role="viewer", tenant=text, created_at=now)

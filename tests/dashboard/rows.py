@@ -21,4 +21,4 @@ def cell(visitor: Visitor, name: str, heading: str) -> Any:
 
 def gates(site: Site) -> dict[str, GateView]:
     """What is paused, as the server knows it."""
-    return {gate.id: gate for gate in site.do(lambda: site.desk().gates.list()).items}
+    return {gate.id: gate for gate in site.do(lambda: site.operations().gates.list()).items}

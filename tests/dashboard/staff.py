@@ -51,7 +51,7 @@ def worked_off(site: Site, folder: Path, jobs: int) -> None:
 
 
 def _live(site: Site) -> list[str]:
-    page = site.do(lambda: site.desk().house.workers())
+    page = site.do(lambda: site.operations().system.workers())
     return [worker.id for worker in page.items if worker.state == "running"]
 
 
@@ -62,6 +62,8 @@ def silent(site: Site, id: str, hours: float = 2.0) -> None:
 
     async def write() -> None:
         then = site.rota.clock.now() - timedelta(hours=hours)
-        await (await site.desk().store()).put("worker", id, msgspec.json.encode(told).decode(), None, then)
+        await (await site.operations().store()).put(
+            "worker", id, msgspec.json.encode(told).decode(), None, then
+        )
 
     site.do(write)

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from scene import Visit
 
 from admin.sites import Site
-from rota.operate.asks import EnqueueAsk
+from rota.operate.requests import EnqueueRequest
 
 VERBS = (
     "Retry", "Cancel", "Delete", "Pause", "Resume", "Trigger", "Backfill", "Move", "Run now", "Edit", "Save",
@@ -29,8 +29,8 @@ def acts(visitor: Visitor) -> list[str]:
 
 
 def last_job(site: Site, **given: object) -> str:
-    ask = EnqueueAsk(task="send_receipt", payload={"order_id": 77}, **given)  # type: ignore[arg-type]
-    return site.do(lambda: site.desk().jobs.enqueue(ask)).id
+    ask = EnqueueRequest(task="send_receipt", payload={"order_id": 77}, **given)  # type: ignore[arg-type]
+    return site.do(lambda: site.operations().jobs.enqueue(ask)).id
 
 
 def test_a_viewer_sees_every_view_and_no_button_that_changes_something(visit: Visit, site: Site) -> None:
@@ -82,7 +82,7 @@ def test_somebody_of_a_tenant_sees_that_tenant_alone(visit: Visit, site: Site, r
 def test_whose_token_is_revoked_is_asked_to_sign_in(visit: Visit, site: Site) -> None:
     visitor = visit("/jobs", role="operator")
     visitor.refusals_are_fine = True
-    mine = [one for one in site.do(lambda: site.desk().access.tokens()).items if one.role == "operator"]
-    site.do(lambda: site.desk().access.revoke_token(mine[0].id))
+    mine = [one for one in site.do(lambda: site.operations().access.tokens()).items if one.role == "operator"]
+    site.do(lambda: site.operations().access.revoke_token(mine[0].id))
     visitor.page.get_by_role("navigation").get_by_role("link", name="Queues").click()
     expect(visitor.page.get_by_role("button", name="Sign in")).to_be_visible()

@@ -11,12 +11,12 @@ from playwright.sync_api import Locator, expect
 from scene import Visit
 
 from admin.sites import Site
-from rota.operate.asks import GateAsk
+from rota.operate.requests import GateRequest
 
 
 def pause(site: Site, queue: str, reason: str) -> None:
-    ask = GateAsk(scope="queue", name=queue, reason=reason)
-    site.do(lambda: site.desk().gates.pause(ask))
+    ask = GateRequest(scope="queue", name=queue, reason=reason)
+    site.do(lambda: site.operations().gates.pause(ask))
 
 
 def table(visitor: Visitor) -> Locator:

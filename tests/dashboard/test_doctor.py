@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from scene import Visit
 
 from admin.sites import Site
-from rota.operate.asks import CancelAsk
+from rota.operate.requests import CancelRequest
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_sound_installation_is_told_so_and_looking_again_finds_what_broke(
         mend = visitor.page.get_by_role("table", name="Findings to mend")
         expect(mend).to_contain_text("no worker is alive")
         expect(well).to_have_count(0)
-        idle.do(lambda: idle.desk().jobs.cancel(id, CancelAsk()))
+        idle.do(lambda: idle.operations().jobs.cancel(id, CancelRequest()))
         visitor.page.get_by_role("button", name="Run again").click()
         expect(well).to_be_visible()
         expect(mend).to_have_count(0)

@@ -10,7 +10,7 @@ from scene import Visit
 
 from admin.sites import ADMIN, Site
 from rota.model import Actor
-from rota.operate.asks import GateAsk
+from rota.operate.requests import GateRequest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 expect = sync_api.expect
@@ -19,8 +19,8 @@ SWITCH = re.compile("^(Pause|Resume) (?!updates)")
 
 
 def pause(site: Site, scope: str, name: str | None = None, by: Actor = ADMIN, **more: object) -> None:
-    ask = GateAsk(scope=scope, name=name, **more)  # type: ignore[arg-type]
-    site.do(lambda: site.desk(by).gates.pause(ask))
+    ask = GateRequest(scope=scope, name=name, **more)  # type: ignore[arg-type]
+    site.do(lambda: site.operations(by).gates.pause(ask))
 
 
 def test_gates_tell_by_whom_why_and_until_when(visit: Visit, site: Site) -> None:

@@ -12,7 +12,7 @@ from scene import BIG, Visit
 
 from admin.sites import Site
 from rota import Backoff, Context
-from rota.operate.asks import JobsAsk
+from rota.operate.requests import JobsRequest
 from rota.testing import drain
 from surface.command import started
 
@@ -21,7 +21,7 @@ expect = pytest.importorskip("playwright.sync_api").expect
 
 def found(visitor: Visitor, **ask: Any) -> str:
     """The id of the newest job that matches."""
-    page = visitor.site.do(lambda: visitor.site.desk().jobs.list(JobsAsk(**ask)))
+    page = visitor.site.do(lambda: visitor.site.operations().jobs.list(JobsRequest(**ask)))
     return page.items[0].id
 
 
@@ -242,7 +242,7 @@ def test_a_queued_job_is_moved_in_rank_and_queue(visit: Visit) -> None:
     dialog.get_by_role("button", name="Move").click()
     facts = page.get_by_role("region", name="Facts")
     expect(facts.get_by_role("link", name="urgent")).to_be_visible()
-    job = visitor.site.do(lambda: visitor.site.desk().jobs.show(page.url.rsplit("/", 1)[1]))
+    job = visitor.site.do(lambda: visitor.site.operations().jobs.show(page.url.rsplit("/", 1)[1]))
     assert (job.priority, job.queue) == (7, "urgent")
 
 

@@ -34,7 +34,7 @@ def test_a_row_tells_state_task_age_attempts_and_error_and_has_the_one_act_that_
     expect(queued.get_by_role("button", name="Retry render_invoice")).to_be_visible()
     failed.get_by_role("button", name="Retry charge_card").click()
     expect(rows.filter(has_text="charge_card").filter(has_text="queued")).to_have_count(1)
-    stats = site.do(site.desk().house.stats)
+    stats = site.do(site.operations().system.stats)
     assert (stats.failed, stats.cancelled) == (3, 1)
 
 
@@ -101,7 +101,7 @@ def test_selected_jobs_are_retried_after_a_look_at_what_that_means(visit: Visit)
     dialog.get_by_role("button", name="Retry 2").click()
     expect(page.get_by_text("2 jobs queued again.")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(2)
-    assert visitor.site.do(visitor.site.desk().house.stats).failed == 2
+    assert visitor.site.do(visitor.site.operations().system.stats).failed == 2
 
 
 def test_all_that_match_are_deleted_only_when_their_number_is_typed(visit: Visit) -> None:
@@ -129,7 +129,7 @@ def test_all_matching_goes_beyond_what_is_shown(visit: Visit) -> None:
     page.get_by_role("button", name="Cancel 60").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel 60").click()
     expect(page.get_by_text("60 jobs cancelled.")).to_be_visible()
-    assert visitor.site.do(visitor.site.desk().house.stats).cancelled == 60
+    assert visitor.site.do(visitor.site.operations().system.stats).cancelled == 60
 
 
 def test_more_rows_come_by_key_and_none_comes_twice(visit: Visit) -> None:

@@ -6,7 +6,7 @@ from scene import Visit
 from staff import silent
 
 from admin.sites import Site
-from rota.operate.asks import GateAsk
+from rota.operate.requests import GateRequest
 
 PATHS = ("/jobs", "/queues", "/queues/mail", "/tasks", "/workers", "/tenants", "/gates")
 WIDTHS = (360, 720, 960, 1190, 1280, 1440, 2560)
@@ -24,8 +24,8 @@ def test_every_column_has_room_at_every_width(visit: Visit, site: Site) -> None:
     silent(site, LONG)
     site.job(LONG, queue=LONG, tenant=LONG)
     for scope in ("queue", "task", "tenant"):
-        ask = GateAsk(scope=scope, name=LONG, reason=LONG, for_s=3600)  # type: ignore[arg-type]
-        site.do(lambda ask=ask: site.desk().gates.pause(ask))  # type: ignore[misc]
+        ask = GateRequest(scope=scope, name=LONG, reason=LONG, for_s=3600)  # type: ignore[arg-type]
+        site.do(lambda ask=ask: site.operations().gates.pause(ask))  # type: ignore[misc]
     visitor = visit("/lost")
     for path in PATHS:
         visitor.go(path)

@@ -12,7 +12,7 @@ from scene import stage
 
 from admin.sites import Site, eventually
 from rota.model import Schedule
-from rota.operate.asks import CalendarPut, CountAsk, JobsAsk, WhichTenant
+from rota.operate.requests import CountRequest, JobsRequest, PutCalendarRequest, TenantRequest
 
 PASSWORD = "a long enough sentence"
 
@@ -72,7 +72,7 @@ def enqueue_form(visitor: Visitor, task: str) -> None:
 
 
 def how_many(site: Site, task: str) -> int:
-    return site.do(lambda: site.desk().jobs.count(CountAsk(task=task))).count
+    return site.do(lambda: site.operations().jobs.count(CountRequest(task=task))).count
 
 
 def test_pressing_twice_makes_one_token_and_shows_it(visitor: Visitor, site: Site) -> None:
@@ -82,7 +82,7 @@ def test_pressing_twice_makes_one_token_and_shows_it(visitor: Visitor, site: Sit
     submit(visitor.page).dblclick()
     token = visitor.page.get_by_role("dialog", name="Copy the token now").locator("[data-token]").inner_text()
     assert site.get("/api/admin/me", token=token).status == 200
-    made = site.do(lambda: site.desk().access.tokens()).items
+    made = site.do(lambda: site.operations().access.tokens()).items
     assert [one.name for one in made].count("pressed twice") == 1
     visitor.page.get_by_role("button", name="I have it").click()
 
@@ -95,7 +95,9 @@ def test_pressing_twice_makes_one_job(visitor: Visitor, site: Site) -> None:
 
 
 def test_a_calendar_of_a_name_in_use_is_not_made_anew(visitor: Visitor, site: Site) -> None:
-    site.do(lambda: site.desk().schedules.put_calendar("feasts", CalendarPut(dates=("2040-12-25",))))
+    site.do(
+        lambda: site.operations().schedules.put_calendar("feasts", PutCalendarRequest(dates=("2040-12-25",)))
+    )
     visitor.refusals_are_fine = True
     visitor.go("/calendars")
     visitor.page.get_by_role("button", name="Create calendar").first.click()
@@ -121,7 +123,7 @@ def test_a_user_of_a_name_in_use_is_not_added_again(visitor: Visitor, site: Site
     dialog.get_by_label("Password").fill("another long sentence")
     submit(visitor.page).click()
     expect(dialog.get_by_role("alert")).to_contain_text("there is a user 'ada' already")
-    assert [one.role for one in site.do(lambda: site.desk().access.users()).items] == ["admin"]
+    assert [one.role for one in site.do(lambda: site.operations().access.users()).items] == ["admin"]
     assert site.post("/api/session", {"user": "ada", "password": PASSWORD}).status == 200
     visitor.page.keyboard.press("Escape")
 
@@ -155,7 +157,8 @@ def test_a_mask_is_neither_stored_nor_copied(visitor: Visitor, site: Site) -> No
     payload.fill('{"user": "ada", "password": "hunter3"}')
     submit(visitor.page).click()
     made = eventually(
-        lambda: site.do(lambda: site.desk().jobs.list(JobsAsk(parent=job))).items, "the copy is stored"
+        lambda: site.do(lambda: site.operations().jobs.list(JobsRequest(parent=job))).items,
+        "the copy is stored",
     )
     stored = site.do(lambda: site.rota.job(made[0].id))
     assert stored.payload["password"] == "hunter3"
@@ -226,7 +229,7 @@ def test_a_link_leads_to_the_schedule_it_names(visitor: Visitor, site: Site) -> 
     for tenant in ("acme", "beta"):
         make(site, "report", tenant)
     new = make(site, "new")
-    job = site.do(lambda: site.desk().schedules.trigger("report", WhichTenant(tenant="beta")))
+    job = site.do(lambda: site.operations().schedules.trigger("report", TenantRequest(tenant="beta")))
     site.do(lambda: site.rota.pause(schedule="report", tenant="beta", reason="a check"))
     visitor.go(f"/jobs/{job.id}")
     visitor.page.get_by_role("link", name="report").click()
@@ -243,7 +246,7 @@ def test_a_link_leads_to_the_schedule_it_names(visitor: Visitor, site: Site) -> 
     visitor.page.get_by_role("option", name="schedule new", exact=True).click()
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text("new")
     assert new.id in visitor.page.url
-    visitor.go(f"/jobs/{site.do(lambda: site.desk().schedules.trigger(new.id, WhichTenant())).id}")
+    visitor.go(f"/jobs/{site.do(lambda: site.operations().schedules.trigger(new.id, TenantRequest())).id}")
     visitor.page.get_by_role("link", name="new", exact=True).click()
     expect(visitor.page.get_by_role("table", name="Schedules")).to_contain_text("new")
 

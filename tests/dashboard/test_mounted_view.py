@@ -17,7 +17,7 @@ from starlette.routing import Mount
 
 from admin.sites import DEADLINE_S, eventually
 from rota import Rota, admin
-from rota.admin.welcome import first_token
+from rota.admin.first_token import first_token
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

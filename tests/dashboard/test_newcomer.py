@@ -9,7 +9,7 @@ from browsing import FRAMES, Visitor
 from scene import Visit
 
 from admin.sites import Site
-from rota.operate.asks import CancelAsk, GateAsk, JobsAsk
+from rota.operate.requests import CancelRequest, GateRequest, JobsRequest
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -27,7 +27,7 @@ def jump(page: Any, text: str) -> None:
 
 
 def id_of(site: Site, **ask: Any) -> str:
-    return site.do(lambda: site.desk().jobs.list(JobsAsk(**ask))).items[0].id
+    return site.do(lambda: site.operations().jobs.list(JobsRequest(**ask))).items[0].id
 
 
 def test_a_state_is_a_token_that_chooses_the_tab(visit: Visit) -> None:
@@ -116,8 +116,8 @@ def test_name_and_role_and_both_ends_of_the_store_can_be_read(visit: Visit, site
 
 def test_a_paused_queue_is_told_over_its_jobs_on_rows_and_at_tasks(visit: Visit, site: Site) -> None:
     site.job("charge_card", payload={"order_id": 20}, queue="billing")
-    ask = GateAsk(scope="queue", name="billing", reason="the bank is closed", for_s=1800)
-    site.do(lambda: site.desk().gates.pause(ask))
+    ask = GateRequest(scope="queue", name="billing", reason="the bank is closed", for_s=1800)
+    site.do(lambda: site.operations().gates.pause(ask))
     visitor = visit("/tasks")
     page = visitor.page
     row = page.locator("tbody tr", has_text="charge_card")
@@ -141,7 +141,7 @@ def test_why_is_told_only_of_the_job_that_is_shown(visit: Visit, site: Site) -> 
     page.keyboard.press("p")  # the job stays as it was loaded
 
     def late(route: Any) -> None:
-        site.do(lambda: site.desk().jobs.cancel(id, CancelAsk()))
+        site.do(lambda: site.operations().jobs.cancel(id, CancelRequest()))
         route.fulfill(response=route.fetch())
 
     page.route("**/why", late, times=1)

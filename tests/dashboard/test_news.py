@@ -130,7 +130,7 @@ def test_whose_session_ends_while_they_look_is_asked_to_sign_in_where_they_are(
 
 
 async def end_sessions(site: Site) -> None:
-    store = await site.desk().store()
+    store = await site.operations().store()
     for one in await store.find(SESSION):
         await store.drop(SESSION, one.key)
 

@@ -10,7 +10,7 @@ from browsing import Visitor
 from scene import Visit
 
 from admin.sites import Site
-from rota.operate.asks import BulkAsk, FailuresAsk, JobMatch
+from rota.operate.requests import BulkRequest, FailuresRequest, JobSelector
 from rota.testing import drain
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -28,7 +28,7 @@ def test_a_paused_queue_is_a_problem_with_its_reason_and_is_resumed_there(visito
     expect(problems).to_contain_text("the provider is down")
     problems.get_by_role("button", name="Resume bulk").click()
     expect(problems).not_to_contain_text("bulk")
-    assert visitor.site.do(visitor.site.desk().gates.list).items == []
+    assert visitor.site.do(visitor.site.operations().gates.list).items == []
 
 
 def test_a_queue_that_nobody_serves_is_a_problem(visitor: Visitor) -> None:
@@ -45,7 +45,7 @@ def test_failures_are_grouped_and_retried_together(visitor: Visitor) -> None:
 
 
 def test_failures_are_told_as_the_server_groups_them(visitor: Visitor) -> None:
-    (group,) = visitor.site.do(lambda: visitor.site.desk().jobs.failures(FailuresAsk())).items
+    (group,) = visitor.site.do(lambda: visitor.site.operations().jobs.failures(FailuresRequest())).items
     failures = visitor.page.get_by_role("region", name="Failures by error")
     expect(failures).to_contain_text("KeyError: 'vat_rate'")
     expect(failures.get_by_role("cell", name="4", exact=True)).to_be_visible()
@@ -89,24 +89,24 @@ def test_the_page_says_what_needs_somebody(visitor: Visitor) -> None:
     expect(says).to_contain_text(re.compile("The oldest due job has waited .* in pdf"))
 
 
-def tidy(site: Site, match: JobMatch) -> None:
+def tidy(site: Site, match: JobSelector) -> None:
     """Without a problem: nothing paused, and these jobs gone."""
 
     async def act() -> None:
-        await site.desk().jobs.bulk(BulkAsk(action="delete", filter=match))
+        await site.operations().jobs.bulk(BulkRequest(action="delete", filter=match))
         await site.rota.resume(queue="bulk")
 
     site.do(act)
 
 
 def test_nothing_needs_somebody_when_nothing_is_wrong_or_failed(visit: Visit, site: Site) -> None:
-    tidy(site, JobMatch())
+    tidy(site, JobSelector())
     says = visit(role="viewer").page.locator(".lede .says")  # that no worker is alive is told to operators
     expect(says).to_have_text("Nothing needs you. No due job waits.")
 
 
 def test_failures_of_long_ago_are_no_news_and_still_wait_for_a_decision(visit: Visit, site: Site) -> None:
-    tidy(site, JobMatch(task="render_invoice"))
+    tidy(site, JobSelector(task="render_invoice"))
     page = visit(role="viewer").page
     says = page.locator(".lede .says")
     expect(says).to_have_text(re.compile("^4 failed jobs wait for a decision, the last failed .* ago"))
@@ -115,8 +115,8 @@ def test_failures_of_long_ago_are_no_news_and_still_wait_for_a_decision(visit: V
 
 
 def test_one_failed_job_is_one_job(visit: Visit, site: Site) -> None:
-    group = site.do(lambda: site.desk().jobs.failures(FailuresAsk())).items[0]
-    site.do(lambda: site.desk().jobs.bulk(BulkAsk(action="delete", ids=group.ids[1:])))
+    group = site.do(lambda: site.operations().jobs.failures(FailuresRequest())).items[0]
+    site.do(lambda: site.operations().jobs.bulk(BulkRequest(action="delete", ids=group.ids[1:])))
     page = visit().page
     expect(page.locator(".lede .says")).to_contain_text("1 failed job waits for a decision")
     expect(page.locator(".counts").get_by_role("link", name="Failed")).to_contain_text("waits for a decision")

@@ -11,7 +11,7 @@ from scene import Visit
 from timetable import caught_up, clear, made_by, make, overdue, run, stored
 
 from admin.sites import Site
-from rota.operate.asks import GateAsk
+from rota.operate.requests import GateRequest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 expect = sync_api.expect
@@ -66,7 +66,9 @@ def test_late_off_and_paused_are_told_apart(visit: Visit, site: Site) -> None:
         make(site, name)
     overdue(site, "slow")
     site.do(lambda: site.rota.schedules.disable("resting", reason="moved to the other house"))
-    site.do(lambda: site.desk().gates.pause(GateAsk(scope="schedule", name="frozen", reason="frost")))
+    site.do(
+        lambda: site.operations().gates.pause(GateRequest(scope="schedule", name="frozen", reason="frost"))
+    )
     visitor = visit("/schedules")
     expect(cell(visitor, "slow", "Next")).to_contain_text("2 h late")
     expect(cell(visitor, "frozen", "Next")).to_contain_text("paused")

@@ -16,7 +16,7 @@ def tokens(visitor: Visitor) -> Locator:
 
 
 def named(site: Site) -> set[str]:
-    return {token.name for token in site.do(lambda: site.desk().access.tokens()).items}
+    return {token.name for token in site.do(lambda: site.operations().access.tokens()).items}
 
 
 def test_a_token_is_made_shown_once_and_works(visit: Visit, site: Site) -> None:
@@ -76,7 +76,7 @@ def test_a_short_password_is_refused_before_it_is_sent(visit: Visit, site: Site)
     dialog.get_by_label("Password").fill("short")
     dialog.get_by_role("button", name="Add user").click()
     assert dialog.get_by_label("Password").evaluate("(field) => field.validity.tooShort")
-    assert not site.do(lambda: site.desk().access.users()).items
+    assert not site.do(lambda: site.operations().access.users()).items
 
 
 def test_every_setting_is_told_with_its_source_and_the_changed_ones_alone(visit: Visit) -> None:

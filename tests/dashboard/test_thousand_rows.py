@@ -13,7 +13,7 @@ from staff import worked_off
 
 from admin.sites import Site
 from rota.core.ids import uuid7
-from rota.model import JobFilter, NewJob, PageAsk, State
+from rota.model import JobFilter, NewJob, PageRequest, State
 
 ROWS, CHANGED = 1000, 10
 PAGES = ROWS // 50 - 1
@@ -42,7 +42,7 @@ def many_jobs(site: Site) -> None:
         then = site.rota.clock.now() - timedelta(hours=3, minutes=30)
         first = int(then.timestamp() * 1000)
         new = [NewJob(id=uuid7(first, i), task="quick", queue="halls") for i in range(ROWS)]
-        await (await site.desk().store()).insert(new, then)
+        await (await site.operations().store()).insert(new, then)
 
     site.do(insert)
 
@@ -50,7 +50,7 @@ def many_jobs(site: Site) -> None:
 def ended(site: Site) -> set[str]:
     async def look() -> set[str]:
         where = JobFilter(task="quick", states=(State.SUCCEEDED,))
-        page = await (await site.desk().store()).jobs(where, PageAsk(limit=200))
+        page = await (await site.operations().store()).jobs(where, PageRequest(limit=200))
         return {job.id for job in page.items}
 
     found: set[str] = site.do(look)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from admin.sites import Site
-from rota.model import Job, JobFilter, PageAsk, Schedule
+from rota.model import Job, JobFilter, PageRequest, Schedule
 from rota.testing import drain
 
 DAILY = "0 8 * * *"
@@ -54,7 +54,7 @@ def overdue(site: Site, name: str, hours: float = 2.0) -> None:
     """As if no scheduler had been there for so long."""
 
     async def act() -> None:
-        store, now = await site.desk().store(), site.rota.clock.now()
+        store, now = await site.operations().store(), site.rota.clock.now()
         schedule = await site.rota.schedules.get(name)
         due = now - timedelta(hours=hours)
         await store.put_schedules([msgspec.structs.replace(schedule, next_run_at=due, look_at=due)], now)
@@ -74,7 +74,7 @@ def made_by(site: Site, name: str) -> list[Job]:
     """The jobs that a schedule has made."""
 
     async def act() -> list[Job]:
-        page = await (await site.desk().store()).jobs(JobFilter(schedule=name), PageAsk(limit=100))
+        page = await (await site.operations().store()).jobs(JobFilter(schedule=name), PageRequest(limit=100))
         return list(page.items)
 
     found: list[Job] = site.do(act)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rota.model import FINAL, LIVE, Change, Edit, JobId, NewJob, State, Want
+from rota.model import FINAL, LIVE, ClaimRequest, Edit, JobId, NewJob, Settlement, State
 
 LEASE_S = 30.5  # with whole seconds elsewhere, a lease never ends exactly now
 
@@ -60,7 +60,7 @@ class Model:
         holder.attempt, holder.cancel_requested = 0, False
         return holder.id, "replaced", State.QUEUED
 
-    def due(self, want: Want, now: datetime) -> list[Entry]:
+    def due(self, want: ClaimRequest, now: datetime) -> list[Entry]:
         """What a claim may take, in the order within a queue."""
         ready = [job for job in self.jobs.values() if job.state is State.QUEUED and job.run_at <= now]
         ready = [job for job in ready if want.queues is None or job.queue in want.queues]
@@ -79,7 +79,7 @@ class Model:
         job = self.jobs.get(id)
         return job if job is not None and job.state is State.RUNNING and job.token == token else None
 
-    def settle(self, change: Change, now: datetime) -> bool:
+    def settle(self, change: Settlement, now: datetime) -> bool:
         job = self.holds(change.id, change.token)
         if job is None:
             return False
@@ -92,7 +92,7 @@ class Model:
             self.insert(follower, now)
         return True
 
-    def _run_at(self, change: Change, job: Entry, now: datetime) -> datetime:
+    def _run_at(self, change: Settlement, job: Entry, now: datetime) -> datetime:
         return (change.run_at or now) if change.state is State.QUEUED else job.run_at
 
     def expired(self, now: datetime) -> list[JobId]:

@@ -26,9 +26,21 @@ from hypothesis.stateful import (
 )
 
 from machine.model import LEASE_S, Entry, Model
-from rota.core import lifecycle
 from rota.core.ids import uuid7
-from rota.model import Change, Edit, Job, JobFilter, JobId, Lease, NewJob, PageAsk, Pulse, State, Want
+from rota.core.jobs import lifecycle
+from rota.model import (
+    ClaimRequest,
+    Edit,
+    Heartbeat,
+    Job,
+    JobFilter,
+    JobId,
+    Lease,
+    NewJob,
+    PageRequest,
+    Settlement,
+    State,
+)
 from rota.store.open import open_store
 from rota.store.protocol import Store
 
@@ -101,7 +113,7 @@ class StoreMachine(RuleBasedStateMachine):
     @initialize(specs=st.lists(specs, min_size=3, max_size=6))
     def begin(self, specs: list[Spec]) -> None:
         self.insert_as_the_model(specs)
-        self.claim_as_the_model(Want(worker="v", limit=2, lease_s=LEASE_S))
+        self.claim_as_the_model(ClaimRequest(worker="v", limit=2, lease_s=LEASE_S))
 
     @rule(specs=st.lists(specs, min_size=1, max_size=4))
     def insert(self, specs: list[Spec]) -> None:
@@ -126,18 +138,18 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 6), worker=workers)
     def claim(self, limit: int, worker: str) -> None:
-        self.claim_as_the_model(Want(worker=worker, limit=limit, lease_s=LEASE_S))
+        self.claim_as_the_model(ClaimRequest(worker=worker, limit=limit, lease_s=LEASE_S))
 
     @rule(limit=st.integers(1, 4), queue=queues, worker=workers)
     def claim_from_one_queue(self, limit: int, queue: str, worker: str) -> None:
-        self.claim_as_the_model(Want(worker=worker, limit=limit, lease_s=LEASE_S, queues=(queue,)))
+        self.claim_as_the_model(ClaimRequest(worker=worker, limit=limit, lease_s=LEASE_S, queues=(queue,)))
 
     @rule(limit=st.integers(1, 4), tenants=st.sets(st.sampled_from(["x", "y"]), min_size=1), worker=workers)
     def claim_without_some_tenants(self, limit: int, tenants: set[str], worker: str) -> None:
-        want = Want(worker=worker, limit=limit, lease_s=LEASE_S, exclude_tenants=tuple(tenants))
+        want = ClaimRequest(worker=worker, limit=limit, lease_s=LEASE_S, exclude_tenants=tuple(tenants))
         self.claim_as_the_model(want)
 
-    def claim_as_the_model(self, want: Want) -> None:
+    def claim_as_the_model(self, want: ClaimRequest) -> None:
         due = self.model.due(want, self.now)
         jobs = self.run(self.store.claim(want, self.now))
         taken = [self.model.jobs[job.id] for job in jobs]
@@ -164,7 +176,7 @@ class StoreMachine(RuleBasedStateMachine):
     )
     def settle(self, pick: int, state: State, delay: int, refund: bool, then: list[Spec]) -> None:
         lease, attempt = self.some_lease(pick)
-        change = Change(
+        change = Settlement(
             id=lease.id,
             token=lease.token,
             state=state,
@@ -177,11 +189,11 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.leases)
     @rule(ends=st.lists(st.tuples(picks, st.sampled_from(ENDS), st.booleans()), min_size=1, max_size=4))
     def settle_several(self, ends: list[tuple[int, State, bool]]) -> None:
-        changes: dict[JobId, Change] = {}
+        changes: dict[JobId, Settlement] = {}
         for pick, state, remove in ends:
             lease, attempt = self.some_lease(pick)
             gone = remove and state is State.SUCCEEDED
-            told = Change(id=lease.id, token=lease.token, state=state, attempt=attempt, remove=gone)
+            told = Settlement(id=lease.id, token=lease.token, state=state, attempt=attempt, remove=gone)
             changes[lease.id] = told
         self.settle_as_the_model(list(changes.values()))
 
@@ -190,12 +202,12 @@ class StoreMachine(RuleBasedStateMachine):
     def live_again(self, pick: int, state: State, refund: bool) -> None:
         """One more life at once: deep histories are rare if every step has to be drawn by itself."""
         lease, attempt = self.some_lease(pick)
-        told = Change(id=lease.id, token=lease.token, state=state, attempt=attempt - refund)
+        told = Settlement(id=lease.id, token=lease.token, state=state, attempt=attempt - refund)
         self.settle_as_the_model([told])
         self.edit_as_the_model(lifecycle.retry(self.now), {lease.id})
-        self.claim_as_the_model(Want(worker="w", limit=6, lease_s=LEASE_S))
+        self.claim_as_the_model(ClaimRequest(worker="w", limit=6, lease_s=LEASE_S))
 
-    def settle_as_the_model(self, changes: list[Change]) -> None:
+    def settle_as_the_model(self, changes: list[Settlement]) -> None:
         refused = {change.id for change in changes if not self.model.settle(change, self.now)}
         assert self.run(self.store.settle(changes, self.now)) == refused
 
@@ -207,7 +219,7 @@ class StoreMachine(RuleBasedStateMachine):
         late, _ = self.some_lease(pick)
         if not self.model.holds(late.id, late.token) and late.id not in mine:
             leases[late.id] = late
-        pulse = Pulse(worker=worker, document="{}", lease_s=LEASE_S, leases=list(leases.values()))
+        pulse = Heartbeat(worker=worker, document="{}", lease_s=LEASE_S, leases=list(leases.values()))
         reply = self.run(self.store.beat(pulse, self.now))
         for job in mine.values():
             job.lease_until = self.later(LEASE_S)
@@ -277,7 +289,7 @@ class StoreMachine(RuleBasedStateMachine):
     # --- what must always hold ---------------------------------------------------------------
 
     def everything(self) -> list[Job]:
-        return list(self.run(self.store.jobs(JobFilter(), PageAsk(limit=1000))).items)
+        return list(self.run(self.store.jobs(JobFilter(), PageRequest(limit=1000))).items)
 
     @invariant()
     def store_and_model_agree(self) -> None:

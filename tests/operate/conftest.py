@@ -8,7 +8,7 @@ import pytest
 
 from rota import Rota
 from rota.model import Actor
-from rota.operate import Desk
+from rota.operate import Operations
 from rota.testing import FakeClock
 
 
@@ -25,6 +25,6 @@ async def app(store_url: str) -> AsyncIterator[Rota]:
 
 
 @pytest.fixture
-def desk(app: Rota) -> Desk:
+def operations(app: Rota) -> Operations:
     """An operator who may do anything."""
-    return app.desk(Actor(name="ann", role="admin", payloads=True, via="http", request_id="r-1"))
+    return app.operations(Actor(name="ann", role="admin", payloads=True, via="http", request_id="r-1"))

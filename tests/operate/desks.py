@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from rota import Rota
 from rota.model import Actor, Role
-from rota.operate import Desk
+from rota.operate import Operations
 
 
-def desk_of(app: Rota, role: Role, tenant: str | None = None, payloads: bool = False) -> Desk:
-    return app.desk(Actor(name=f"{role}-{tenant}", role=role, tenant=tenant, payloads=payloads, via="http"))
+def desk_of(app: Rota, role: Role, tenant: str | None = None, payloads: bool = False) -> Operations:
+    return app.operations(
+        Actor(name=f"{role}-{tenant}", role=role, tenant=tenant, payloads=payloads, via="http")
+    )

@@ -7,8 +7,8 @@ from desks import desk_of
 
 from rota import Rota
 from rota.model import State
-from rota.operate import Desk, failures
-from rota.operate.asks import BulkAsk, FailuresAsk, JobsAsk
+from rota.operate import Operations, failures
+from rota.operate.requests import BulkRequest, FailuresRequest, JobsRequest
 from rota.testing import FakeClock, drain
 
 
@@ -35,7 +35,9 @@ async def fail(app: Rota, task: str, *payloads: dict[str, object], **given: obje
     return made
 
 
-async def test_errors_that_differ_in_numbers_and_names_are_one_group(failing: Rota, desk: Desk) -> None:
+async def test_errors_that_differ_in_numbers_and_names_are_one_group(
+    failing: Rota, operations: Operations
+) -> None:
     assert isinstance(failing.clock, FakeClock)
     began = failing.clock.now()
     first, second = await fail(failing, "charge", {"order": 1}, {"order": 22, "name": "Bob"})
@@ -43,7 +45,7 @@ async def test_errors_that_differ_in_numbers_and_names_are_one_group(failing: Ro
     (third,) = await fail(failing, "charge", {"order": 333})
     await fail(failing, "charge", {"order": 1, "kind": "lookup"})
     await fail(failing, "refund", {"order": 1})
-    found = await desk.jobs.failures(FailuresAsk())
+    found = await operations.jobs.failures(FailuresRequest())
     assert {(one.task, one.type) for one in found.items} == {
         ("charge", "ValueError"),
         ("charge", "LookupError"),
@@ -59,46 +61,48 @@ async def test_errors_that_differ_in_numbers_and_names_are_one_group(failing: Ro
     assert found.last_at == max(one.last_at for one in found.items)
 
 
-async def test_a_group_can_be_retried_by_its_ids(failing: Rota, desk: Desk) -> None:
+async def test_a_group_can_be_retried_by_its_ids(failing: Rota, operations: Operations) -> None:
     await fail(failing, "charge", {"order": 1}, {"order": 2})
     await fail(failing, "refund", {"order": 1})
-    group = (await desk.jobs.failures(FailuresAsk())).items[0]
-    done = await desk.jobs.bulk(BulkAsk(action="retry", ids=group.ids))
+    group = (await operations.jobs.failures(FailuresRequest())).items[0]
+    done = await operations.jobs.bulk(BulkRequest(action="retry", ids=group.ids))
     assert done.done == 2
-    assert [one.task for one in (await desk.jobs.failures(FailuresAsk())).items] == ["refund"]
+    assert [one.task for one in (await operations.jobs.failures(FailuresRequest())).items] == ["refund"]
 
 
-async def test_one_may_ask_for_a_task_a_queue_a_tenant_and_a_few(failing: Rota, desk: Desk) -> None:
+async def test_one_may_ask_for_a_task_a_queue_a_tenant_and_a_few(
+    failing: Rota, operations: Operations
+) -> None:
     await fail(failing, "charge", {"order": 1}, queue="pay", tenant="acme")
     await fail(failing, "refund", {"order": 1})
-    for ask in (FailuresAsk(task="charge"), FailuresAsk(queue="pay"), FailuresAsk(tenant="acme")):
-        assert [one.task for one in (await desk.jobs.failures(ask)).items] == ["charge"]
-    few = await desk.jobs.failures(FailuresAsk(limit=1))
+    for ask in (FailuresRequest(task="charge"), FailuresRequest(queue="pay"), FailuresRequest(tenant="acme")):
+        assert [one.task for one in (await operations.jobs.failures(ask)).items] == ["charge"]
+    few = await operations.jobs.failures(FailuresRequest(limit=1))
     assert (len(few.items), few.groups, few.of) == (1, 2, 2)
 
 
-async def test_only_jobs_that_failed_for_good_are_told(failing: Rota, desk: Desk) -> None:
+async def test_only_jobs_that_failed_for_good_are_told(failing: Rota, operations: Operations) -> None:
     await fail(failing, "send", {"to": "x"})
     await fail(failing, "charge", {"order": 1}, max_attempts=2)
-    assert (await desk.jobs.list(JobsAsk(state=(State.QUEUED,)))).items
-    assert (await desk.jobs.failures(FailuresAsk())).items == ()
+    assert (await operations.jobs.list(JobsRequest(state=(State.QUEUED,)))).items
+    assert (await operations.jobs.failures(FailuresRequest())).items == ()
 
 
 async def test_a_tenant_is_told_of_its_own_failures_alone(failing: Rota) -> None:
     await fail(failing, "charge", {"order": 1}, tenant="acme")
     (own,) = await fail(failing, "charge", {"order": 2}, tenant="globex")
-    (group,) = (await desk_of(failing, "viewer", "globex").jobs.failures(FailuresAsk())).items
+    (group,) = (await desk_of(failing, "viewer", "globex").jobs.failures(FailuresRequest())).items
     assert (group.ids, group.count) == ((own,), 1)
 
 
 async def test_no_more_than_the_newest_are_read_and_that_is_said(
-    failing: Rota, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    failing: Rota, operations: Operations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failures, "PAGE", 2)
     monkeypatch.setattr(failures, "PAGES", 2)
     monkeypatch.setattr(failures, "MOST_IDS", 3)
     made = await fail(failing, "charge", *({"order": order} for order in range(5)))
-    found = await desk.jobs.failures(FailuresAsk())
+    found = await operations.jobs.failures(FailuresRequest())
     assert (found.of, found.more) == (4, True)
     (group,) = found.items
     assert (group.count, group.ids) == (4, tuple(reversed(made[-3:])))
@@ -115,6 +119,6 @@ async def test_no_more_than_the_newest_are_read_and_that_is_said(
     ],
 )
 def test_whatever_was_stored_as_an_error_is_told_and_masked(
-    desk: Desk, stored: str | None, told: tuple[str, str]
+    operations: Operations, stored: str | None, told: tuple[str, str]
 ) -> None:
-    assert failures._told(desk.sight.open(stored)) == told
+    assert failures._told(operations.visibility.open(stored)) == told

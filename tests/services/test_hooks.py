@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from rota import AlreadyRegistered, AlreadyRunning, Cancel, ConfigError, Event, Rota, Snooze
-from rota.events import NAMES
-from rota.model import Want
+from rota.model import ClaimRequest
+from rota.runtime.events import NAMES
 from rota.testing import FakeClock, drain
 
-STILL = {"keeper": False, "upkeep": False}
+STILL = {"heartbeat_thread": False, "upkeep": False}
 
 
 @pytest.fixture
@@ -105,9 +105,9 @@ async def test_a_rescued_job_is_told_of_and_then_runs(
 
     job = await work.enqueue()
     store = await app.stores.get()
-    await store.claim(Want(worker="dead", limit=1, lease_s=30), clock.now())
+    await store.claim(ClaimRequest(worker="dead", limit=1, lease_s=30), clock.now())
     clock.advance(31)
-    async with app.running(keeper=False):
+    async with app.running(heartbeat_thread=False):
         assert await job.result(timeout=10) == "done"
     (event,) = named(heard, "job.rescued")
     assert event.job is not None
@@ -122,9 +122,9 @@ async def test_a_rescue_that_fails_the_job_says_so_with_the_reason(
 
     job = await work.enqueue()
     store = await app.stores.get()
-    await store.claim(Want(worker="dead", limit=1, lease_s=30), clock.now())
+    await store.claim(ClaimRequest(worker="dead", limit=1, lease_s=30), clock.now())
     clock.advance(31)
-    async with app.running(keeper=False):
+    async with app.running(heartbeat_thread=False):
         await until(lambda: named(heard, "job.failed"))
     (event,) = named(heard, "job.failed")
     assert event.job is not None

@@ -12,8 +12,8 @@ import pytest
 from ticking import Ticks, fires_of, jobs_of, stored
 
 from rota import Rota
-from rota.events import Event
 from rota.model import Firing
+from rota.runtime.events import Event
 
 HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0
 

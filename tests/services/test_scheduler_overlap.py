@@ -14,7 +14,7 @@ from rota.model import State
 from rota.testing import drain
 
 HOUR = 3600.0
-STILL: dict[str, Any] = {"keeper": False, "upkeep": False, "poll_s": 0.005, "shutdown_timeout": 0}
+STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "poll_s": 0.005, "shutdown_timeout": 0}
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from rota.model import State
 from rota.testing import FakeClock
 from rota.worker.worker import Worker
 
-STILL: dict[str, Any] = {"keeper": False, "upkeep": False, "poll_s": 0.005}
+STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "poll_s": 0.005}
 
 
 @pytest.fixture

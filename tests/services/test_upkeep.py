@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from rota import Job, Rota, State, operate, upkeep
-from rota.model import Want
+from rota import Job, Rota, State, operate
+from rota.model import ClaimRequest
 from rota.testing import FakeClock, drain
+from rota.worker import upkeep
 
-STILL = {"keeper": False, "upkeep": False}
+STILL = {"heartbeat_thread": False, "upkeep": False}
 
 
 async def claimed_by_a_dead_worker(app: Rota) -> None:
     store = await app.stores.get()
-    want = Want(worker="dead", limit=10, lease_s=30, tasks=app.registry.names)
+    want = ClaimRequest(worker="dead", limit=10, lease_s=30, tasks=app.registry.names)
     assert await store.claim(want, app.clock.now())
 
 
@@ -191,7 +192,7 @@ async def test_a_worker_leaves_a_task_it_does_not_know_alone_and_says_so(
     strange = await app.enqueue("strange", {"n": 1})
     later = await app.enqueue("later", delay=60)
     with caplog.at_level(logging.WARNING, "rota.worker"):
-        async with app.running(keeper=False):
+        async with app.running(heartbeat_thread=False):
             await (await known.enqueue()).result(timeout=10)
             await until(lambda: "no live worker knows task 'strange'" in caplog.text)
     strange = await strange.refresh()

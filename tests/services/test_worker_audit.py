@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from ticking import Ticks
 
-from rota import Backoff, Cancel, Context, OptionError, PayloadError, Rota, Snooze, State, upkeep
-from rota.model import AuditEntry, AuditFilter, PageAsk, ScheduleFilter, Want
+from rota import Backoff, Cancel, Context, OptionError, PayloadError, Rota, Snooze, State
+from rota.model import AuditEntry, AuditFilter, ClaimRequest, PageRequest, ScheduleFilter
 from rota.testing import FakeClock, drain
+from rota.worker import upkeep
 
 app = Rota("sqlite://:memory:")  # process tasks live at the top level of a module
 
@@ -24,13 +25,13 @@ def told_from_afar(ctx: Context, to: str, api_key: str) -> None:
 
 async def lines(app: Rota, action: str | None = None) -> list[AuditEntry]:
     store = await app.stores.get()
-    page = await store.audit(AuditFilter(action=action), PageAsk(limit=100, newest_first=False))
+    page = await store.audit(AuditFilter(action=action), PageRequest(limit=100, newest_first=False))
     return list(page.items)
 
 
 async def claimed_by_a_dead_worker(app: Rota) -> None:
     store = await app.stores.get()
-    want = Want(worker="dead", limit=10, lease_s=30, tasks=app.registry.names)
+    want = ClaimRequest(worker="dead", limit=10, lease_s=30, tasks=app.registry.names)
     assert await store.claim(want, app.clock.now())
 
 
@@ -91,7 +92,7 @@ async def test_a_schedule_that_is_disabled_by_an_error_is_told(app: Rota) -> Non
     ticks = await Ticks.of(app)
     await app.schedules.create(name="minutely", task="tick", cron="* * * * *", calendar=None)
     store = await app.stores.get()
-    (schedule,) = (await store.schedules(ScheduleFilter(), PageAsk(limit=1))).items
+    (schedule,) = (await store.schedules(ScheduleFilter(), PageRequest(limit=1))).items
     spoiled = msgspec.structs.replace(schedule, cron="61 * * * *")
     assert (await store.put_schedules([spoiled], app.clock.now()))[0] is not None
     await ticks.after(60)

@@ -10,7 +10,7 @@ import pytest
 from rota import Context, Rota, operate
 from rota.testing import drain
 
-STILL = {"keeper": False, "upkeep": False}
+STILL = {"heartbeat_thread": False, "upkeep": False}
 
 
 async def test_an_unfinished_coroutine_is_handed_back_with_its_attempt_refunded(app: Rota) -> None:

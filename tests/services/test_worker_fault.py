@@ -12,7 +12,7 @@ import pytest
 from rota import Rota
 from rota.model import State
 from rota.testing import drain
-from rota.worker.fault import MOST_FRAMES, fault_of
+from rota.worker.error_records import MOST_FRAMES, fault_of
 
 
 def same(text: str) -> str:

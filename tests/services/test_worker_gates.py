@@ -12,14 +12,14 @@ import pytest
 from ticking import Ticks, fires_of, stored
 
 from rota import Rota, StoreError
-from rota.clock import monotonic
-from rota.gates import Watch, load
-from rota.model import Want
+from rota.model import ClaimRequest
+from rota.runtime.clock import monotonic
+from rota.runtime.gate_watch import GateWatch, load
 from rota.store.open import open_store
 from rota.testing import FakeClock, drain
 
 Until = Callable[..., Awaitable[None]]
-QUICK: dict[str, Any] = {"keeper": False, "upkeep": False, "scheduler": False, "poll_s": 0.01}
+QUICK: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "scheduler": False, "poll_s": 0.01}
 COVERED = {"queue": "mail", "task": "send", "tenant": "acme"}
 
 
@@ -133,11 +133,11 @@ async def test_claimed_jobs_that_have_not_begun_go_back_when_a_gate_closes(app: 
     async with app.running(concurrency=1, **QUICK) as worker:
         await until(lambda: ran == [0])
         store = await app.stores.get()
-        want = Want(worker=worker.id, limit=2, lease_s=30, tasks=app.registry.names)
-        worker.hands.take(await store.claim(want, app.clock.now()), monotonic())
-        assert len(worker.hands.waiting) == 2
+        want = ClaimRequest(worker=worker.id, limit=2, lease_s=30, tasks=app.registry.names)
+        worker.slots.take(await store.claim(want, app.clock.now()), monotonic())
+        assert len(worker.slots.waiting) == 2
         await app.pause()
-        await until(lambda: worker.state == "paused" and not len(worker.exchange))
+        await until(lambda: worker.state == "paused" and not len(worker.turns))
         go_on.set()
         await jobs[0].result(timeout=10)
     assert ran == [0]
@@ -153,7 +153,7 @@ async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, cloc
     await away.migrate()
     await away.open()
     await away.put("gate", gate.id, msgspec.json.encode(gate).decode(), 0, clock.now())
-    watch = Watch(away, clock)
+    watch = GateWatch(away, clock)
     assert await watch.look()
     assert not await watch.look()
     await away.close()

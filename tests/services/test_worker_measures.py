@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from rota import Cancel, Context, Rota, Snooze, StoreUnavailable, __version__, upkeep
-from rota.measures import DURATIONS, OUTCOMES, Histogram, Measures
-from rota.model import Turn, Want
+from rota import Cancel, Context, Rota, Snooze, StoreUnavailable, __version__
+from rota.model import ClaimRequest, TurnResult
+from rota.runtime.metrics import DURATIONS, OUTCOMES, Histogram, WorkerMetrics
 from rota.testing import FakeClock
+from rota.worker import upkeep
 
 Until = Callable[..., Awaitable[None]]
-STILL: dict[str, Any] = {"keeper": False, "upkeep": False, "scheduler": False}
+STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "scheduler": False}
 
 
 async def counted(app: Rota, **options: Any) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def test_many_values_are_all_counted_however_often_they_are_told() -> None:
 
 
 def test_new_measures_are_all_zero_and_plain_json() -> None:
-    told = msgspec.json.decode(msgspec.json.encode(Measures().told()))
+    told = msgspec.json.decode(msgspec.json.encode(WorkerMetrics().told()))
     assert told["runs"] == dict.fromkeys(OUTCOMES, 0)
     assert (told["claims"], told["outages"], told["duration"]["count"], told["wait"]["sum"]) == (0, 0, 0, 0.0)
 
@@ -110,9 +111,9 @@ async def test_rescues_are_counted(app: Rota, clock: FakeClock, until: Until) ->
 
     await work.enqueue()
     store = await app.stores.get()
-    await store.claim(Want(worker="dead", limit=1, lease_s=30, tasks=("work",)), clock.now())
+    await store.claim(ClaimRequest(worker="dead", limit=1, lease_s=30, tasks=("work",)), clock.now())
     clock.advance(31)
-    async with app.running(keeper=False, scheduler=False, sweep_s=0.01, poll_s=0.01) as worker:
+    async with app.running(heartbeat_thread=False, scheduler=False, sweep_s=0.01, poll_s=0.01) as worker:
         await until(lambda: worker.measures.runs["rescued"] == 1 and worker.measures.runs["succeeded"] == 1)
 
 
@@ -126,7 +127,7 @@ async def test_an_outage_of_the_store_is_counted_once_however_long_it_lasts(
     store = await app.stores.get()
     turn, left = store.turn, 3
 
-    async def cut_off(*asked: Any) -> Turn:
+    async def cut_off(*asked: Any) -> TurnResult:
         nonlocal left
         if left:
             left -= 1
@@ -161,4 +162,4 @@ async def test_a_workers_document_carries_its_measures_version_and_state(app: Ro
         go_on.set()
     assert (body["id"], body["version"], body["state"]) == (worker.id, __version__, "running")
     assert body["measures"]["claims"] == 1
-    assert body["measures"].keys() == Measures().told().keys()
+    assert body["measures"].keys() == WorkerMetrics().told().keys()

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from rota import ConfigError, Rota
-from rota.model import Turn
+from rota.model import TurnResult
 from rota.testing import FakeClock, drain
 
-STILL = {"keeper": False, "upkeep": False}
+STILL = {"heartbeat_thread": False, "upkeep": False}
 
 
 async def test_exactly_as_many_coroutines_run_at_once_as_the_concurrency_allows(app: Rota) -> None:
@@ -212,7 +212,7 @@ async def test_under_load_two_turns_are_under_way_at_once_and_each_job_runs_once
     store = await app.stores.get()
     turn = store.turn
 
-    async def slow_turn(*asked: Any) -> Turn:
+    async def slow_turn(*asked: Any) -> TurnResult:
         nonlocal under_way
         under_way += 1
         try:

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from rota import Rota
-from rota.model import Job, JobFilter, PageAsk, Schedule, State
-from rota.scheduler import Scheduler
+from rota.model import Job, JobFilter, PageRequest, Schedule, State
+from rota.schedules.scheduler import Scheduler
 from rota.testing import FakeClock
 
 MOST_STEPS = 10_000
@@ -61,7 +61,7 @@ async def jobs_of(app: Rota, schedule: str | None = None, *states: State) -> lis
     store, found, cursor = await app.stores.get(), [], None
     while True:
         where = JobFilter(schedule=schedule, scheduled=True, states=states or None)
-        page = await store.jobs(where, PageAsk(limit=1000, cursor=cursor))
+        page = await store.jobs(where, PageRequest(limit=1000, cursor=cursor))
         found += page.items
         if (cursor := page.next) is None:
             return sorted(found, key=lambda job: (job.scheduled_for or job.created_at, job.id))

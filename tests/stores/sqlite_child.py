@@ -6,8 +6,8 @@ import asyncio
 import sys
 from datetime import UTC, datetime
 
-from rota.clock import Ids
-from rota.model import Change, NewJob, State, Want
+from rota.model import ClaimRequest, NewJob, Settlement, State
+from rota.runtime.clock import Ids
 from rota.store.sqlite.store import SqliteStore
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -39,9 +39,9 @@ async def work(url: str, count: str) -> None:
 
     producers = asyncio.gather(*(producer() for _ in range(4)))
     while left:
-        turn = await store.turn((), Want(worker=url, limit=min(left, 10), lease_s=60), NOW)
+        turn = await store.turn((), ClaimRequest(worker=url, limit=min(left, 10), lease_s=60), NOW)
         left -= len(turn.jobs)
-        done = [Change(id=job.id, token=job.token, state=State.SUCCEEDED, attempt=1) for job in turn.jobs]
+        done = [Settlement(id=job.id, token=job.token, state=State.SUCCEEDED, attempt=1) for job in turn.jobs]
         assert await store.settle(done, NOW) == frozenset()
         print(*(job.id for job in turn.jobs), sep="\n")
     await producers

@@ -6,10 +6,10 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from rota.model import AuditEntry, AuditFilter, PageAsk, State
+from rota.model import AuditEntry, AuditFilter, PageRequest, State
 from rota.store.postgres.auditing import page_statement
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import ERROR, T0, at, change, running
+from rota.testing.conformance.factories import ERROR, T0, at, change, running
 
 EVERYTHING = AuditFilter()
 
@@ -19,7 +19,7 @@ def line(action: str = "job.cancel", **fields: object) -> AuditEntry:
 
 
 async def actions(store: PostgresStore, where: AuditFilter = EVERYTHING) -> list[str]:
-    return [entry.action for entry in (await store.audit(where, PageAsk(newest_first=False))).items]
+    return [entry.action for entry in (await store.audit(where, PageRequest(newest_first=False))).items]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ async def test_even_the_owner_cannot_rewrite_the_log(
         pytest.raises((errors.InsufficientPrivilege, errors.GeneratedAlways)),
     ):
         connection.execute(statement.encode())
-    ((entry),) = (await store.audit(EVERYTHING, PageAsk())).items
+    ((entry),) = (await store.audit(EVERYTHING, PageRequest())).items
     assert (entry.action, entry.actor) == ("job.cancel", "ann")
 
 
@@ -75,7 +75,7 @@ async def test_a_role_that_does_not_own_the_schema_can_add_and_prune(
 
 async def test_ids_grow_as_texts_too_when_the_clock_steps_back(store: PostgresStore) -> None:
     await store.append_audit([line(f"a.{n}", at=at(-n)) for n in range(12)])
-    entries = (await store.audit(EVERYTHING, PageAsk(newest_first=False))).items
+    entries = (await store.audit(EVERYTHING, PageRequest(newest_first=False))).items
     assert [entry.action for entry in entries] == [f"a.{n}" for n in range(12)]
     assert [entry.id for entry in entries] == sorted({entry.id for entry in entries})
 
@@ -95,7 +95,7 @@ async def test_text_that_the_server_cannot_hold_does_not_lose_the_line(store: Po
     job = await running(store)
     said = line("job.exhausted_retries", message="a\0b", after_json='{"why":"\\u0000"}')
     assert not await store.settle([change(job, State.FAILED, error_json=ERROR, audit=(said,))], at(1))
-    ((entry),) = (await store.audit(EVERYTHING, PageAsk())).items
+    ((entry),) = (await store.audit(EVERYTHING, PageRequest())).items
     assert (entry.message, entry.after) == ("a\ufffdb", {"why": "\0"})
 
 
@@ -120,6 +120,6 @@ async def test_pages_of_the_log_use_indexes(
     await store.append_audit(lines)
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute("ANALYZE rota.audit")
-        statement, params = page_statement(where, PageAsk(limit=50))
+        statement, params = page_statement(where, PageRequest(limit=50))
         plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
     assert index in plan and "Seq Scan" not in plan, plan

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from rota.errors import OptionError
-from rota.model import JobFilter, PageAsk, State
+from rota.model import JobFilter, PageRequest, State
 from rota.store.postgres import counting, reading
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, at, change, in_state, new, new_id, running, want
+from rota.testing.conformance.factories import T0, at, change, in_state, new, new_id, running, want
 
 FILL = """
 INSERT INTO rota.queued (id, created_at, run_at, task, queue, rank, payload, due)
@@ -49,7 +49,7 @@ async def test_pages_between_two_ids_use_the_index_of_each_table(
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute("ANALYZE")
         for statement, params in (
-            reading.page_statement(where, PageAsk(limit=5)),
+            reading.page_statement(where, PageRequest(limit=5)),
             reading.count_statement(where, 100),
         ):
             plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
@@ -75,7 +75,7 @@ async def test_a_search_in_errors_passes_over_what_the_server_cannot_decode(stor
     for text, count in {"LUCK": 1, "100% \\u": 1, "valueerror": 3, "hidden": 0, "_": 0}.items():
         where = JobFilter(error=text)
         assert await store.count(where, 10) == count, text
-        assert len((await store.jobs(where, PageAsk())).items) == count
+        assert len((await store.jobs(where, PageRequest())).items) == count
 
 
 async def test_a_search_that_takes_too_long_says_to_narrow_it(
@@ -88,7 +88,7 @@ async def test_a_search_that_takes_too_long_says_to_narrow_it(
     with pytest.raises(OptionError, match="narrow it by"):
         await store.count(JobFilter(error="nowhere"), 1000)
     with pytest.raises(OptionError, match="narrow it by"):
-        await store.jobs(JobFilter(error="nowhere"), PageAsk())
+        await store.jobs(JobFilter(error="nowhere"), PageRequest())
     assert await store.count(JobFilter(), 10) == 10
     ((left,),) = await store._connections.rows("SELECT current_setting('statement_timeout')")
     assert left == "0"

@@ -11,10 +11,10 @@ import pytest
 
 from rota.errors import StoreUnavailable
 from rota.model import Finding, State
-from rota.store.postgres import examining, probing
-from rota.store.postgres.address import parse
+from rota.store.postgres import connection_probes, health_checks
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, at, change, running
+from rota.store.postgres.url import parse
+from rota.testing.conformance.factories import T0, at, change, running
 
 NOW = datetime.now(UTC)
 
@@ -32,13 +32,13 @@ def troubles(found: Sequence[Finding]) -> list[Finding]:
 async def test_a_sound_store_has_a_fine_finding_for_every_check(store: PostgresStore) -> None:
     found = await store.examine(NOW)
     assert not troubles(found)
-    assert {finding.check for finding in found} == set(examining.CHECKS)
+    assert {finding.check for finding in found} == set(health_checks.CHECKS)
 
 
 async def test_a_transaction_that_holds_back_vacuum_is_named_by_pid(
     store: PostgresStore, migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examining, "LONG_S", 0.0)
+    monkeypatch.setattr(health_checks, "LONG_S", 0.0)
     url = f"{migrated_postgres_url}?application_name=nightly%20dump"
     with psycopg.connect(url) as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -76,15 +76,15 @@ async def test_an_invalid_index_is_found(store: PostgresStore, migrated_postgres
 
 
 async def test_dead_rows_and_bloat_are_judged_by_table() -> None:
-    many = examining.MANY_DEAD
+    many = health_checks.MANY_DEAD
     for live, dead, indexes, level in (
         (10, 5, 0, "fine"),
         (10, many, 0, "warning"),
         (2 * many, many, 0, "fine"),
-        (10, 0, examining.LARGE_INDEXES, "warning"),
+        (10, 0, health_checks.LARGE_INDEXES, "warning"),
         (10**6, 0, 200 * 10**6, "fine"),
     ):
-        told = examining._table("queued", live, dead, None, indexes, "1 MB")
+        told = health_checks._table("queued", live, dead, None, indexes, "1 MB")
         assert (told.level, told.remedy is None) == (level, level == "fine"), told
         assert "last vacuum never" in told.text
 
@@ -94,7 +94,7 @@ async def test_a_schema_behind_is_a_problem_and_the_rest_is_still_looked_at(post
     found = await store.examine(NOW)
     (told,) = of(found, "schema")
     assert (told.level, told.remedy) == ("problem", "run `rota migrate`")
-    assert {finding.check for finding in found} == set(examining.CHECKS) - {"dead rows"}
+    assert {finding.check for finding in found} == set(health_checks.CHECKS) - {"dead rows"}
     assert of(found, "wake-ups")[0].level == "fine"
     await store.close()
 
@@ -136,7 +136,7 @@ async def test_a_listener_that_hears_nothing_is_found(
     migrated_postgres_url: str, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Notifications do not leave their database: whoever listens in another one is deaf.
-    monkeypatch.setattr(probing, "PROBE_WITHIN_S", 0.3)
+    monkeypatch.setattr(connection_probes, "PROBE_WITHIN_S", 0.3)
     store = PostgresStore(f"{migrated_postgres_url}?listen={quote(postgres_url, safe='')}")
     (told,) = of(await store.examine(NOW), "wake-ups")
     assert told.level == "warning" and told.remedy is not None and "?listen=URL" in told.remedy
@@ -172,11 +172,13 @@ def test_a_server_elsewhere_must_be_verified(
 ) -> None:
     monkeypatch.delenv("PGSSLMODE", raising=False)
     monkeypatch.delenv("PGHOST", raising=False)
-    found = probing.encryption(parse(url))
+    found = connection_probes.encryption(parse(url))
     assert [finding.level for finding in found] == levels
     assert not any("secret" in finding.text for finding in found)
 
 
 def test_what_the_environment_says_of_encryption_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSSLMODE", "verify-full")
-    assert [one.level for one in probing.encryption(parse("postgresql://db.example/shop"))] == ["fine"]
+    assert [one.level for one in connection_probes.encryption(parse("postgresql://db.example/shop"))] == [
+        "fine"
+    ]

@@ -8,11 +8,11 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from rota.core import lifecycle
-from rota.model import FINAL, JobFilter, PageAsk, State
+from rota.core.jobs import lifecycle
+from rota.model import FINAL, JobFilter, PageRequest, State
 from rota.store.postgres.reading import count_statement, page_statement
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, change, in_state, new, read, running, want
+from rota.testing.conformance.factories import T0, change, in_state, new, read, running, want
 
 DAY = timedelta(days=1)
 PART = "SELECT relname FROM pg_class WHERE oid = (SELECT tableoid FROM rota.done WHERE id = %s)"
@@ -144,6 +144,6 @@ async def test_a_question_about_live_jobs_does_not_look_through_those_that_have_
     store: PostgresStore, states: tuple[State, ...] | None, live: bool, ended: bool
 ) -> None:
     where = JobFilter(states=states)
-    for statement, params in (page_statement(where, PageAsk()), count_statement(where, 10)):
+    for statement, params in (page_statement(where, PageRequest()), count_statement(where, 10)):
         plan = "\n".join(row[0] for row in await store._connections.rows(f"EXPLAIN {statement}", params))
         assert (" on queued" in plan, " on done" in plan) == (live, ended), plan

@@ -17,32 +17,32 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from rota.errors import StoreError
-from rota.handle import job_of
-from rota.model import Backoff, Inserted, NewJob
+from rota.model import Backoff, InsertResult, NewJob
 from rota.store.postgres.connections import connect
 from rota.store.postgres.inserting import STREAM_FROM
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, new, read, want
+from rota.tasks.handle import job_of
+from rota.testing.conformance.factories import T0, new, read, want
 
-Insert = Callable[[Any], Awaitable[Sequence[Inserted]]]
-Drive = Callable[[str, Insert, bool], Awaitable[Sequence[Inserted]]]
+Insert = Callable[[Any], Awaitable[Sequence[InsertResult]]]
+Drive = Callable[[str, Insert, bool], Awaitable[Sequence[InsertResult]]]
 
 
-async def psycopg_sync(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+async def psycopg_sync(url: str, insert: Insert, commit: bool) -> Sequence[InsertResult]:
     with psycopg.connect(url) as connection:
         told = await insert(connection)
         connection.commit() if commit else connection.rollback()
         return told
 
 
-async def psycopg_async(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+async def psycopg_async(url: str, insert: Insert, commit: bool) -> Sequence[InsertResult]:
     async with await psycopg.AsyncConnection.connect(url) as connection:
         told = await insert(connection)
         await (connection.commit() if commit else connection.rollback())
         return told
 
 
-async def asyncpg_connection(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+async def asyncpg_connection(url: str, insert: Insert, commit: bool) -> Sequence[InsertResult]:
     connection = await asyncpg.connect(url)
     try:
         transaction = connection.transaction()
@@ -54,7 +54,7 @@ async def asyncpg_connection(url: str, insert: Insert, commit: bool) -> Sequence
         await connection.close()
 
 
-async def alchemy_connection(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+async def alchemy_connection(url: str, insert: Insert, commit: bool) -> Sequence[InsertResult]:
     engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     try:
         with engine.connect() as connection:
@@ -65,7 +65,7 @@ async def alchemy_connection(url: str, insert: Insert, commit: bool) -> Sequence
         engine.dispose()
 
 
-async def alchemy_session(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+async def alchemy_session(url: str, insert: Insert, commit: bool) -> Sequence[InsertResult]:
     engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     try:
         with Session(engine) as session:
@@ -76,7 +76,7 @@ async def alchemy_session(url: str, insert: Insert, commit: bool) -> Sequence[In
         engine.dispose()
 
 
-async def alchemy_async_connection(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+async def alchemy_async_connection(url: str, insert: Insert, commit: bool) -> Sequence[InsertResult]:
     engine = create_async_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     try:
         async with engine.connect() as connection:
@@ -87,7 +87,7 @@ async def alchemy_async_connection(url: str, insert: Insert, commit: bool) -> Se
         await engine.dispose()
 
 
-async def alchemy_async_session(url: str, insert: Insert, commit: bool) -> Sequence[Inserted]:
+async def alchemy_async_session(url: str, insert: Insert, commit: bool) -> Sequence[InsertResult]:
     engine = create_async_engine(url.replace("postgresql://", "postgresql+asyncpg://"))
     try:
         async with AsyncSession(engine) as session:
@@ -110,7 +110,7 @@ DRIVERS: list[Drive] = [
 
 
 def inserting(store: PostgresStore, jobs: list[NewJob]) -> Insert:
-    async def insert(connection: Any) -> Sequence[Inserted]:
+    async def insert(connection: Any) -> Sequence[InsertResult]:
         told = store.insert_with(connection, jobs, T0)
         return await told if inspect.isawaitable(told) else told
 

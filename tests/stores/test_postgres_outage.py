@@ -14,7 +14,7 @@ from rota.model import State
 from rota.store.postgres import listener
 from rota.store.postgres.connections import Connection
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, change, new, running, want
+from rota.testing.conformance.factories import T0, change, new, running, want
 from servers import Postgres
 
 pytestmark = pytest.mark.crash
@@ -26,7 +26,7 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 
 INSERT = """
 import asyncio, sys
 from datetime import UTC, datetime
-from rota.clock import Ids
+from rota.runtime.clock import Ids
 from rota.model import NewJob
 from rota.store.postgres.store import PostgresStore
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rota.core import lifecycle
+from rota.core.jobs import lifecycle
 from rota.model import JobFilter, State
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, at, found, ids, new, want
+from rota.testing.conformance.factories import T0, at, found, ids, new, want
 
 ASIDE = "SELECT count(*) FROM rota.queued WHERE due IS NULL"
 PAUSED = ("loud",)

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from rota.core import lifecycle
+from rota.core.jobs import lifecycle
 from rota.model import FINAL, Job, JobFilter, NewJob, State
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, add, change, claimed, found, new
+from rota.testing.conformance.factories import T0, add, change, claimed, found, new
 
 LARGE = '{"text":"' + "rota \\u0000 " * 1000 + '"}'
 SMALL = '{"text":"small"}'

@@ -8,10 +8,10 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from rota.model import JobFilter, NewJob, PageAsk, State
+from rota.model import JobFilter, NewJob, PageRequest, State
 from rota.store.postgres.reading import page_statement
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, change, new, want
+from rota.testing.conformance.factories import T0, change, new, want
 
 HOT = re.compile(r"(?:Seq Scan|Bitmap Heap Scan) on (?:queued|running|done\w*|keys|attempts|documents)\b")
 TURN = """
@@ -143,13 +143,13 @@ async def test_pages_use_the_index_of_each_table(store: PostgresStore, migrated_
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute("ANALYZE")
 
-        def plan(where: JobFilter, ask: PageAsk) -> str:
+        def plan(where: JobFilter, ask: PageRequest) -> str:
             statement, params = page_statement(where, ask)
             return "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
 
-        everything = plan(JobFilter(), PageAsk(limit=5, cursor=jobs[1200].id))
+        everything = plan(JobFilter(), PageRequest(limit=5, cursor=jobs[1200].id))
         assert "queued_id" in everything and "running_id" in everything, everything
-        failures = plan(JobFilter(states=(State.FAILED,)), PageAsk(limit=5))
+        failures = plan(JobFilter(states=(State.FAILED,)), PageRequest(limit=5))
         assert "queued" not in failures and "running" not in failures, failures
         assert re.search(r"done_\w+_id_idx1", failures), failures  # the partial index of failures
 

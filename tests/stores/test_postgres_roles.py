@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from rota.model import JobFilter, PageAsk, State
+from rota.model import JobFilter, PageRequest, State
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, at, change, in_state, running
+from rota.testing.conformance.factories import T0, at, change, in_state, running
 
 
 async def test_upkeep_by_a_role_that_does_not_own_the_schema_says_so_once(
@@ -35,5 +35,5 @@ async def test_upkeep_by_a_role_that_does_not_own_the_schema_says_so_once(
     assert part == "rota.done_default"
     cutoffs = {state: at(86_400 * 99) for state in (State.SUCCEEDED, State.FAILED, State.CANCELLED)}
     assert await store.prune(cutoffs, 100, T0) == 1
-    assert not (await store.jobs(JobFilter(ids=(ended,)), PageAsk())).items
+    assert not (await store.jobs(JobFilter(ids=(ended,)), PageRequest())).items
     await store.close()

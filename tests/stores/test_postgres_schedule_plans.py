@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from test_postgres_plans import Explained
 
-from rota.core.firing import job_id
-from rota.model import Firing, JobFilter, NewJob, PageAsk, Schedule, ScheduleFilter
+from rota.core.schedules.firing import job_id
+from rota.model import Firing, JobFilter, NewJob, PageRequest, Schedule, ScheduleFilter
 from rota.store.postgres import reading, scheduling
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, at, new, new_id, want
+from rota.testing.conformance.factories import T0, at, new, new_id, want
 
 SCAN = re.compile(r"(?:Seq Scan|Bitmap Heap Scan|Sort) .*\b(?:on|Key:) .*(?:queued|running|done|schedules)\b")
 FILL = """
@@ -49,7 +49,7 @@ async def due(store: PostgresStore) -> dict[str, Schedule]:
 
 
 async def kept(store: PostgresStore, name: str) -> Schedule:
-    return (await store.schedules(ScheduleFilter(name=name), PageAsk())).items[0]
+    return (await store.schedules(ScheduleFilter(name=name), PageRequest())).items[0]
 
 
 async def test_looking_for_due_schedules_is_a_probe_among_100_000(
@@ -115,7 +115,7 @@ async def test_runs_newest_first_come_from_an_index(
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute(RUNS, {"at": T0})
         connection.execute("ANALYZE")
-        statement, params = reading.page_statement(where, PageAsk(limit=20))
+        statement, params = reading.page_statement(where, PageRequest(limit=20))
         plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
     assert re.search(index, plan) and "Seq Scan on done_default" not in plan, plan
 
@@ -126,9 +126,11 @@ async def test_a_page_of_schedules_starts_where_the_last_one_ended(
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute(FILL, {"at": T0})
         connection.execute("ANALYZE")
-        first = await store.schedules(ScheduleFilter(), PageAsk(limit=10))
-        statement, params = scheduling.page_statement(ScheduleFilter(), PageAsk(limit=10, cursor=first.next))
+        first = await store.schedules(ScheduleFilter(), PageRequest(limit=10))
+        statement, params = scheduling.page_statement(
+            ScheduleFilter(), PageRequest(limit=10, cursor=first.next)
+        )
         plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
     assert "schedules_name" in plan and "Index Cond" in plan and "Sort" not in plan, plan
-    nonsense = await store.schedules(ScheduleFilter(), PageAsk(limit=10, cursor="?"))
+    nonsense = await store.schedules(ScheduleFilter(), PageRequest(limit=10, cursor="?"))
     assert nonsense.items == first.items

@@ -8,11 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from rota.core.firing import job_id
+from rota.core.schedules.firing import job_id
 from rota.errors import StoreError
-from rota.model import Firing, JobFilter, NewJob, PageAsk, Schedule, ScheduleFilter
+from rota.model import Firing, JobFilter, NewJob, PageRequest, Schedule, ScheduleFilter
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.given import T0, at, new, new_id
+from rota.testing.conformance.factories import T0, at, new, new_id
 
 BY_HAND = "INSERT INTO rota.schedules (name, task, cron, timezone) VALUES (%s, %s, %s, 'UTC')"
 
@@ -37,7 +37,7 @@ async def due(store: PostgresStore) -> dict[str, Schedule]:
 
 
 async def kept(store: PostgresStore, name: str) -> Schedule:
-    return (await store.schedules(ScheduleFilter(name=name), PageAsk())).items[0]
+    return (await store.schedules(ScheduleFilter(name=name), PageRequest())).items[0]
 
 
 # --- by hand -------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ async def test_a_row_edited_or_disabled_by_hand_after_it_was_read_does_not_fire(
         connection.execute("UPDATE rota.schedules SET payload = '{\"n\": 2}' WHERE name = 'b'")
     refused = await store.fire([moved(one, run(one)) for one in read.values()], T0)
     assert refused == {read["a"].id, read["b"].id}
-    assert [job.schedule for job in (await store.jobs(JobFilter(), PageAsk())).items] == ["c"]
+    assert [job.schedule for job in (await store.jobs(JobFilter(), PageRequest())).items] == ["c"]
     assert (await due(store))["b"].next_run_at == T0  # its timing was not touched
 
 
@@ -104,7 +104,7 @@ async def test_nonsense_in_one_row_hides_no_other(store: PostgresStore, migrated
         connection.execute(BY_HAND, ("sound", "work", "0 3 * * *"))
     found = await due(store)
     assert set(found) == {"broken", "sound"}
-    assert len((await store.schedules(ScheduleFilter(), PageAsk())).items) == 2
+    assert len((await store.schedules(ScheduleFilter(), PageRequest())).items) == 2
     off = {name: getattr(found["broken"], name) for name in Schedule.__struct_fields__}
     off |= {"enabled": False, "reason": "nonsense", "held": ()}
     assert not await store.fire([Firing(schedule=Schedule(**off), expected=found["broken"].version)], T0)
@@ -148,7 +148,7 @@ async def test_a_job_that_cannot_be_stored_stops_only_its_own_schedule(store: Po
     with pytest.raises(StoreError, match="max_attempts"):
         await store.fire(firings, T0)
     assert set(await due(store)) == {"s2"}
-    jobs = (await store.jobs(JobFilter(scheduled=True), PageAsk())).items
+    jobs = (await store.jobs(JobFilter(scheduled=True), PageRequest())).items
     assert {job.schedule for job in jobs} == {"s0", "s1", "s3", "s4"}
 
 
@@ -157,7 +157,7 @@ async def test_a_fired_job_with_a_key_meets_the_holder_of_the_key(store: Postgre
     await store.put_schedules([rule("a")], T0)
     (schedule,) = (await due(store)).values()
     assert not await store.fire([moved(schedule, run(schedule, key="k"))], T0)
-    assert [job.id for job in (await store.jobs(JobFilter(key="k"), PageAsk())).items] == [holder.id]
+    assert [job.id for job in (await store.jobs(JobFilter(key="k"), PageRequest())).items] == [holder.id]
 
 
 async def test_a_fire_wakes_the_workers_of_other_processes(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rota.errors import ConfigError, RotaError, StoreUnavailable
-from rota.store.sqlite.address import parse, require_recent_sqlite
 from rota.store.sqlite.store import SqliteStore
+from rota.store.sqlite.url import parse, require_recent_sqlite
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from rota.errors import ConfigError, SchemaMismatch
-from rota.model import Inserted, PageAsk, Want
-from rota.store.sql.callers import translate
+from rota.model import ClaimRequest, InsertResult, PageRequest
+from rota.store.sql.external import translate
 from rota.store.sqlite.store import SqliteStore
-from rota.testing.conformance.given import EVERYTHING, T0, new
+from rota.testing.conformance.factories import EVERYTHING, T0, new
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ def path(tmp_path: Path) -> Path:
 
 
 async def stored(store: SqliteStore) -> int:
-    return len((await store.jobs(EVERYTHING, PageAsk())).items)
+    return len((await store.jobs(EVERYTHING, PageRequest())).items)
 
 
 def created(answer: Any) -> bool:
-    return [type(one) for one in answer] == [Inserted] and answer[0].outcome == "created"
+    return [type(one) for one in answer] == [InsertResult] and answer[0].outcome == "created"
 
 
 async def test_a_sqlite3_transaction_decides(store: SqliteStore, path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_without_a_time_the_databases_clock_is_used(store: SqliteStore, pa
     with closing(sqlite3.connect(path)) as connection, connection:
         store.insert_with(connection, [new()], None)
     after = await store.clock()
-    (job,) = await store.claim(Want(worker="w", limit=1, lease_s=30), after)
+    (job,) = await store.claim(ClaimRequest(worker="w", limit=1, lease_s=30), after)
     assert before <= job.run_at <= after
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from rota.model import AuditEntry, AuditFilter, Finding, JobFilter, PageAsk, State
-from rota.store.sqlite import counting, examining
+from rota.model import AuditEntry, AuditFilter, Finding, JobFilter, PageRequest, State
+from rota.store.sqlite import counting, health_checks
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.store import SqliteStore
-from rota.testing.conformance.given import EVERYTHING, T0, at, in_state, new, want
+from rota.testing.conformance.factories import EVERYTHING, T0, at, in_state, new, want
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ async def test_a_schema_of_the_future_is_a_finding_and_no_error(path: Path, stor
 async def test_a_file_too_large_to_be_checked_is_said_to_be_unchecked(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examining, "CHECKED_MB", -1)
+    monkeypatch.setattr(health_checks, "CHECKED_MB", -1)
     finding = (await findings(store))["integrity"]
     assert "not checked" in finding.text
     assert "quick_check" in (finding.remedy or "")
@@ -129,7 +129,7 @@ async def test_a_file_too_large_to_be_checked_is_said_to_be_unchecked(
 async def test_empty_space_in_the_file_is_reported(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examining, "BLOAT_MB", 0)
+    monkeypatch.setattr(health_checks, "BLOAT_MB", 0)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE filler AS SELECT zeroblob(4000000)")
         connection.execute("DROP TABLE filler")
@@ -141,7 +141,7 @@ async def test_empty_space_in_the_file_is_reported(
 async def test_a_log_that_cannot_shrink_is_reported(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examining, "LOG_MB", 1)
+    monkeypatch.setattr(health_checks, "LOG_MB", 1)
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM rota_jobs").fetchone()
@@ -170,7 +170,7 @@ async def test_ids_grow_whichever_store_adds_the_line(path: Path, store: SqliteS
     other = SqliteStore(f"sqlite:///{path}")
     for n in range(10):
         await (store, other)[n % 2].append_audit([AuditEntry(action=f"test.{n}", at=at(-n))])
-    page = await store.audit(AuditFilter(), PageAsk(newest_first=False))
+    page = await store.audit(AuditFilter(), PageRequest(newest_first=False))
     assert [entry.action for entry in page.items] == [f"test.{n}" for n in range(10)]
     await other.close()
 
@@ -193,7 +193,7 @@ async def test_lines_written_by_hand_neither_hide_the_others_nor_stop_them(
             "VALUES ('zzz', 'soon', 5, x'ff', 'hand', 'done', CAST(x'ff' AS TEXT))"
         )
     await store.append_audit([AuditEntry(action="test.1", at=T0), AuditEntry(action="test.2", at=T0)])
-    page = await store.audit(AuditFilter(), PageAsk(newest_first=False))
+    page = await store.audit(AuditFilter(), PageRequest(newest_first=False))
     assert [entry.action for entry in page.items] == ["test.1", "test.2", "5"]
 
 
@@ -204,7 +204,7 @@ async def test_an_error_that_is_no_json_is_no_match_and_no_failure(path: Path, s
     broken, sound = [await in_state(store, State.FAILED) for _ in range(2)]
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE rota_jobs SET error_json = 'no luck' WHERE id = ?", (broken,))
-    page = await store.jobs(JobFilter(error="NO LUCK"), PageAsk())
+    page = await store.jobs(JobFilter(error="NO LUCK"), PageRequest())
     assert [job.id for job in page.items] == [sound]
 
 

@@ -10,15 +10,15 @@ import pytest
 
 from rota.model import AuditFilter, JobFilter, State
 from rota.store.sqlite import audit
-from rota.store.sqlite.address import parse
 from rota.store.sqlite.claiming import merged_pick
 from rota.store.sqlite.connection import connect, migrate
 from rota.store.sqlite.inserting import insert
 from rota.store.sqlite.listing import matching
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.statements import statement
+from rota.store.sqlite.url import parse
 from rota.store.sqlite.writer import Transaction
-from rota.testing.conformance.given import T0, at, new
+from rota.testing.conformance.factories import T0, at, new
 
 NOW = micros(T0)
 

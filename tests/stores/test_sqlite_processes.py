@@ -15,7 +15,7 @@ import pytest
 from rota.errors import StoreUnavailable
 from rota.model import State
 from rota.store.sqlite.store import SqliteStore
-from rota.testing.conformance.given import T0, new
+from rota.testing.conformance.factories import T0, new
 
 CHILD = str(Path(__file__).with_name("sqlite_child.py"))
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from rota.core.firing import decide
 from rota.core.ids import is_id
+from rota.core.schedules.firing import decide
 from rota.errors import OptionError
-from rota.model import LIVE, Firing, JobFilter, PageAsk, ScheduleFilter, State
-from rota.store.sqlite.address import parse
+from rota.model import LIVE, Firing, JobFilter, PageRequest, ScheduleFilter, State
 from rota.store.sqlite.connection import MIGRATIONS, connect, migrate
 from rota.store.sqlite.inserting import insert
 from rota.store.sqlite.listing import matching
@@ -23,9 +22,10 @@ from rota.store.sqlite.schedule_rows import columns
 from rota.store.sqlite.scheduling import page_query
 from rota.store.sqlite.statements import statement
 from rota.store.sqlite.store import SqliteStore
+from rota.store.sqlite.url import parse
 from rota.store.sqlite.writer import Transaction
+from rota.testing.conformance.factories import EVERYTHING, T0, at, ids, new
 from rota.testing.conformance.firing import firing
-from rota.testing.conformance.given import EVERYTHING, T0, at, ids, new
 from rota.testing.conformance.schedules import ALL, kept, listed, names, rule, stored
 
 NOW = micros(T0)
@@ -69,7 +69,7 @@ async def test_a_row_written_by_hand_is_complete_and_looked_at_once(store: Sqlit
 async def test_rows_written_by_hand_get_different_ids(store: SqliteStore, path: Path) -> None:
     for n in range(20):
         by_hand(path, "INSERT INTO rota_schedules (name, task, every) VALUES (?, 't', 60)", (f"s{n}",))
-    page = await store.schedules(ALL, PageAsk())
+    page = await store.schedules(ALL, PageRequest())
     assert len({schedule.id for schedule in page.items}) == 20
 
 
@@ -161,7 +161,7 @@ async def test_a_next_look_beyond_all_calendars_hides_nothing(store: SqliteStore
 async def test_a_cursor_from_elsewhere_is_refused(store: SqliteStore) -> None:
     for cursor in ("x", "[]", '["a"]', "[1,2]"):
         with pytest.raises(OptionError, match="cursor="):
-            await store.schedules(ALL, PageAsk(cursor=cursor))
+            await store.schedules(ALL, PageRequest(cursor=cursor))
 
 
 # --- schema --------------------------------------------------------------------------------------
@@ -176,8 +176,10 @@ async def test_jobs_stored_before_there_were_schedules_are_kept(path: Path) -> N
     store = SqliteStore(f"sqlite:///{path}")
     assert (await store.pending())[0] == "0002_schedules"
     await store.open()
-    assert ids((await store.jobs(EVERYTHING, PageAsk(newest_first=False))).items) == [job.id for job in jobs]
-    assert ids((await store.jobs(JobFilter(scheduled=True), PageAsk())).items) == [jobs[0].id]
+    assert ids((await store.jobs(EVERYTHING, PageRequest(newest_first=False))).items) == [
+        job.id for job in jobs
+    ]
+    assert ids((await store.jobs(JobFilter(scheduled=True), PageRequest())).items) == [jobs[0].id]
     assert await store.busy([("default", "s")]) == {("default", "s")}
     await store.close()
 
@@ -260,13 +262,13 @@ def test_runs_are_read_in_order_without_sorting(
 def test_a_page_of_schedules_is_read_in_order_without_sorting(
     connection: sqlite3.Connection, where: ScheduleFilter, cursor: str | None
 ) -> None:
-    steps = plan(connection, *page_query(where, PageAsk(cursor=cursor)))
+    steps = plan(connection, *page_query(where, PageRequest(cursor=cursor)))
     assert len(steps) == 1, steps
     assert "rota_schedules_name" in steps[0]
 
 
 def test_a_schedule_is_found_by_its_name_or_id(connection: sqlite3.Connection) -> None:
-    by_name = plan(connection, *page_query(ScheduleFilter(name="s", tenant="t"), PageAsk()))
+    by_name = plan(connection, *page_query(ScheduleFilter(name="s", tenant="t"), PageRequest()))
     assert "rota_schedules_name (tenant=? AND name=?)" in by_name[0]
-    by_id = plan(connection, *page_query(ScheduleFilter(ids=("x",)), PageAsk()))
+    by_id = plan(connection, *page_query(ScheduleFilter(ids=("x",)), PageRequest()))
     assert "rota_schedules_id (id=?)" in by_id[0]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rota.errors import SchemaMismatch
-from rota.model import PageAsk
+from rota.model import PageRequest
 from rota.store.sqlite.store import SqliteStore
-from rota.testing.conformance.given import EVERYTHING, T0, new
+from rota.testing.conformance.factories import EVERYTHING, T0, new
 
 ALL = ["0001_jobs", "0002_schedules", "0003_audit"]
 
@@ -94,6 +94,6 @@ async def test_rows_spoilt_by_hand_are_listed_with_the_others(tmp_path: Path) ->
             strict=True,
         ):  # fmt: skip
             connection.execute(f"UPDATE rota_jobs SET {damage} WHERE id = ?", (job.id,))
-    page = await store.jobs(EVERYTHING, PageAsk(newest_first=False))
+    page = await store.jobs(EVERYTHING, PageRequest(newest_first=False))
     assert [job.id for job in page.items] == [job.id for job in jobs]
     await store.close()

@@ -16,8 +16,8 @@ import pytest
 
 from rota.model import State
 from rota.store.sqlite.store import SqliteStore
+from rota.testing.conformance.factories import T0, at, change, new, running
 from rota.testing.conformance.firing import firing, run_of
-from rota.testing.conformance.given import T0, at, change, new, running
 from rota.testing.conformance.schedules import changed, rule, stored
 
 LONG = 100.0  # longer than SOON by far

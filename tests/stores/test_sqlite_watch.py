@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from rota.store.sqlite import writer
+from rota.store.sqlite.file_watch import watch
 from rota.store.sqlite.store import SqliteStore
-from rota.store.sqlite.watch import watch
-from rota.testing.conformance.given import T0, new
+from rota.testing.conformance.factories import T0, new
 
 SOON = 20.0
 

@@ -15,12 +15,12 @@ import msgspec
 import pytest
 
 from rota.errors import StoreUnavailable
-from rota.model import JobFilter, PageAsk, State, Want
+from rota.model import ClaimRequest, JobFilter, PageRequest, State
 from rota.store.sqlite.counting import overview
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.writer import Transaction
-from rota.testing.conformance.given import EVERYTHING, T0, at, change, new, running
+from rota.testing.conformance.factories import EVERYTHING, T0, at, change, new, running
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def count(store: SqliteStore) -> int:
-    return len((await store.jobs(EVERYTHING, PageAsk(limit=1000))).items)
+    return len((await store.jobs(EVERYTHING, PageRequest(limit=1000))).items)
 
 
 async def test_one_bad_order_harms_no_other_in_its_batch(store: SqliteStore) -> None:
@@ -158,7 +158,7 @@ async def test_jobs_of_unknown_tasks_are_stepped_over(store: SqliteStore) -> Non
     await store.insert([new(task="foreign", priority=9) for _ in range(50)], T0)
     known = [new(task=f"t{n}", run_at=at(-n)) for n in range(120)]
     await store.insert(known, T0)
-    want = Want(worker="w", limit=110, lease_s=30, tasks=tuple(job.task for job in known))
+    want = ClaimRequest(worker="w", limit=110, lease_s=30, tasks=tuple(job.task for job in known))
     taken = await store.claim(want, T0)
     assert [job.id for job in taken] == [job.id for job in reversed(known)][:110]
 
@@ -192,7 +192,7 @@ async def test_any_text_survives_a_settle(store: SqliteStore) -> None:
     odd = msgspec.json.encode("\x00\x01\x1f\x7f \"\\ \u2028 é 漢 \U0001f600 ? % ' $1").decode()
     job = await running(store)
     await store.settle([change(job, State.SUCCEEDED, output_json=odd, progress_json=odd)], at(1))
-    (found,) = (await store.jobs(EVERYTHING, PageAsk())).items
+    (found,) = (await store.jobs(EVERYTHING, PageRequest())).items
     assert (found.output_json, found.progress_json) == (odd, odd)
 
 
@@ -203,7 +203,7 @@ async def test_a_bulk_of_any_size_and_mixture_is_stored_whole(store: SqliteStore
         for number in range(n)
     ]
     assert {answer.outcome for answer in await store.insert(jobs, T0)} == {"created"}
-    found = (await store.jobs(EVERYTHING, PageAsk(limit=1000, newest_first=False))).items
+    found = (await store.jobs(EVERYTHING, PageRequest(limit=1000, newest_first=False))).items
     assert [(job.id, job.queue, job.payload_json, job.tags) for job in found] == [
         (job.id, job.queue, job.payload_json, job.tags) for job in sorted(jobs, key=lambda job: job.id)
     ]
@@ -222,7 +222,7 @@ async def test_calls_that_share_a_commit_get_their_own_answers_and_times(store: 
         [(held.id, "existing")],
         [],
     ]
-    page = await store.jobs(JobFilter(ids=tuple(job.id for job in fresh)), PageAsk())
+    page = await store.jobs(JobFilter(ids=tuple(job.id for job in fresh)), PageRequest())
     assert {job.id: job.created_at for job in page.items} == {job.id: at(n) for n, job in enumerate(fresh)}
 
 
@@ -235,7 +235,7 @@ async def test_a_claim_reads_rows_that_were_spoilt_by_hand(store: SqliteStore, t
             "UPDATE rota_jobs SET payload_json = CAST(x'22ff22' AS TEXT) WHERE id = ?", (jobs[2].id,)
         )
         other.commit()
-    taken = await store.claim(Want(worker="w", limit=10, lease_s=30), T0)
+    taken = await store.claim(ClaimRequest(worker="w", limit=10, lease_s=30), T0)
     assert [(job.id, job.token, job.worker, job.timeout) for job in taken] == [
         (jobs[0].id, 1, "w", 0.1),
         (jobs[1].id, 1, "w", None),
@@ -247,7 +247,7 @@ async def test_only_a_claim_alone_does_not_wait_for_the_disk(store: SqliteStore)
     async def waits() -> bool:
         return await store._engine.read(lambda _: store._engine._writer._relaxed is None)
 
-    want = Want(worker="w", limit=1, lease_s=30)
+    want = ClaimRequest(worker="w", limit=1, lease_s=30)
     await store.insert([new(), new()], T0)
     assert await waits()
     (job,) = await store.claim(want, T0)
@@ -263,5 +263,5 @@ async def test_microseconds_come_back_exactly(store: SqliteStore) -> None:
     for year in (1971, 2026, 2300, 9998):
         moment = datetime(year, 7, 3, 1, 2, 3, 999_999, UTC)
         await store.insert([job := new(run_at=moment)], T0)
-        page = await store.jobs(JobFilter(ids=(job.id,)), PageAsk())
+        page = await store.jobs(JobFilter(ids=(job.id,)), PageRequest())
         assert page.items[0].run_at == moment

@@ -11,13 +11,7 @@ from typing import Any
 
 import pytest
 
-from rota import (
-    Context,
-    JobFailed,
-    NotFound,
-    Rota,
-    operate,
-)
+from rota import Context, JobFailed, NotFound, Rota, operate
 from rota.testing import drain
 
 

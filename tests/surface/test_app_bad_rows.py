@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from rota import Rota, operate
-from rota.handle import plain
+from rota.tasks.handle import plain
 from rota.testing import drain
 
 PAYLOADS = {
@@ -78,7 +78,7 @@ async def test_a_broken_side_column_harms_no_other_job(make_app: Any, sqlite_url
 
     jobs = list(await work.enqueue_many({"n": n} for n in range(3)))
     damage(sqlite_url, jobs[1].id, column, "{")
-    async with app.running(keeper=False, upkeep=False, poll_s=0.01):
+    async with app.running(heartbeat_thread=False, upkeep=False, poll_s=0.01):
         for good in (jobs[0], jobs[2]):
             assert await good.result(timeout=5) in (0, 2)
     page = await app.jobs()

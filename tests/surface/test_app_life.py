@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from rota import (
-    Rota,
-    StoreUnavailable,
-)
+from rota import Rota, StoreUnavailable
 from rota.testing import drain
 
 

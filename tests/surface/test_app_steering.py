@@ -9,15 +9,7 @@ from typing import Any
 
 import pytest
 
-from rota import (
-    Context,
-    IllegalMove,
-    JobCancelled,
-    NotFound,
-    OptionError,
-    Rota,
-    operate,
-)
+from rota import Context, IllegalMove, JobCancelled, NotFound, OptionError, Rota, operate
 from rota.testing import drain
 
 
@@ -158,5 +150,5 @@ async def test_the_log_of_a_running_job_can_be_read_and_makes_way_at_its_end(
         go_on.set()
         await job.result(timeout=20)
     assert (await job.refresh()).progress is None
-    shown = await app.desk().jobs.attempts(job.id)
+    shown = await app.operations().jobs.attempts(job.id)
     assert [line.message for line in shown.items[0].logs] == ["begun", "done"]

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from rota import (
-    Rota,
-)
+from rota import Rota
 from rota.testing import assert_enqueued, assert_not_enqueued, drain, inline
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from rota import Rota, upkeep
-from rota.model import Want
+from rota import Rota
+from rota.model import ClaimRequest
 from rota.testing import FakeClock, drain
+from rota.worker import upkeep
 
 
 async def claim(app: Rota, lease_s: float = 30.0) -> None:
     """As a worker would that dies right after."""
-    want = Want(worker="dead", limit=100, lease_s=lease_s, tasks=app.registry.names)
+    want = ClaimRequest(worker="dead", limit=100, lease_s=lease_s, tasks=app.registry.names)
     assert await (await app.stores.get()).claim(want, app.clock.now())
 
 

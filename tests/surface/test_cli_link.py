@@ -22,7 +22,7 @@ from strange_server import ME, Reply, answering, problem, reply
 from rota import Rota
 from rota.admin.routes import ROUTES, Route
 from rota.cli import link
-from rota.cli.remote import RemoteDesk
+from rota.cli.remote import RemoteOperations
 from rota.cli.root import root
 from rota.errors import (
     AlreadyRegistered,
@@ -37,8 +37,8 @@ from rota.errors import (
     StoreUnavailable,
 )
 from rota.model import Actor
-from rota.operate import Desk
-from rota.operate.asks import JobsAsk, MoveAsk
+from rota.operate import Operations
+from rota.operate.requests import JobsRequest, UpdateJobRequest
 
 TOKEN = "rota_canary_s3cret-token"
 JOB = "0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60"
@@ -63,16 +63,16 @@ def invoke(api: str, *args: str, **env: str) -> Result:
 async def test_every_action_of_the_desk_has_its_twin(route: Route) -> None:
     room, _, name = route.action.partition(".")
     app = Rota("sqlite://:memory:")
-    near = getattr(getattr(Desk(app, Actor(name="t")), room), name)
-    far = getattr(getattr(RemoteDesk("http://127.0.0.1:1", TOKEN), room), name)
+    near = getattr(getattr(Operations(app, Actor(name="t")), room), name)
+    far = getattr(getattr(RemoteOperations("http://127.0.0.1:1", TOKEN), room), name)
     assert inspect.signature(far) == inspect.signature(near)
     assert inspect.iscoroutinefunction(far)
 
 
 def test_nothing_of_a_room_is_left_out() -> None:
-    desk = Desk(Rota("sqlite://:memory:"), Actor(name="t"))
+    operations = Operations(Rota("sqlite://:memory:"), Actor(name="t"))
     for room in ("jobs", "schedules", "gates", "house", "access"):
-        own = getattr(desk, room)
+        own = getattr(operations, room)
         marked = [name for name in dir(own) if hasattr(getattr(own, name), "permission")]
         assert {f"{room}.{name}" for name in marked} == {
             route.action for route in ROUTES if route.action.startswith(f"{room}.")
@@ -81,9 +81,9 @@ def test_nothing_of_a_room_is_left_out() -> None:
 
 async def test_a_request_says_what_was_asked_and_no_more() -> None:
     with answering(reply(200, b'{"items": [], "next": null}')) as (url, asked):
-        desk: Any = RemoteDesk(f"{url}/behind/", TOKEN)
-        await desk.jobs.list(JobsAsk(state=("failed", "queued"), task="a&b=c ü/", limit=7))  # type: ignore[arg-type]
-        await desk.close()
+        operations: Any = RemoteOperations(f"{url}/behind/", TOKEN)
+        await operations.jobs.list(JobsRequest(state=("failed", "queued"), task="a&b=c ü/", limit=7))  # type: ignore[arg-type]
+        await operations.close()
     ((method, path, headers, body),) = asked
     assert (method, body) == ("GET", b"")
     assert path == "/behind/api/admin/jobs?state=failed%2Cqueued&task=a%26b%3Dc+%C3%BC%2F&limit=7"
@@ -92,9 +92,9 @@ async def test_a_request_says_what_was_asked_and_no_more() -> None:
 
 async def test_what_stands_in_a_path_stays_in_its_place() -> None:
     with answering(reply(204)) as (url, asked):
-        desk: Any = RemoteDesk(url, TOKEN)
-        await desk.gates.resume("schedule:default/../../x?y#z")
-        await desk.close()
+        operations: Any = RemoteOperations(url, TOKEN)
+        await operations.gates.resume("schedule:default/../../x?y#z")
+        await operations.close()
     assert asked[0][:2] == ("DELETE", "/api/admin/gates/schedule%3Adefault%2F..%2F..%2Fx%3Fy%23z")
 
 
@@ -104,10 +104,10 @@ async def test_a_kept_line_that_was_closed_meanwhile_is_opened_again_for_a_quest
         request.close_connection = True  # without saying so
 
     with answering(once) as (url, asked):
-        desk: Any = RemoteDesk(url, TOKEN)
+        operations: Any = RemoteOperations(url, TOKEN)
         for _ in range(3):
-            await desk.jobs.list(JobsAsk())
-        await desk.close()
+            await operations.jobs.list(JobsRequest())
+        await operations.close()
     assert len(asked) == 3
 
 
@@ -135,10 +135,10 @@ async def test_a_refusal_is_the_error_that_the_desk_would_raise(
     status: int, code: str, more: dict[str, str], kind: type[Exception]
 ) -> None:
     with answering(problem(status, code, **more)) as (url, _):
-        desk: Any = RemoteDesk(url, TOKEN)
+        operations: Any = RemoteOperations(url, TOKEN)
         with pytest.raises(kind, match="as it is") as caught:
-            await desk.jobs.move(JOB, MoveAsk(now=True))
-        await desk.close()
+            await operations.jobs.move(JOB, UpdateJobRequest(now=True))
+        await operations.close()
     assert type(caught.value) is kind
     if isinstance(caught.value, IllegalMove):
         assert caught.value.state == "running"

@@ -22,8 +22,8 @@ from rota.cli.top import carry_out, look
 from rota.cli.top_screen import Act, Glance, Screen, pace, pressed
 from rota.cli.top_view import render, share
 from rota.model import Actor, Job, State
-from rota.operate import Desk
-from rota.operate.views import GateView, JobView, QueueView, Sight, Step, job_view
+from rota.operate import Operations
+from rota.operate.views import ActivityBucket, GateView, JobView, QueueView, Visibility, job_view
 
 URL = "sqlite:///shop.db"
 NOW = datetime(2030, 1, 1, 1, 38, 2, tzinfo=UTC)
@@ -47,7 +47,7 @@ def queue(name: str, closed: bool = False) -> QueueView:
 def job(task: str, state: State, **more: Any) -> JobView:
     made = NOW - timedelta(seconds=90)
     one = Job("0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60", task, state, made, made, started_at=made, **more)
-    return job_view(one, Sight(payloads=True, secrets=()))
+    return job_view(one, Visibility(payloads=True, secrets=()))
 
 
 def glance(**more: Any) -> Glance:
@@ -144,9 +144,9 @@ def test_room_is_shared_fairly() -> None:
 
 
 def test_the_pace_is_that_of_this_minute_and_the_one_before() -> None:
-    def step(minutes_ago: int, succeeded: int, failed: int = 0) -> Step:
+    def step(minutes_ago: int, succeeded: int, failed: int = 0) -> ActivityBucket:
         at = NOW.replace(second=0) - timedelta(minutes=minutes_ago)
-        return Step(at=at, name=None, succeeded=succeeded, failed=failed, cancelled=0)
+        return ActivityBucket(at=at, name=None, succeeded=succeeded, failed=failed, cancelled=0)
 
     assert pace([step(2, 999), step(1, 50, failed=10), step(0, 2)], NOW) == (62 / 62, 10 * 60 / 62)
     assert pace([], NOW) == (0, 0)
@@ -214,18 +214,18 @@ def test_a_chosen_queue_stays_chosen_when_others_come_and_go() -> None:
 async def test_a_glance_is_taken_and_a_switch_thrown_on_each_store(app: Rota) -> None:
     await app.enqueue("add", {"a": 1}, queue="mail")
     await app.enqueue("add", {"a": 1}, queue="mail", delay=3600)
-    desk = Desk(app, Actor(name="anna", role="admin", payloads=True))
-    me = await desk.house.me()
-    await carry_out(desk, Act(verb="pause"))
-    await carry_out(desk, Act(verb="pause", queue="mail"))
-    seen = await look(desk, me)
+    operations = Operations(app, Actor(name="anna", role="admin", payloads=True))
+    me = await operations.system.me()
+    await carry_out(operations, Act(verb="pause"))
+    await carry_out(operations, Act(verb="pause", queue="mail"))
+    seen = await look(operations, me)
     assert (seen.due, seen.running, seen.workers, seen.jobs_per_s, seen.failures) == (1, 0, 0, 0, ())
     assert [(one.name, one.queued, one.scheduled) for one in seen.queues] == [("mail", 1, 1)]
     assert seen.gate is not None and seen.queues[0].gate is not None
     assert seen.gate.actor == "anna"
-    await carry_out(desk, Act(verb="resume"))
-    await carry_out(desk, Act(verb="resume", queue="mail"))
-    seen = await look(desk, me)
+    await carry_out(operations, Act(verb="resume"))
+    await carry_out(operations, Act(verb="resume", queue="mail"))
+    seen = await look(operations, me)
     assert seen.gate is None and seen.queues[0].gate is None
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from command import eventually, make_shop, said, started
 
-from rota import Rota, notify
+from rota import Rota
+from rota.runtime import systemd
 
 WORKER = ("worker", "--app", "shop:app", "--log-format", "text")
 
@@ -25,7 +26,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def systemd(folder: Path) -> Iterator[socket.socket]:
+def socket_of_systemd(folder: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(folder / "notify"))
         listener.settimeout(30)
@@ -38,59 +39,63 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return make_shop(tmp_path)
 
 
-def hear(systemd: socket.socket) -> list[str]:
-    return systemd.recv(4096).decode().splitlines()
+def hear(socket_of_systemd: socket.socket) -> list[str]:
+    return socket_of_systemd.recv(4096).decode().splitlines()
 
 
-def rest(systemd: socket.socket) -> list[str]:
+def rest(socket_of_systemd: socket.socket) -> list[str]:
     """What has been said by now."""
-    systemd.setblocking(False)
+    socket_of_systemd.setblocking(False)
     seen: list[str] = []
     try:
         while True:
-            seen += hear(systemd)
+            seen += hear(socket_of_systemd)
     except BlockingIOError:
         return seen
 
 
-def hear_until(systemd: socket.socket, word: str) -> list[str]:
+def hear_until(socket_of_systemd: socket.socket, word: str) -> list[str]:
     """What was said up to the first message that has the word."""
     seen: list[str] = []
     while word not in seen:
-        seen += hear(systemd)
+        seen += hear(socket_of_systemd)
     return seen
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_worker_says_that_it_is_ready_alive_and_stopping(
-    shop: Path, systemd: socket.socket, processes: int
+    shop: Path, socket_of_systemd: socket.socket, processes: int
 ) -> None:
-    env = {"NOTIFY_SOCKET": systemd.getsockname(), "WATCHDOG_USEC": "200000"}
+    env = {"NOTIFY_SOCKET": socket_of_systemd.getsockname(), "WATCHDOG_USEC": "200000"}
     with started(*WORKER, "--processes", str(processes), cwd=shop, **env) as worker:
-        first = hear_until(systemd, "READY=1")
+        first = hear_until(socket_of_systemd, "READY=1")
         assert "STOPPING=1" not in first
-        alive = hear_until(systemd, "WATCHDOG=1") + hear_until(systemd, "WATCHDOG=1")
+        alive = hear_until(socket_of_systemd, "WATCHDOG=1") + hear_until(socket_of_systemd, "WATCHDOG=1")
         assert alive.count("READY=1") == 0 and alive.count("WATCHDOG=1") >= 2
         eventually(lambda: said(shop).count(" started: ") == processes, "all workers are up")
         worker.send_signal(signal.SIGTERM)
-        assert any("waiting for the running ones" in line for line in hear_until(systemd, "STOPPING=1"))
+        assert any(
+            "waiting for the running ones" in line for line in hear_until(socket_of_systemd, "STOPPING=1")
+        )
         assert worker.wait(20) == 0
-    assert "READY=1" not in rest(systemd)
+    assert "READY=1" not in rest(socket_of_systemd)
 
 
-def test_a_worker_whose_loop_stands_still_is_no_longer_alive(shop: Path, systemd: socket.socket) -> None:
+def test_a_worker_whose_loop_stands_still_is_no_longer_alive(
+    shop: Path, socket_of_systemd: socket.socket
+) -> None:
     with (shop / "shop.py").open("a") as file:
         file.write("\nimport os, signal\n@app.task\nasync def block() -> None:\n")
         file.write("    open('blocked', 'w').close()\n    signal.pause()\n")
-    env = {"NOTIFY_SOCKET": systemd.getsockname(), "WATCHDOG_USEC": "100000"}
+    env = {"NOTIFY_SOCKET": socket_of_systemd.getsockname(), "WATCHDOG_USEC": "100000"}
     with started(*WORKER, cwd=shop, **env):
-        hear_until(systemd, "WATCHDOG=1")
+        hear_until(socket_of_systemd, "WATCHDOG=1")
         _enqueue(shop, "block")
         eventually(lambda: (shop / "blocked").exists(), "the task blocks the loop")
-        rest(systemd)
-        systemd.settimeout(1.0)  # ten times the time within which it would have reported
+        rest(socket_of_systemd)
+        socket_of_systemd.settimeout(1.0)  # ten times the time within which it would have reported
         with pytest.raises(TimeoutError):
-            hear(systemd)
+            hear(socket_of_systemd)
 
 
 def _enqueue(shop: Path, task: str) -> None:
@@ -104,11 +109,11 @@ def _enqueue(shop: Path, task: str) -> None:
 
 def test_nothing_is_said_where_nobody_listens(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    assert not notify.is_wanted() and not notify.ready()
+    assert not systemd.is_wanted() and not systemd.ready()
     monkeypatch.setenv("NOTIFY_SOCKET", str(folder / "nobody"))
-    assert notify.is_wanted() and not notify.ready()
+    assert systemd.is_wanted() and not systemd.ready()
     monkeypatch.setenv("NOTIFY_SOCKET", "relative")
-    assert not notify.say("READY=1")
+    assert not systemd.say("READY=1")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has abstract sockets")
@@ -117,7 +122,7 @@ def test_an_abstract_socket_is_reached_and_a_line_stays_one(monkeypatch: pytest.
         listener.bind(f"\0rota-{os.getpid()}")
         listener.settimeout(5)
         monkeypatch.setenv("NOTIFY_SOCKET", f"@rota-{os.getpid()}")
-        assert notify.ready("fine\nREADY=0")
+        assert systemd.ready("fine\nREADY=0")
         assert hear(listener) == ["READY=1", "STATUS=fine READY=0"]
 
 
@@ -133,9 +138,9 @@ def test_the_watchdog_is_told_twice_as_often_as_it_asks(
 ) -> None:
     monkeypatch.setenv("WATCHDOG_USEC", usec)
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()) if pid == "own" else pid)
-    assert notify.watchdog_s() == seconds
+    assert systemd.watchdog_s() == seconds
 
 
 def test_child_processes_do_not_speak_to_systemd() -> None:
-    told = notify.without({"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1", "PATH": "/bin"})
+    told = systemd.without({"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1", "PATH": "/bin"})
     assert told == {"PATH": "/bin"}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from command import eventually, read_json, rota_command, said, started
 
+from rota.demo.console import KINDS
 from rota.demo.tasks import app
-from rota.demo.telling import KINDS
 
 
 def test_every_sample_task_has_a_kind() -> None:

@@ -15,11 +15,12 @@ import pytest
 from pages import DOCS, ROOT, Block, Page, all_pages
 
 import rota
-from rota import errors, events
+from rota import errors
 from rota.cli.root import COMMANDS, root
-from rota.core.lifecycle import MOVES
-from rota.core.options import FIELDS
-from rota.handle import PROMISED_ORDER
+from rota.core.jobs.lifecycle import MOVES
+from rota.core.jobs.options import FIELDS
+from rota.runtime import events
+from rota.tasks.handle import PROMISED_ORDER
 from rota.worker.worker import WorkerOptions
 
 PAGES = all_pages()
@@ -170,7 +171,10 @@ def table_rows(page: Page) -> dict[str, str]:
     [
         ("docs/reference/events.md", list(events.NAMES)),
         ("docs/reference/task-options.md", list(FIELDS)),
-        ("docs/reference/worker-options.md", [n for n in WorkerOptions.__struct_fields__ if n != "keeper"]),
+        (
+            "docs/reference/worker-options.md",
+            [n for n in WorkerOptions.__struct_fields__ if n != "heartbeat_thread"],
+        ),
         ("docs/reference/job.md", PROMISED_ORDER),
         ("docs/reference/errors.md", [n for n in vars(errors) if isinstance(vars(errors)[n], type)]),
     ],

@@ -18,8 +18,8 @@ import msgspec
 import pytest
 
 from rota import AlreadyRegistered, Backoff, ConfigError, Context, OptionError, PayloadError, Rota
-from rota.handle import from_new, job_of
-from rota.model import Inserted, Job, NewJob
+from rota.model import InsertResult, Job, NewJob
+from rota.tasks.handle import from_new, job_of
 from rota.testing import drain
 
 
@@ -316,6 +316,6 @@ def test_a_handle_of_a_new_job_says_in_every_field_what_was_stored(sqlite_url: s
         schedule="s", scheduled_for=now,
     )  # fmt: skip
     app = Rota(sqlite_url)
-    handle, stored = from_new(new, Inserted(id="x", outcome="created"), now, app), job_of(new, now)
+    handle, stored = from_new(new, InsertResult(id="x", outcome="created"), now, app), job_of(new, now)
     assert {name: getattr(handle, name) for name in Job.__struct_fields__} == msgspec.structs.asdict(stored)
     assert handle.app is app

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import rota
-from rota.handle import PROMISED_ORDER, plain
+from rota.tasks.handle import PROMISED_ORDER, plain
 
 NAMES = [
     "AlreadyRegistered",

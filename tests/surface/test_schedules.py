@@ -10,7 +10,7 @@ import pytest
 
 from rota import Rota
 from rota.errors import AlreadyRegistered, InvalidSchedule, NotFound
-from rota.model import JobFilter, PageAsk, State
+from rota.model import JobFilter, PageRequest, State
 from rota.testing import FakeClock, drain
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -320,4 +320,4 @@ async def test_runs_come_in_pages_newest_first_and_hold_no_other_jobs(
     assert len(seen) == 10
     assert times == sorted(times, reverse=True)  # type: ignore[type-var]
     store = await app.stores.get()
-    assert len((await store.jobs(JobFilter(schedule="a"), PageAsk())).items) == 5
+    assert len((await store.jobs(JobFilter(schedule="a"), PageRequest())).items) == 5

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from rota import Rota
-from rota.clock import Clock
-from rota.core.firing import start
-from rota.model import JobFilter, PageAsk, Schedule, State
-from rota.scheduler import BATCH, Scheduler
+from rota.core.schedules.firing import start
+from rota.model import JobFilter, PageRequest, Schedule, State
+from rota.runtime.clock import Clock
+from rota.schedules.scheduler import BATCH, Scheduler
 from rota.store.protocol import Store
 from rota.testing import FakeClock
 
@@ -49,7 +49,7 @@ async def fires(app: Rota) -> Fires:
     """How many jobs each (schedule, fire time) has made."""
     store, found, cursor = await app.stores.get(), Fires(), None
     while True:
-        page = await store.jobs(JobFilter(scheduled=True), PageAsk(limit=PAGE, cursor=cursor))
+        page = await store.jobs(JobFilter(scheduled=True), PageRequest(limit=PAGE, cursor=cursor))
         for job in page.items:
             assert job.schedule is not None
             assert job.scheduled_for is not None
@@ -132,7 +132,7 @@ async def test_two_cancelling_schedulers_leave_the_newest_run_alive(
         clock.advance(60)
         await asyncio.gather(*[rest(scheduler) for scheduler in schedulers])
         store = await apps[0].stores.get()
-        live = (await store.jobs(JobFilter(schedule="s", states=(State.QUEUED,)), PageAsk())).items
+        live = (await store.jobs(JobFilter(schedule="s", states=(State.QUEUED,)), PageRequest())).items
         assert [job.scheduled_for for job in live] == [clock.now()]
 
 
@@ -170,7 +170,7 @@ async def test_a_machine_whose_clock_is_an_hour_off_fires_neither_early_nor_twic
 
     await until(fired)
     assert await fires(right) == {("soon", soon): 1}
-    (job,) = (await store.jobs(JobFilter(schedule="soon"), PageAsk())).items
+    (job,) = (await store.jobs(JobFilter(schedule="soon"), PageRequest())).items
     assert timedelta(seconds=-0.1) < job.created_at - soon < timedelta(seconds=20)
 
 

@@ -118,7 +118,7 @@ async def caller(request: pytest.FixtureRequest, app: Rota, path: Path) -> Async
 
 
 async def test_a_commit_makes_the_job_and_a_worker_runs_it(app: Rota, caller: Caller) -> None:
-    async with app.running(poll_s=60, keeper=False, upkeep=False):
+    async with app.running(poll_s=60, heartbeat_thread=False, upkeep=False):
         job = await app.enqueue("work", {"n": 7}, connection=caller.connection)
         assert (await app.jobs()).items == []
         await caller.end(commit=True)

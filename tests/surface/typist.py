@@ -78,7 +78,7 @@ class Typist:
         self._read(0)
         return self.process.returncode
 
-    def _read(self, patience: float) -> None:
-        while select.select([self._leader], [], [], patience)[0]:
+    def _read(self, reconnect: float) -> None:
+        while select.select([self._leader], [], [], reconnect)[0]:
             self.seen += os.read(self._leader, 65536).decode(errors="replace")
-            patience = 0
+            reconnect = 0

@@ -19,19 +19,19 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from ..app import Rota
-from ..clock import monotonic
 from ..core.access import require
-from ..operate import Desk
-from . import metrics, openapi, problems
-from .answers import answer
-from .callers import Callers
+from ..operate import Operations
+from ..runtime.clock import monotonic
+from . import openapi, problems, prometheus
+from .authentication import Authenticator
 from .dispatch import Dispatch
 from .events import Events
-from .health import Health
+from .probes import Probes
 from .problems import Problem
 from .requests import LOOPBACK_NAMES
+from .responses import answer
 from .routes import PREFIX
-from .signin import SignIn
+from .sign_in import SignIn
 from .static import Pages, base_path
 
 log = logging.getLogger("rota.http")
@@ -65,7 +65,7 @@ class Admin:
         self.rota = rota
         self.prefix = f"/{prefix.strip('/')}" if prefix.strip("/") else ""
         self.hosts = frozenset(host.lower().strip("[]") for host in allowed_hosts)
-        self.callers = Callers(rota, tuple(self.hosts), behind_proxy)
+        self.callers = Authenticator(rota, tuple(self.hosts), behind_proxy)
         self.signin = SignIn(rota, self.callers)
         self.events = Events(rota, self.callers)
         self.links = self.signin.codes
@@ -81,7 +81,7 @@ class Admin:
     # --- what there is ---------------------------------------------------------------------------
 
     def _routes(self) -> list[Route]:
-        health, dispatch = Health(self.rota), Dispatch(self.rota, self.callers)
+        health, dispatch = Probes(self.rota), Dispatch(self.rota, self.callers)
         sessions = {"GET": self.signin.show, "POST": self.signin.login, "DELETE": self.signin.logout}
 
         async def session(request: Request) -> Response:
@@ -112,8 +112,10 @@ class Admin:
     async def _metrics(self, request: Request) -> Response:
         caller = await self.callers.of(request)
         require(caller.actor, "read.shared")
-        text = await metrics.render(Desk(self.rota, caller.actor), self._requests, self.events.feed.listeners)
-        return Response(text, media_type=metrics.MEDIA_TYPE)
+        text = await prometheus.render(
+            Operations(self.rota, caller.actor), self._requests, self.events.feed.listeners
+        )
+        return Response(text, media_type=prometheus.MEDIA_TYPE)
 
     async def _docs_page(self, request: Request) -> Response:
         found = self._docs.find(request, request.path_params.get("path") or "index.html")

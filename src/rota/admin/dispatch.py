@@ -13,11 +13,11 @@ from starlette.routing import Route as Path
 from ..app import Rota
 from ..core.ids import is_id
 from ..errors import RotaError
-from ..operate import Desk
-from .answers import answer
-from .callers import Callers
+from ..operate import Operations
+from .authentication import Authenticator
 from .problems import Problem, of_error
 from .requests import from_body, from_query, read_json
+from .responses import answer
 from .routes import PREFIX, ROUTES, Route
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -28,7 +28,7 @@ BESIDE_PAYLOAD = 64 * 1024
 
 
 class Dispatch:
-    def __init__(self, rota: Rota, callers: Callers) -> None:
+    def __init__(self, rota: Rota, callers: Authenticator) -> None:
         self._rota, self._callers = rota, callers
         self.most_body = max(rota.settings.max_payload_bytes + BESIDE_PAYLOAD, LEAST_BODY)
 
@@ -56,7 +56,7 @@ class Dispatch:
         given = self._names(route, request)
         ask = await self._ask(route, request)
         room, _, name = route.action.partition(".")
-        action = getattr(getattr(Desk(self._rota, caller.actor), room), name)
+        action = getattr(getattr(Operations(self._rota, caller.actor), room), name)
         try:
             made = await (action(**given) if ask is None else action(**given, ask=ask))
         except RotaError as error:

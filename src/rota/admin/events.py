@@ -17,17 +17,17 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from ..app import Rota
-from ..clock import monotonic
 from ..core.access import may, require
 from ..errors import StoreError
 from ..model import Actor
-from ..operate.asks import Ask
-from ..service import Patience, any_of, repeat
-from .answers import encoded
-from .callers import Caller, Callers
-from .changes import EVERYBODY, Changes, Happened
+from ..operate.requests import ActionRequest
+from ..runtime.clock import monotonic
+from ..runtime.service import ReconnectPolicy, any_of, repeat
+from .authentication import AuthenticatedCaller, Authenticator
 from .problems import Problem
 from .requests import from_query
+from .responses import encoded
+from .snapshot_diff import EVERYBODY, ChangeEvent, SnapshotDiff
 
 EVERY_S = 1.0
 KEPT = 1000
@@ -39,9 +39,9 @@ RETRY_MS = 2000
 NEEDS = {"worker": "read.shared", "audit": "audit"}
 
 
-class Numbered(NamedTuple):
+class NumberedEvent(NamedTuple):
     id: int
-    event: Happened
+    event: ChangeEvent
 
 
 class Feed:
@@ -49,7 +49,7 @@ class Feed:
 
     def __init__(self, rota: Rota) -> None:
         self._rota = rota
-        self._kept: deque[Numbered] = deque()
+        self._kept: deque[NumberedEvent] = deque()
         self._listeners: dict[asyncio.Event, str | None] = {}
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
@@ -73,7 +73,7 @@ class Feed:
     def knows(self, id: int) -> bool:
         return self._from <= id <= self.last
 
-    def since(self, id: int) -> list[Numbered]:
+    def since(self, id: int) -> list[NumberedEvent]:
         return [one for one in self._kept if one.id > id]
 
     async def close(self) -> None:
@@ -90,7 +90,7 @@ class Feed:
         self.last = self._from = max(self.last + 1, int(self._rota.clock.now().timestamp() * 1_000_000))
         self._kept.clear()
         self._stop = asyncio.Event()
-        changes, stop, idle = Changes(self._rota), self._stop, 0
+        changes, stop, idle = SnapshotDiff(self._rota), self._stop, 0
 
         async def step() -> float:
             nonlocal idle
@@ -107,17 +107,17 @@ class Feed:
                     news.set()
             return EVERY_S
 
-        self._task = asyncio.create_task(repeat(step, stop, Patience("events")), name="rota-events")
+        self._task = asyncio.create_task(repeat(step, stop, ReconnectPolicy("events")), name="rota-events")
 
-    def _keep(self, event: Happened) -> None:
+    def _keep(self, event: ChangeEvent) -> None:
         self.last += 1
-        self._kept.append(Numbered(self.last, event))
+        self._kept.append(NumberedEvent(self.last, event))
         while len(self._kept) > KEPT:
             self._from = self._kept.popleft().id
 
 
 class Events:
-    def __init__(self, rota: Rota, callers: Callers) -> None:
+    def __init__(self, rota: Rota, callers: Authenticator) -> None:
         self._callers = callers
         self._streams: Counter[str] = Counter()
         self.feed = Feed(rota)
@@ -125,7 +125,7 @@ class Events:
     async def listen(self, request: Request) -> Response:
         caller = await self._callers.of(request)
         require(caller.actor, "read")
-        ask = from_query(request.query_params.multi_items(), EventsAsk)
+        ask = from_query(request.query_params.multi_items(), EventsRequest)
         if request.method == "HEAD":
             return Response(media_type=Stream.media_type)
         if self._streams[caller.credential] >= MOST_EACH:
@@ -139,7 +139,7 @@ class Events:
         self._streams[credential] -= 1
         self._streams += Counter()  # forget those at zero
 
-    async def _stream(self, caller: Caller, last: str | None) -> AsyncIterator[bytes]:
+    async def _stream(self, caller: AuthenticatedCaller, last: str | None) -> AsyncIterator[bytes]:
         news, feed = asyncio.Event(), self.feed
         feed.join(news, caller.actor.tenant)
         try:
@@ -150,7 +150,7 @@ class Events:
         finally:
             feed.leave(news)
 
-    async def _parts(self, caller: Caller, news: asyncio.Event, at: int) -> AsyncIterator[bytes]:
+    async def _parts(self, caller: AuthenticatedCaller, news: asyncio.Event, at: int) -> AsyncIterator[bytes]:
         actor: Actor | None = caller.actor
         checked = said = monotonic()
         while not self.feed.closing.is_set():
@@ -171,14 +171,14 @@ class Events:
                 yield told
             await any_of(news.wait(), timeout=ALIVE_S)
 
-    async def _still(self, caller: Caller, actor: Actor | None) -> Actor | None:
+    async def _still(self, caller: AuthenticatedCaller, actor: Actor | None) -> Actor | None:
         try:
             return await self._callers.still(caller)
         except StoreError:  # nothing can be told either, until it is back
             return actor
 
 
-class EventsAsk(Ask, frozen=True, kw_only=True):
+class EventsRequest(ActionRequest, frozen=True, kw_only=True):
     last_event_id: str | None = None  # for clients that cannot send the header
 
 
@@ -197,7 +197,7 @@ class Stream(StreamingResponse):
             await self.body_iterator.aclose()  # type: ignore[attr-defined]
 
 
-def is_for(actor: Actor, event: Happened) -> bool:
+def is_for(actor: Actor, event: ChangeEvent) -> bool:
     """Whether this actor may know of it."""
     if not may(actor, NEEDS.get(event.kind, "read")):
         return False
@@ -220,5 +220,5 @@ def _reset(id: int) -> bytes:
     return f"id: {id}\nevent: reset\ndata: {{}}\n\n".encode()
 
 
-def _told(one: Numbered) -> bytes:
+def _told(one: NumberedEvent) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (one.id, one.event.kind.encode(), encoded(one.event.data))

@@ -9,11 +9,11 @@ import msgspec
 
 from .. import __version__
 from ..core.access import PERMISSIONS
-from ..operate.asks import Ask
-from .events import EventsAsk
+from ..operate.requests import ActionRequest
+from .events import EventsRequest
 from .problems import MEDIA_TYPE, ProblemView
 from .routes import PREFIX, ROUTES, Route
-from .signin import LoginAsk, SessionView
+from .sign_in import SessionView, SignInRequest
 
 REF = "#/components/schemas/{name}"
 SIGNED_IN: list[dict[str, list[str]]] = [{"bearer": []}, {"session": []}]
@@ -45,10 +45,10 @@ WITH_BODY = (408, 413, 415)
 
 def document(base: str) -> dict[str, Any]:
     """The whole API, as served under ``base``."""
-    types = [ProblemView, LoginAsk, SessionView]
+    types = [ProblemView, SignInRequest, SessionView]
     for route in ROUTES:
         types += [kind for kind in (route.signature.ask, route.signature.answer) if kind is not None]
-    _, schemas = msgspec.json.schema_components([*types, EventsAsk], ref_template=REF)
+    _, schemas = msgspec.json.schema_components([*types, EventsRequest], ref_template=REF)
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         path = PREFIX + route.path.replace(":path}", "}")
@@ -115,7 +115,7 @@ def _path_parameter(name: str, route: Route) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _query(ask: type[Ask], schemas: dict[str, Any]) -> list[dict[str, Any]]:
+def _query(ask: type[ActionRequest], schemas: dict[str, Any]) -> list[dict[str, Any]]:
     """Each field of the request is a parameter; lists are written with commas."""
     schema = schemas[ask.__name__]
     return [
@@ -183,11 +183,11 @@ def _beside(schemas: dict[str, Any]) -> dict[str, Any]:
     text, anything = {"type": "string"}, {"type": "object"}
     session = {"$ref": REF.format(name="SessionView")}
     events = told("Listen to events", "text/event-stream", text, "read")
-    events["parameters"] = _query(EventsAsk, schemas)
+    events["parameters"] = _query(EventsRequest, schemas)
     events["responses"].update(_problems(422, 429))
     events["description"] = EVENTS
     login = told("Sign in", "application/json", session)
-    login["requestBody"] = {"required": True, "content": _json(LoginAsk)}
+    login["requestBody"] = {"required": True, "content": _json(SignInRequest)}
     login["responses"].update(_problems(401, 403, 422, 429, *WITH_BODY))
     whoami = told("Who is signed in", "application/json", session)
     whoami["responses"].update(_problems(401))

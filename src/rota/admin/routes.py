@@ -12,26 +12,26 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple, get_type_hints
 
-from ..operate.access import Access
-from ..operate.asks import Ask
-from ..operate.gates import Gates
-from ..operate.house import House
-from ..operate.jobs import Jobs
-from ..operate.schedules import Schedules
+from ..operate.access import AccessActions
+from ..operate.gates import GateActions
+from ..operate.jobs import JobActions
+from ..operate.requests import ActionRequest
+from ..operate.schedules import ScheduleActions
+from ..operate.system import SystemActions
 
 PREFIX = "/api/admin"
 ROOMS: dict[str, type] = {
-    "jobs": Jobs,
-    "schedules": Schedules,
-    "gates": Gates,
-    "house": House,
-    "access": Access,
+    "jobs": JobActions,
+    "schedules": ScheduleActions,
+    "gates": GateActions,
+    "system": SystemActions,
+    "access": AccessActions,
 }
 
 
-class Signature(NamedTuple):
+class ActionSignature(NamedTuple):
     path: tuple[str, ...]  # names in the path
-    ask: type[Ask] | None  # the query of a GET or DELETE, the body of the others
+    ask: type[ActionRequest] | None  # the query of a GET or DELETE, the body of the others
     answer: Any  # the view; None: nothing
 
 
@@ -64,21 +64,21 @@ class Route:
         return self.method in ("POST", "PUT")
 
     @cached_property
-    def signature(self) -> Signature:
+    def signature(self) -> ActionSignature:
         hints = get_type_hints(inspect.unwrap(self.act))
         answer = hints.pop("return")
         ask = hints.pop("ask", None)
         names = tuple(name for name in inspect.signature(self.act).parameters if name in hints)
         assert set(names) == set(re.findall(r"{(\w+)(?::path)?}", self.path)), self
-        return Signature(names, ask, None if answer is type(None) else answer)
+        return ActionSignature(names, ask, None if answer is type(None) else answer)
 
 
 # A name may have slashes: what ends with a word of ours comes before what ends with the name.
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/me", "house.me"),
+    Route("GET", "/me", "system.me"),
     Route("GET", "/jobs", "jobs.list"),
     Route("POST", "/jobs", "jobs.enqueue", 201),
-    Route("GET", "/jobs/stats", "house.stats"),
+    Route("GET", "/jobs/stats", "system.stats"),
     Route("GET", "/jobs/count", "jobs.count"),
     Route("POST", "/jobs/bulk", "jobs.bulk"),
     Route("GET", "/failures", "jobs.failures"),
@@ -107,19 +107,19 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/calendars", "schedules.calendars"),
     Route("PUT", "/calendars/{name:path}", "schedules.put_calendar"),
     Route("DELETE", "/calendars/{name:path}", "schedules.delete_calendar", 204),
-    Route("GET", "/queues", "house.queues"),
+    Route("GET", "/queues", "system.queues"),
     Route("POST", "/queues/{name:path}/pause", "gates.pause_queue"),
     Route("POST", "/queues/{name:path}/resume", "gates.resume_queue", 204),
     Route("GET", "/gates", "gates.list"),
     Route("POST", "/gates", "gates.pause", 201),
     Route("DELETE", "/gates/{id:path}", "gates.resume", 204),
-    Route("GET", "/tasks", "house.tasks"),
-    Route("GET", "/tenants", "house.tenants"),
-    Route("GET", "/workers", "house.workers"),
-    Route("GET", "/activity", "house.activity"),
-    Route("GET", "/audit", "house.audit"),
-    Route("GET", "/doctor", "house.doctor"),
-    Route("GET", "/settings", "house.settings"),
+    Route("GET", "/tasks", "system.tasks"),
+    Route("GET", "/tenants", "system.tenants"),
+    Route("GET", "/workers", "system.workers"),
+    Route("GET", "/activity", "system.activity"),
+    Route("GET", "/audit", "system.audit"),
+    Route("GET", "/doctor", "system.doctor"),
+    Route("GET", "/settings", "system.settings"),
     Route("GET", "/tokens", "access.tokens"),
     Route("POST", "/tokens", "access.create_token", 201),
     Route("DELETE", "/tokens/{id}", "access.revoke_token", 204),

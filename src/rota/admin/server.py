@@ -59,7 +59,7 @@ class Listen(msgspec.Struct, frozen=True, kw_only=True):
         return "http" if self.tls_cert is None else "https"
 
 
-class HurriedProtocol(H11Protocol):
+class HeaderTimeoutProtocol(H11Protocol):
     """Closes a line whose request does not come: uvicorn itself waits for ever for the head of one."""
 
     _hurry: asyncio.TimerHandle | None = None
@@ -142,7 +142,7 @@ class Server:
 
 def _config(admin: Admin, listen: Listen) -> uvicorn.Config:
     chosen: dict[str, Any] = {
-        "http": HurriedProtocol,
+        "http": HeaderTimeoutProtocol,
         "ws": "none",
         "lifespan": "off",
         "log_config": None,

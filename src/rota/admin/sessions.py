@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 import msgspec
 from starlette.responses import Response
 
-from ..clock import Clock
 from ..model import Actor, Document, Value
-from ..operate.access import StoredToken, StoredUser, actor_of, still_good
+from ..operate.access import ApiToken, StoredUser, actor_of, still_good
+from ..runtime.clock import Clock
 from ..store.protocol import Store
 from .requests import LOOPBACK_NAMES, Origin
 
@@ -44,17 +44,17 @@ class Session(Value, frozen=True, kw_only=True):
         return hmac.compare_digest(csrf.encode(), self.csrf.encode())
 
 
-def credential_of(found: StoredToken | StoredUser | None) -> str:
+def credential_of(found: ApiToken | StoredUser | None) -> str:
     if found is None:
         return f"link:{INSTANCE}"
-    return f"token:{found.id}" if isinstance(found, StoredToken) else f"user:{found.name}"
+    return f"token:{found.id}" if isinstance(found, ApiToken) else f"user:{found.name}"
 
 
 class Sessions:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
-    async def begin(self, found: StoredToken | StoredUser | None) -> tuple[str, Session]:
+    async def begin(self, found: ApiToken | StoredUser | None) -> tuple[str, Session]:
         """A new session for a credential, None being a link; its id, which is stored nowhere."""
         await self._forget_old()
         now, id = self._clock.now(), secrets.token_urlsafe(32)

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import OptionError
-from ..operate.asks import Ask
+from ..operate.requests import ActionRequest
 
-A = TypeVar("A", bound=Ask)
+A = TypeVar("A", bound=ActionRequest)
 
 FLAGS = {"for_s": "--for", "expires_s": "--expires"}  # where the flag has another name than the field
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..model import Page
-from ..operate.asks import MOST, AuditAsk
+from ..operate.requests import MOST, AuditRequest
 from ..operate.views import AuditView
 from . import table
 from .asking import asked
@@ -22,7 +22,7 @@ from .text import exact, json_text, plural, safe, style, when
 from .watching import watchable
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 COLOURS = {"refused": "yellow", "failed": "red"}
 COLUMNS = (
@@ -67,11 +67,11 @@ def audit() -> None:
 def list_(ctx: click.Context, target: Target, /, object_: str | None, as_json: bool, **given: Any) -> None:
     """Lines of the audit log, the newest first."""
 
-    async def ask(desk: Desk) -> tuple[Page[AuditView], datetime]:
-        now = (await desk.house.stats()).now
-        return await desk.house.audit(_ask(given, now, object=object_)), now
+    async def ask(operations: Operations) -> tuple[Page[AuditView], datetime]:
+        now = (await operations.system.stats()).now
+        return await operations.system.audit(_ask(given, now, object=object_)), now
 
-    page, now = target.desk(ask)
+    page, now = target.operations(ask)
     if as_json:
         click.echo(json_text(page))
         return
@@ -82,9 +82,9 @@ def list_(ctx: click.Context, target: Target, /, object_: str | None, as_json: b
     say_more(ctx, target, page.next)
 
 
-def _ask(given: dict[str, Any], now: datetime, **more: Any) -> AuditAsk:
+def _ask(given: dict[str, Any], now: datetime, **more: Any) -> AuditRequest:
     times = {name: _at(given[name], now) for name in ("since", "until")}
-    return asked(AuditAsk, **{**given, **times, **more})
+    return asked(AuditRequest, **{**given, **times, **more})
 
 
 def _at(said: str | None, now: datetime) -> datetime | None:
@@ -118,10 +118,10 @@ def export(target: Target, since: str | None, until: str | None, output: str) ->
     """All lines as JSON, one object each, the newest first."""
     told = _Counter() if output != "-" and sys.stderr.isatty() else None
     if output == "-":
-        target.desk(_exporting(since, until, click.echo, told))
+        target.operations(_exporting(since, until, click.echo, told))
         return
     with private_file(output) as file:
-        count = target.desk(_exporting(since, until, lambda line: file.write(f"{line}\n"), told))
+        count = target.operations(_exporting(since, until, lambda line: file.write(f"{line}\n"), told))
     if told is not None:
         told.clear()
     click.echo(f"{plural(count, 'line')} in {safe(output)}", err=True)
@@ -129,15 +129,15 @@ def export(target: Target, since: str | None, until: str | None, output: str) ->
 
 def _exporting(
     since: str | None, until: str | None, write: Callable[[str], object], told: _Counter | None
-) -> Callable[[Desk], Awaitable[int]]:
+) -> Callable[[Operations], Awaitable[int]]:
     """Writes page after page; how many lines they were."""
 
-    async def go(desk: Desk) -> int:
-        now = (await desk.house.stats()).now
+    async def go(operations: Operations) -> int:
+        now = (await operations.system.stats()).now
         count, cursor = 0, None
         while True:
             ask = _ask({"since": since, "until": until}, now, limit=MOST, cursor=cursor)
-            page = await desk.house.audit(ask)
+            page = await operations.system.audit(ask)
             for line in page.items:
                 write(json_text(line))
             count += len(page.items)

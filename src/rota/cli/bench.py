@@ -11,7 +11,7 @@ import click
 from .. import operate
 from ..app import Rota
 from ..model import State
-from ..task import Task
+from ..tasks.task import Task
 from . import table
 from .bench_measures import Bench, Figures
 from .bench_worker import QUEUE, bench_app

@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from ..app import Rota
-from ..clock import monotonic
-from ..core import lifecycle
-from ..model import LIVE, JobFilter, PageAsk
-from ..service import pause
+from ..core.jobs import lifecycle
+from ..model import LIVE, JobFilter, PageRequest
+from ..runtime.clock import monotonic
+from ..runtime.service import pause
 from ..store.protocol import Store
-from ..task import Task
+from ..tasks.task import Task
 from .bench_worker import QUEUE, RECORD, TASK
 from .failures import Failure
 from .supervisor import SUPERVISED
@@ -117,7 +117,7 @@ class Bench:
             while len(ran) < self._jobs:
                 ran.add((await _next(records))[0])
                 tick(1)
-            while (await self._store.jobs(_LEFT, PageAsk(limit=1))).items:
+            while (await self._store.jobs(_LEFT, PageRequest(limit=1))).items:
                 await pause(LOOK_S, asyncio.Event())
             return {"jobs_s": self._jobs / (monotonic() - first[1])}
 

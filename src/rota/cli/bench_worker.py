@@ -11,8 +11,8 @@ import struct
 from typing import Any
 
 from ..app import Rota
-from ..clock import monotonic
-from ..task import Task
+from ..runtime.clock import monotonic
+from ..tasks.task import Task
 from . import supervisor
 
 QUEUE = TASK = "rota-bench"

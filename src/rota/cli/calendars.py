@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ..errors import NotFound
-from ..operate import Desk
-from ..operate.asks import MOST, CalendarPut, SchedulesAsk
+from ..operate import Operations
+from ..operate.requests import MOST, PutCalendarRequest, SchedulesRequest
 from ..operate.views import CalendarView, ScheduleView
 from . import table
 from .confirm import confirm
@@ -43,10 +43,10 @@ def calendars() -> None:
 def list_(target: Target, as_json: bool) -> None:
     """All calendars, by name."""
 
-    async def ask(desk: Desk) -> tuple[Sequence[CalendarView], date]:
-        return (await desk.schedules.calendars()).items, (await now_of(desk)).date()
+    async def ask(operations: Operations) -> tuple[Sequence[CalendarView], date]:
+        return (await operations.schedules.calendars()).items, (await now_of(operations)).date()
 
-    found, today = target.desk(ask)
+    found, today = target.operations(ask)
     if as_json:
         click.echo(json_text({"items": [_plain(calendar) for calendar in found], "next": None}))
     elif found:
@@ -79,12 +79,12 @@ def _weekend(calendar: CalendarView) -> str:
     return ", ".join(WEEK[day] for day in calendar.weekend) or "none"
 
 
-async def _find(desk: Desk, name: str) -> CalendarView | None:
-    return next((one for one in (await desk.schedules.calendars()).items if one.name == name), None)
+async def _find(operations: Operations, name: str) -> CalendarView | None:
+    return next((one for one in (await operations.schedules.calendars()).items if one.name == name), None)
 
 
-async def _get(desk: Desk, name: str) -> CalendarView:
-    if (calendar := await _find(desk, name)) is None:
+async def _get(operations: Operations, name: str) -> CalendarView:
+    if (calendar := await _find(operations, name)) is None:
         raise NotFound(f"there is no calendar named {name!r}")
     return calendar
 
@@ -98,10 +98,10 @@ async def _get(desk: Desk, name: str) -> CalendarView:
 def show(target: Target, name: str, everything: bool, as_json: bool) -> None:
     """The dates of one calendar, and the schedules that name it."""
 
-    async def ask(desk: Desk) -> tuple[CalendarView, list[ScheduleView], date]:
-        return await _get(desk, name), await _users(desk, name), (await now_of(desk)).date()
+    async def ask(operations: Operations) -> tuple[CalendarView, list[ScheduleView], date]:
+        return await _get(operations, name), await _users(operations, name), (await now_of(operations)).date()
 
-    calendar, users, today = target.desk(ask)
+    calendar, users, today = target.operations(ask)
     if as_json:
         told = {**_plain(calendar), "schedules": [{"tenant": s.tenant, "name": s.name} for s in users]}
         click.echo(json_text(told, indent=2))
@@ -126,12 +126,12 @@ def import_(target: Target, file: str, name: str, as_json: bool) -> None:
     """The dates of every event in an iCalendar FILE (- for stdin)."""
     text = read_text(file)
 
-    ask = CalendarPut(ics=text)
+    ask = PutCalendarRequest(ics=text)
 
-    async def go(desk: Desk) -> tuple[CalendarView | None, CalendarView]:
-        return await _find(desk, name), await desk.schedules.put_calendar(name, ask)
+    async def go(operations: Operations) -> tuple[CalendarView | None, CalendarView]:
+        return await _find(operations, name), await operations.schedules.put_calendar(name, ask)
 
-    before, calendar = target.desk(go)
+    before, calendar = target.operations(go)
     if as_json:
         click.echo(json_text(_plain(calendar)))
         return
@@ -147,27 +147,27 @@ def import_(target: Target, file: str, name: str, as_json: bool) -> None:
 def delete(target: Target, name: str, yes: bool) -> None:
     """Forget a calendar. A schedule that names it is disabled at its next fire."""
 
-    async def look(desk: Desk) -> list[ScheduleView]:
-        await _get(desk, name)
-        return await _users(desk, name)
+    async def look(operations: Operations) -> list[ScheduleView]:
+        await _get(operations, name)
+        return await _users(operations, name)
 
-    users = target.desk(look)
+    users = target.operations(look)
     effect = (
         f"It is used by {_names(users)}: at its next fire each would be disabled."
         if users
         else "No schedule uses it."
     )
     confirm(effect, f"Delete calendar {safe(name)}?", yes=yes)
-    target.desk(lambda desk: desk.schedules.delete_calendar(name))
+    target.operations(lambda operations: operations.schedules.delete_calendar(name))
     click.echo(f"{safe(name)}  deleted")
 
 
-async def _users(desk: Desk, name: str) -> list[ScheduleView]:
+async def _users(operations: Operations, name: str) -> list[ScheduleView]:
     """The schedules that name the calendar."""
     found: list[ScheduleView] = []
     cursor: str | None = None
     while True:
-        page = await desk.schedules.list(SchedulesAsk(limit=MOST, cursor=cursor))
+        page = await operations.schedules.list(SchedulesRequest(limit=MOST, cursor=cursor))
         found += [schedule for schedule in page.items if schedule.calendar == name]
         cursor = page.next
         if cursor is None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from ..core.crontab import CrontabLine, from_crontab
-from ..core.words import words
+from ..core.schedules.crontab import CrontabLine, from_crontab
+from ..core.schedules.describe import words
 from ..errors import AlreadyRegistered
 from ..model import Value
-from ..operate import Desk
-from ..operate.asks import ScheduleMake
+from ..operate import Operations
+from ..operate.requests import CreateScheduleRequest
 from . import table
 from .enqueue import note_unknown
 from .failures import FAILED
@@ -87,7 +87,7 @@ def crontab(
     made: list[str] = []
     if apply and task is not None:
         asks = _asks(target, entries, tenant, {"task": task, "queue": queue})
-        made = target.desk(lambda desk: _create(desk, entries, asks))
+        made = target.operations(lambda operations: _create(operations, entries, asks))
     if as_json:
         bad = [{"line": line.line, "cron": line.cron, "error": line.error} for line in unreadable]
         click.echo(json_text({"items": entries, "unreadable": bad, "applied": apply, "made": made}))
@@ -139,7 +139,7 @@ def _note(line: CrontabLine) -> str | None:
 
 def _asks(
     target: Target, entries: Sequence[Entry], tenant: str, said: Mapping[str, Any]
-) -> list[ScheduleMake]:
+) -> list[CreateScheduleRequest]:
     """What to make of each line, all of it checked before anything is sent."""
     app = target.offline()
     note_unknown(app, said["task"])
@@ -152,17 +152,20 @@ def _asks(
         for entry, row in zip(entries, rows, strict=True):
             app.schedules.build(entry.name, tenant, row)
     return [
-        ScheduleMake(name=entry.name, tenant=tenant, **row) for entry, row in zip(entries, rows, strict=True)
+        CreateScheduleRequest(name=entry.name, tenant=tenant, **row)
+        for entry, row in zip(entries, rows, strict=True)
     ]
 
 
-async def _create(desk: Desk, entries: Sequence[Entry], asks: Sequence[ScheduleMake]) -> list[str]:
+async def _create(
+    operations: Operations, entries: Sequence[Entry], asks: Sequence[CreateScheduleRequest]
+) -> list[str]:
     """The names that were made; one that is taken is told and left as it is."""
     made = []
     with progress("import", len(asks)) as tick:
         for entry, ask in zip(entries, asks, strict=True):
             try:
-                await desk.schedules.create(ask)
+                await operations.schedules.create(ask)
                 made.append(entry.name)
             except AlreadyRegistered as error:
                 click.echo(f"rota: line {entry.line}: {safe(error)}", err=True)

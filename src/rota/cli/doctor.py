@@ -9,13 +9,13 @@ import click
 
 from ..errors import SchemaMismatch, StoreUnavailable
 from ..model import Finding
-from ..operate.views import Health
+from ..operate.views import DoctorReport
 from .failures import FAILED, SCHEMA, UNREACHABLE, code_of
 from .target import Target, pass_target, target_options
 from .text import json_text, plural, safe, style
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 LOOKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "fine": ("✓", "green")}  # the worst first
 REMEDIES = {
@@ -34,7 +34,7 @@ def doctor(target: Target, strict: bool, as_json: bool) -> None:
 
     Exit codes: 0 fine, 1 problem, 3 store unreachable, 4 schema out of date.
     """
-    health, code = target.desk(examined)
+    health, code = target.operations(examined)
     if as_json:
         click.echo(json_text(health))
     else:
@@ -44,22 +44,22 @@ def doctor(target: Target, strict: bool, as_json: bool) -> None:
     raise SystemExit(code)
 
 
-async def examined(desk: Desk) -> tuple[Health, int]:
+async def examined(operations: Operations) -> tuple[DoctorReport, int]:
     """What was found, and the exit code that it stands for."""
     try:
-        await desk.gates.list()  # without an answer to so little there is nothing to examine
-        health = await desk.house.doctor()
+        await operations.gates.list()  # without an answer to so little there is nothing to examine
+        health = await operations.system.doctor()
     except (StoreUnavailable, SchemaMismatch) as error:
         code = code_of(error)
         check = "schema" if code == SCHEMA else "store"
         found = Finding(check=check, level="problem", text=str(error), remedy=REMEDIES[code])
-        return Health(findings=(found,), worst="problem"), code
+        return DoctorReport(findings=(found,), worst="problem"), code
     if any(one.check == "schema" and one.level == "problem" for one in health.findings):
         return health, SCHEMA
     return health, FAILED if health.worst == "problem" else 0
 
 
-def _tell(health: Health) -> None:
+def _tell(health: DoctorReport) -> None:
     order = list(LOOKS)
     findings = sorted(health.findings, key=lambda one: order.index(one.level))
     for level, group in groupby(findings, key=lambda one: one.level):

@@ -13,14 +13,14 @@ import click
 import msgspec
 
 from ..app import Rota
-from ..core import payload as payloads
-from ..core.options import CONFLICTS, options
+from ..core.jobs.options import CONFLICTS, options
+from ..core.payload import codec as payloads
 from ..errors import JobCancelled, JobFailed, NotFound, OptionError, PayloadError
 from ..model import LIVE, State
-from ..operate import Desk
-from ..operate.asks import EnqueueAsk, JobsAsk
+from ..operate import Operations
+from ..operate.requests import EnqueueRequest, JobsRequest
 from ..operate.views import JobView
-from ..service import pause
+from ..runtime.service import pause
 from .failures import Failure
 from .moments import duration, instant
 from .target import Target, now_of, pass_target, target_options
@@ -108,15 +108,15 @@ def enqueue(
 
     _check_payload(target.offline(), task, payload)
 
-    async def go(desk: Desk) -> None:
-        job = await _store(desk, EnqueueAsk(task=task, payload=dict(payload), **chosen))
+    async def go(operations: Operations) -> None:
+        job = await _store(operations, EnqueueRequest(task=task, payload=dict(payload), **chosen))
         if wait:
-            job = await _wait(desk, job, wait_timeout)
+            job = await _wait(operations, job, wait_timeout)
             click.echo(json_text(job if as_json else job.output))
         else:
             click.echo(json_text(job) if as_json else job.id)
 
-    target.desk(go)
+    target.operations(go)
 
 
 def _check_payload(app: Rota, task: str, payload: Mapping[str, Any]) -> None:
@@ -140,25 +140,25 @@ def note_unknown(app: Rota, task: str) -> None:
         click.echo(f"note: the app has no task {safe(task)!r}; another worker must know it.{hint}", err=True)
 
 
-async def _store(desk: Desk, ask: EnqueueAsk) -> JobView:
-    holder = await _holder(desk, ask)
-    job = await desk.jobs.enqueue(ask)
-    now = await now_of(desk)
+async def _store(operations: Operations, ask: EnqueueRequest) -> JobView:
+    holder = await _holder(operations, ask)
+    job = await operations.jobs.enqueue(ask)
+    now = await now_of(operations)
     how = "already there, with this key," if job.id == holder else "stored"
     due = f", due {when(job.run_at, now)}" if job.run_at > now else ""
     click.echo(f"{safe(job.task)} {how} on queue {safe(job.queue)}{due}: {job.id}", err=True)
     return job
 
 
-async def _holder(desk: Desk, ask: EnqueueAsk) -> str | None:
+async def _holder(operations: Operations, ask: EnqueueRequest) -> str | None:
     """The live job that has the key already."""
     if ask.key is None:
         return None
-    where = JobsAsk(state=tuple(LIVE), key=ask.key, tenant=ask.tenant or "default", limit=1)
-    return next((job.id for job in (await desk.jobs.list(where)).items), None)
+    where = JobsRequest(state=tuple(LIVE), key=ask.key, tenant=ask.tenant or "default", limit=1)
+    return next((job.id for job in (await operations.jobs.list(where)).items), None)
 
 
-async def _wait(desk: Desk, job: JobView, timeout: float) -> JobView:
+async def _wait(operations: Operations, job: JobView, timeout: float) -> JobView:
     """The job when it has ended; an error if it did not end well, or not in time."""
     stored, delay, never = job, SOONEST_LOOK_S, asyncio.Event()
     try:
@@ -166,7 +166,7 @@ async def _wait(desk: Desk, job: JobView, timeout: float) -> JobView:
             while job.state in LIVE:
                 await pause(delay, never)
                 delay = min(delay * 2, LATEST_LOOK_S)
-                job = await desk.jobs.show(job.id)
+                job = await operations.jobs.show(job.id)
     except TimeoutError:
         raise Failure(
             f"job {job.id} has not ended within {timeout:g} s: is a worker running? "

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from ..core.words import Fire
+from ..core.schedules.describe import FirePreview
 from ..errors import InvalidSchedule
-from ..operate import Desk
-from ..operate.asks import PreviewAsk, WhichTenant
+from ..operate import Operations
+from ..operate.requests import PreviewRequest, TenantRequest
 from ..operate.views import FireView, Preview, ScheduleView
 from . import table
 from .failures import USAGE
@@ -31,7 +31,7 @@ COLUMNS = (
 )
 
 
-def show_fires(fires: Sequence[Fire | FireView], timezone: str, now: datetime) -> None:
+def show_fires(fires: Sequence[FirePreview | FireView], timezone: str, now: datetime) -> None:
     rows = [
         (
             str(number),
@@ -59,12 +59,12 @@ def show_fires(fires: Sequence[Fire | FireView], timezone: str, now: datetime) -
 def preview(target: Target, name: str, count: int, tenant: str, as_json: bool) -> None:
     """The next fires from now, and what a change of the clocks does to them."""
 
-    async def ask(desk: Desk) -> tuple[ScheduleView, Preview, datetime]:
-        schedule = await desk.schedules.show(name, WhichTenant(tenant=tenant))
-        found = await desk.schedules.preview(name, PreviewAsk(tenant=tenant, n=count))
-        return schedule, found, await now_of(desk)
+    async def ask(operations: Operations) -> tuple[ScheduleView, Preview, datetime]:
+        schedule = await operations.schedules.show(name, TenantRequest(tenant=tenant))
+        found = await operations.schedules.preview(name, PreviewRequest(tenant=tenant, n=count))
+        return schedule, found, await now_of(operations)
 
-    schedule, found, now = target.desk(ask)
+    schedule, found, now = target.operations(ask)
     if as_json:
         click.echo(json_text({"items": found.fires, "next": None}))
         return

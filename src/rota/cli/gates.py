@@ -18,7 +18,7 @@ from .text import exact, json_text, plural, safe, when
 from .watching import watchable
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 COLUMNS = (
     table.Column("PAUSED"),
@@ -80,14 +80,14 @@ def pause(
     scope, name, of = _which(queue, task, tenant, schedule)
     ask = gate_ask(scope, name, tenant=of, reason=reason, until=until, for_s=for_s)
     if scope == "all" and not yes and sys.stdin.isatty():
-        confirm(target.desk(effect_of_pausing), "Pause everything?", yes=False)
-    say_paused(target.desk(lambda desk: desk.gates.pause(ask)), as_json)
+        confirm(target.operations(effect_of_pausing), "Pause everything?", yes=False)
+    say_paused(target.operations(lambda operations: operations.gates.pause(ask)), as_json)
 
 
-async def effect_of_pausing(desk: Desk) -> str:
+async def effect_of_pausing(operations: Operations) -> str:
     """What will happen if everything is paused."""
-    stats = await desk.house.stats()
-    live = sum(worker.state != "lost" for worker in (await desk.house.workers()).items)
+    stats = await operations.system.stats()
+    live = sum(worker.state != "lost" for worker in (await operations.system.workers()).items)
     due = sum(depth.queued for depth in stats.queues.values())
     return (
         f"{plural(live, 'live worker')} will claim nothing. {plural(stats.running, 'running job')} will "
@@ -108,12 +108,12 @@ def resume(
     """Lift the pause of everything, or of what is named. Other pauses stay."""
     scope, name, of = _which(queue, task, tenant, schedule)
 
-    async def go(desk: Desk) -> Page[GateView]:
-        whose = of or (await desk.house.me()).tenant if scope == "schedule" else None
-        await desk.gates.resume(gate_id(scope, name, whose))
-        return await desk.gates.list()
+    async def go(operations: Operations) -> Page[GateView]:
+        whose = of or (await operations.system.me()).tenant if scope == "schedule" else None
+        await operations.gates.resume(gate_id(scope, name, whose))
+        return await operations.gates.list()
 
-    left = target.desk(go).items
+    left = target.operations(go).items
     click.echo(f"{subject(scope, name, of)} goes on.")
     if left and scope == "all":
         click.echo(f"Still paused: {', '.join(subject(one.scope, one.name, one.tenant) for one in left)}.")
@@ -132,10 +132,10 @@ def gates() -> None:
 def list_(target: Target, as_json: bool) -> None:
     """Every pause that stands, by whom and why."""
 
-    async def ask(desk: Desk) -> tuple[Page[GateView], datetime]:
-        return await desk.gates.list(), await now_of(desk)
+    async def ask(operations: Operations) -> tuple[Page[GateView], datetime]:
+        return await operations.gates.list(), await now_of(operations)
 
-    page, now = target.desk(ask)
+    page, now = target.operations(ask)
     if as_json:
         click.echo(json_text(page))
     elif page.items:

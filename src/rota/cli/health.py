@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..errors import SchemaMismatch, StoreUnavailable
-from ..operate import Desk
+from ..operate import Operations
 from .failures import FAILED, SCHEMA, UNREACHABLE
 from .stats import unserved, unserved_lines
 from .target import Target, pass_target, target_options
@@ -30,7 +30,7 @@ def health(target: Target, late_after: float, timeout: float, as_json: bool) -> 
     """Is the store there, its schema current, and somebody at work?"""
     report: dict[str, Any] = {"status": "healthy", "problems": [], "store": target.place()}
     try:
-        target.desk(lambda desk: examine(desk, late_after, timeout, report))
+        target.operations(lambda operations: examine(operations, late_after, timeout, report))
     except SchemaMismatch as error:
         report |= {"status": "schema", "problems": [str(error)]}
     except StoreUnavailable as error:
@@ -41,15 +41,15 @@ def health(target: Target, late_after: float, timeout: float, as_json: bool) -> 
     raise SystemExit(CODES[report["status"]])
 
 
-async def examine(desk: Desk, late_after: float, timeout: float, report: dict[str, Any]) -> None:
+async def examine(operations: Operations, late_after: float, timeout: float, report: dict[str, Any]) -> None:
     """Add to the report what is known, worst news first."""
     async with asyncio.timeout(timeout):
-        told = await desk.house.stats()
-        workers = (await desk.house.workers()).items
+        told = await operations.system.stats()
+        workers = (await operations.system.workers()).items
         report["workers"] = sum(worker.state != "lost" for worker in workers)
         report["oldest_due_s"] = told.oldest_due_s
         report["paused"] = told.paused
-        report["unserved"] = await unserved(desk)
+        report["unserved"] = await unserved(operations)
     report["problems"] = _problems(report, late_after)
     report["status"] = "degraded" if report["problems"] else "healthy"
 

@@ -17,13 +17,13 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from ..clock import monotonic
 from ..errors import IllegalMove, NotFound, StoreUnavailable
 from ..model import State
-from ..operate import Desk, check_id
-from ..operate.asks import BulkAsk, CancelAsk, JobMatch
-from ..operate.views import Bulk, JobView
-from ..service import pause
+from ..operate import Operations, check_id
+from ..operate.requests import BulkRequest, CancelRequest, JobSelector
+from ..operate.views import BulkResult, JobView
+from ..runtime.clock import monotonic
+from ..runtime.service import pause
 from .asking import asked
 from .confirm import confirm, confirm_loss
 from .failures import FAILED
@@ -81,10 +81,10 @@ def retry(target: Target, /, job_ids: tuple[str, ...], **given: Any) -> None:
     if not _by_ids(job_ids, given):
         return _many(target, "retry", given)
 
-    async def go(desk: Desk) -> int:
-        return await each(checked_ids(job_ids), desk.jobs.retry, lambda job: "due now")
+    async def go(operations: Operations) -> int:
+        return await each(checked_ids(job_ids), operations.jobs.retry, lambda job: "due now")
 
-    _end(target.desk(go))
+    _end(target.operations(go))
 
 
 @click.command()
@@ -100,11 +100,11 @@ def cancel(target: Target, /, job_ids: tuple[str, ...], reason: str, **given: An
     def note(job: JobView) -> str:
         return "asked to stop" if job.state is State.RUNNING else ""
 
-    async def go(desk: Desk) -> int:
-        ask = asked(CancelAsk, reason=reason)
-        return await each(checked_ids(job_ids), lambda job_id: desk.jobs.cancel(job_id, ask), note)
+    async def go(operations: Operations) -> int:
+        ask = asked(CancelRequest, reason=reason)
+        return await each(checked_ids(job_ids), lambda job_id: operations.jobs.cancel(job_id, ask), note)
 
-    _end(target.desk(go))
+    _end(target.operations(go))
 
 
 @click.command()
@@ -118,10 +118,10 @@ def delete(target: Target, /, job_ids: tuple[str, ...], **given: Any) -> None:
     ids = checked_ids(job_ids)
     confirm_loss(f"{plural(len(ids), 'job')} {EFFECTS['delete']}", len(ids), yes=given["yes"])
 
-    async def go(desk: Desk) -> int:
-        return await each(ids, desk.jobs.delete, lambda job: "")
+    async def go(operations: Operations) -> int:
+        return await each(ids, operations.jobs.delete, lambda job: "")
 
-    _end(target.desk(go))
+    _end(target.operations(go))
 
 
 def _by_ids(job_ids: Sequence[str], given: Mapping[str, Any]) -> bool:
@@ -182,14 +182,14 @@ def _many(target: Target, action: Action, given: Mapping[str, Any], reason: str 
     said = chosen(given)
     more: dict[str, Any] = {} if reason is None else {"reason": reason}
 
-    async def look(desk: Desk) -> tuple[BulkAsk, Bulk, datetime]:
-        now = await now_of(desk)
+    async def look(operations: Operations) -> tuple[BulkRequest, BulkResult, datetime]:
+        now = await now_of(operations)
         # Jobs that come while the question is on the screen are not what was agreed to.
-        match = asked(JobMatch, **{"until": now, **await as_fields(desk, said)})
-        ask = BulkAsk(action=action, filter=match, dry_run=True, limit=STEP, **more)
-        return ask, await desk.jobs.bulk(ask), now
+        match = asked(JobSelector, **{"until": now, **await as_fields(operations, said)})
+        ask = BulkRequest(action=action, filter=match, dry_run=True, limit=STEP, **more)
+        return ask, await operations.jobs.bulk(ask), now
 
-    ask, found, now = target.desk(look)
+    ask, found, now = target.operations(look)
     effect = f"{in_words(said, found.matched, found.exact, USUAL[action])} {EFFECTS[action]}"
     if given["dry_run"] or not found.matched:
         return _told_only(found, effect, now, given["as_json"])
@@ -199,14 +199,14 @@ def _many(target: Target, action: Action, given: Mapping[str, Any], reason: str 
         confirm(effect, "Go on?", yes=given["yes"])
     tally = Tally()
     try:
-        target.desk(lambda desk: _work(desk, ask, found, given["rate"], tally))
+        target.operations(lambda operations: _work(operations, ask, found, given["rate"], tally))
     except StoreUnavailable:
         click.echo(f"rota: {tally.done:,} were done before it went away; the same command goes on", err=True)
         raise
     _report(tally, found, action, given["as_json"])
 
 
-def _told_only(found: Bulk, effect: str, now: datetime, as_json: bool) -> None:
+def _told_only(found: BulkResult, effect: str, now: datetime, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(found))
     elif not found.matched:
@@ -217,15 +217,19 @@ def _told_only(found: Bulk, effect: str, now: datetime, as_json: bool) -> None:
         click.echo("\nDry run: nothing was done. To do it, leave --dry-run out.")
 
 
-async def _work(desk: Desk, dry: BulkAsk, found: Bulk, rate: float | None, tally: Tally) -> None:
+async def _work(
+    operations: Operations, dry: BulkRequest, found: BulkResult, rate: float | None, tally: Tally
+) -> None:
     """Step by step to the end, or until asked to stop."""
     cursor: str | None = None
     limit = STEP if rate is None else max(1, min(STEP, int(rate)))
     with _stopping() as stop, progress(dry.action, found.matched) as tick:
         while True:
             began = monotonic()
-            step = await desk.jobs.bulk(
-                BulkAsk(action=dry.action, filter=dry.filter, reason=dry.reason, limit=limit, cursor=cursor)
+            step = await operations.jobs.bulk(
+                BulkRequest(
+                    action=dry.action, filter=dry.filter, reason=dry.reason, limit=limit, cursor=cursor
+                )
             )
             tally.done, tally.refused = tally.done + step.done, tally.refused + step.refused
             tick(step.done + step.refused)
@@ -255,7 +259,7 @@ def _stopping() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(signal.SIGINT)
 
 
-def _report(tally: Tally, found: Bulk, action: Action, as_json: bool) -> None:
+def _report(tally: Tally, found: BulkResult, action: Action, as_json: bool) -> None:
     if as_json:
         told = {"matched": found.matched, "exact": found.exact}
         click.echo(json_text({"action": action, **told, **vars(tally)}))

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..operate import Desk
-from ..operate.asks import MOST, FailuresAsk
-from ..operate.views import Failure, Failures
+from ..operate import Operations
+from ..operate.requests import MOST, FailuresRequest
+from ..operate.views import FailureGroup, FailureGroups
 from . import table
 from .asking import asked
 from .job_match import as_fields, moment_option
@@ -44,11 +44,11 @@ def failures(target: Target, /, as_json: bool, **given: Any) -> None:
     """Failed jobs by what went wrong: errors that differ in numbers and quoted names alone are one."""
     said = {name: value for name, value in given.items() if value is not None}
 
-    async def look(desk: Desk) -> tuple[Failures, datetime]:
-        ask = asked(FailuresAsk, **await as_fields(desk, said))
-        return await desk.jobs.failures(ask), await now_of(desk)
+    async def look(operations: Operations) -> tuple[FailureGroups, datetime]:
+        ask = asked(FailuresRequest, **await as_fields(operations, said))
+        return await operations.jobs.failures(ask), await now_of(operations)
 
-    found, now = target.desk(look)
+    found, now = target.operations(look)
     if as_json:
         click.echo(json_text(found))
     elif not found.items:
@@ -58,7 +58,7 @@ def failures(target: Target, /, as_json: bool, **given: Any) -> None:
         click.echo(f"\n{_whole(found)}", err=True)
 
 
-def _row(one: Failure, now: datetime) -> tuple[str, ...]:
+def _row(one: FailureGroup, now: datetime) -> tuple[str, ...]:
     error = safe(": ".join(filter(None, (one.type, one.pattern))))[:200] or "no error was stored"
     return (
         f"{one.count:,}",
@@ -70,7 +70,7 @@ def _row(one: Failure, now: datetime) -> tuple[str, ...]:
     )
 
 
-def _whole(found: Failures) -> str:
+def _whole(found: FailureGroups) -> str:
     """Of how many jobs this is told, and what was left out."""
     jobs = f"the newest {found.of:,} failed jobs" if found.more else plural(found.of, "failed job")
     left = found.groups - len(found.items)

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from ..model import State
-from ..operate import Desk, check_id
-from ..operate.asks import JobMatch
+from ..operate import Operations, check_id
+from ..operate.requests import JobSelector
 from .moments import moment
 from .target import now_of
 from .text import plural, safe
@@ -53,7 +53,7 @@ _OPTIONS = (
     moment_option("since", "Made since"),
     moment_option("until", "Made before"),
 )  # fmt: skip
-NAMES = JobMatch.__struct_fields__
+NAMES = JobSelector.__struct_fields__
 
 
 def match_options(command: C) -> C:
@@ -68,13 +68,13 @@ def chosen(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in NAMES if given[name] not in (None, ())}
 
 
-async def as_fields(desk: Desk, said: Mapping[str, Any]) -> dict[str, Any]:
+async def as_fields(operations: Operations, said: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a ``JobMatch``: times are counted back from the store's own."""
     fields = dict(said)
     for name in ("since", "until"):
         if name in said:
             found = moment(said[name])
-            fields[name] = found if isinstance(found, datetime) else await now_of(desk) - found
+            fields[name] = found if isinstance(found, datetime) else await now_of(operations) - found
     return fields
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..model import LIVE, State, Value
-from ..operate import Desk
+from ..operate import Operations
 from ..operate.views import AttemptView, JobView
 from . import table
 from .target import now_of
@@ -63,13 +63,13 @@ class JobPage(Value, frozen=True, kw_only=True):
     hindrance: str | None = None  # why it does not run, and will not by itself
 
 
-async def gather(desk: Desk, job_id: str) -> JobPage:
-    job = await desk.jobs.show(job_id)
-    attempts = await desk.jobs.attempts(job.id)
-    why = await desk.jobs.why(job.id)
+async def gather(operations: Operations, job_id: str) -> JobPage:
+    job = await operations.jobs.show(job_id)
+    attempts = await operations.jobs.attempts(job.id)
+    why = await operations.jobs.why(job.id)
     held = next((reason for reason in why.reasons if reason.code in HINDRANCES), None)
     hindrance = " ".join(filter(None, (held.text, held.remedy))) if held is not None else None
-    return JobPage(job=job, attempts=attempts.items, now=await now_of(desk), hindrance=hindrance)
+    return JobPage(job=job, attempts=attempts.items, now=await now_of(operations), hindrance=hindrance)
 
 
 def as_plain(page: JobPage) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from ..core.why import Why
+from ..core.jobs.why import Why
 from ..model import Page
-from ..operate import Desk, check_id
-from ..operate.asks import MOST, JobsAsk, MoveAsk
+from ..operate import Operations, check_id
+from ..operate.requests import MOST, JobsRequest, UpdateJobRequest
 from ..operate.views import JobView
 from . import job_bulk, job_page
 from .asking import asked
@@ -53,11 +53,11 @@ def list_(
     """Jobs, newest first."""
     said = chosen(given)
 
-    async def look(desk: Desk) -> tuple[Page[JobView], datetime]:
-        ask = asked(JobsAsk, **await as_fields(desk, said), limit=limit, cursor=cursor)
-        return await desk.jobs.list(ask), await now_of(desk)
+    async def look(operations: Operations) -> tuple[Page[JobView], datetime]:
+        ask = asked(JobsRequest, **await as_fields(operations, said), limit=limit, cursor=cursor)
+        return await operations.jobs.list(ask), await now_of(operations)
 
-    page, now = target.desk(look)
+    page, now = target.operations(look)
     if as_json:
         click.echo(json_text(page))
     elif not page.items:
@@ -88,7 +88,7 @@ def _nothing(*, filtered: bool) -> str:
 def show(target: Target, job_id: str, as_json: bool) -> None:
     """Everything about one job."""
     check_id(job_id)
-    page = target.desk(lambda desk: job_page.gather(desk, job_id))
+    page = target.operations(lambda operations: job_page.gather(operations, job_id))
     click.echo(json_text(job_page.as_plain(page), indent=2) if as_json else job_page.as_text(page))
 
 
@@ -100,12 +100,12 @@ def show(target: Target, job_id: str, as_json: bool) -> None:
 def why(target: Target, job_id: str, as_json: bool) -> None:
     """Why a job is not running: what is in its way, in the order in which it must be cleared."""
     checked_id = check_id(job_id)
-    found, now = target.desk(lambda desk: _explained(desk, checked_id))
+    found, now = target.operations(lambda operations: _explained(operations, checked_id))
     click.echo(json_text(found, indent=2) if as_json else _told(found, now))
 
 
-async def _explained(desk: Desk, job_id: str) -> tuple[Why, datetime]:
-    return await desk.jobs.why(job_id), await now_of(desk)
+async def _explained(operations: Operations, job_id: str) -> tuple[Why, datetime]:
+    return await operations.jobs.why(job_id), await now_of(operations)
 
 
 def _told(found: Why, now: datetime) -> str:
@@ -150,16 +150,16 @@ def move(
     if not times and priority is None and queue is None:
         raise click.UsageError("nothing to change was given: say when, how urgent, or where; see --help.")
 
-    async def go(desk: Desk) -> int:
-        due = run_at if delay is None else await now_of(desk) + timedelta(seconds=delay)
-        ask = asked(MoveAsk, now=at_once, run_at=due, priority=priority, queue=queue)
-        now = await now_of(desk)
+    async def go(operations: Operations) -> int:
+        due = run_at if delay is None else await now_of(operations) + timedelta(seconds=delay)
+        ask = asked(UpdateJobRequest, now=at_once, run_at=due, priority=priority, queue=queue)
+        now = await now_of(operations)
 
         def note(job: JobView) -> str:
             return f"due {when(job.run_at, now)}, priority {job.priority}, queue {safe(job.queue)}"
 
-        return await job_bulk.each(ids, lambda job_id: desk.jobs.move(job_id, ask), note)
+        return await job_bulk.each(ids, lambda job_id: operations.jobs.move(job_id, ask), note)
 
     ids = job_bulk.checked_ids(job_ids)
-    if target.desk(go):
+    if target.operations(go):
         raise SystemExit(FAILED)

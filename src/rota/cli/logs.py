@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from ..events import about
+from ..runtime.events import about
 from ..worker.context import CURRENT
 from .text import json_text, safe
 
@@ -104,4 +104,4 @@ def _job(record: logging.LogRecord) -> dict[str, Any]:
 
 def _discreet(text: str) -> str:
     context = CURRENT.get()
-    return text if context is None else context.discreet(text)
+    return text if context is None else context.redact(text)

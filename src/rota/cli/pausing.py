@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ..model import Scope, gate_id
-from ..operate.asks import GateAsk
+from ..operate.requests import GateRequest
 from ..operate.views import GateView
 from .asking import asked
 from .moments import duration, instant
@@ -40,10 +40,10 @@ def gate_ask(
     reason: str,
     until: datetime | None,
     for_s: float | None,
-) -> GateAsk:
+) -> GateRequest:
     if until is not None and for_s is not None:
         raise click.UsageError("--until and --for were both given: keep one.")
-    return asked(GateAsk, scope=scope, name=name, tenant=tenant, reason=reason, until=until, for_s=for_s)
+    return asked(GateRequest, scope=scope, name=name, tenant=tenant, reason=reason, until=until, for_s=for_s)
 
 
 def subject(scope: str, name: str | None, tenant: str | None = None) -> str:
@@ -88,14 +88,14 @@ def add_pausing(group: click.Group, scope: Scope) -> None:
         target: Target, name: str, reason: str, until: datetime | None, for_s: float | None, as_json: bool
     ) -> None:
         ask = gate_ask(scope, name, reason=reason, until=until, for_s=for_s)
-        say_paused(target.desk(lambda desk: desk.gates.pause(ask)), as_json)
+        say_paused(target.operations(lambda operations: operations.gates.pause(ask)), as_json)
 
     @group.command(help=f"Let a paused {scope} go on.")
     @click.argument("name")
     @target_options
     @pass_target
     def resume(target: Target, name: str) -> None:
-        target.desk(lambda desk: desk.gates.resume(gate_id(scope, name)))
+        target.operations(lambda operations: operations.gates.resume(gate_id(scope, name)))
         click.echo(f"{subject(scope, name)} goes on.")
 
 

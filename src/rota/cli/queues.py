@@ -16,7 +16,7 @@ from .text import json_text, safe, span
 from .watching import watchable
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 COLUMNS = (
     table.Column("QUEUE", yields=2),
@@ -44,10 +44,10 @@ def queues() -> None:
 def list_(target: Target, as_json: bool) -> None:
     """Each queue in use, by name; jobs ended and failed per minute over the last ten."""
 
-    async def ask(desk: Desk) -> tuple[Page[QueueView], datetime]:
-        return await desk.house.queues(), await now_of(desk)
+    async def ask(operations: Operations) -> tuple[Page[QueueView], datetime]:
+        return await operations.system.queues(), await now_of(operations)
 
-    page, now = target.desk(ask)
+    page, now = target.operations(ask)
     if as_json:
         click.echo(json_text(page))
     elif page.items:

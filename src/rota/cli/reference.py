@@ -12,8 +12,8 @@ from typing import Any
 from .. import config
 from ..app import Rota
 from ..errors import ConfigError, RotaError
-from ..portal import Portal
-from ..stores import Stores
+from ..runtime.portal import Portal
+from ..runtime.stores import StorePerLoop
 
 
 def load(reference: str) -> Rota:
@@ -34,7 +34,7 @@ def rebind(app: Rota, url: str) -> Rota:
     """The same app and tasks on another store."""
     os.environ["ROTA_URL"] = url  # for task processes, which import the app anew
     app.settings = config.replaced(app.settings, url=url)
-    app.stores = Stores(url, app.clock)
+    app.stores = StorePerLoop(url, app.clock)
     app.portal = Portal(app.stores.close)
     return app
 

@@ -17,7 +17,7 @@ import msgspec
 
 from ..admin.routes import PREFIX, ROOMS, ROUTES, Route
 from ..errors import ConfigError
-from ..operate.asks import Ask
+from ..operate.requests import ActionRequest
 from .link import Link
 from .problems import error_of, strange
 
@@ -39,7 +39,7 @@ def read_token() -> str:
         raise ConfigError(f"{TOKEN_FILE}={name}: cannot be read: {why}") from None
 
 
-class RemoteDesk:
+class RemoteOperations:
     """Ask a server instead of the store. What the caller may do is the server's to say."""
 
     app = None  # of the server's app nothing is known here
@@ -47,13 +47,13 @@ class RemoteDesk:
     def __init__(self, url: str, token: str, ca_file: str | None = None) -> None:
         self.link = Link(url, token, ca_file)
         for name in ROOMS:
-            setattr(self, name, RemoteRoom(self.link, name))
+            setattr(self, name, RemoteActionGroup(self.link, name))
 
     async def close(self) -> None:
         self.link.close()
 
 
-class RemoteRoom:
+class RemoteActionGroup:
     """A room of the desk: one method for each of its routes."""
 
     def __init__(self, link: Link, name: str) -> None:
@@ -77,7 +77,7 @@ def _action(link: Link, route: Route) -> Callable[..., Awaitable[Any]]:
 
 
 async def _call(link: Link, route: Route, said: dict[str, Any]) -> Any:
-    ask: Ask | None = said.pop("ask", None)
+    ask: ActionRequest | None = said.pop("ask", None)
     path = PREFIX + route.path.replace(":path", "")
     for name, value in said.items():
         path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
@@ -92,7 +92,7 @@ async def _call(link: Link, route: Route, said: dict[str, Any]) -> Any:
     return None if route.signature.answer is None else _view(answer.body, route)
 
 
-def _query(ask: Ask) -> dict[str, str]:
+def _query(ask: ActionRequest) -> dict[str, str]:
     """What was said, as text; what is as usual is left out."""
     usual = {field.name: field.default for field in msgspec.structs.fields(ask)}
     said = msgspec.to_builtins(ask)

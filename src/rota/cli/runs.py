@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from ..model import Page
-from ..operate import Desk
-from ..operate.asks import MOST, RunsAsk
-from ..runs import Run, Summary, summary_of
+from ..operate import Operations
+from ..operate.requests import MOST, RunsRequest
+from ..schedules.runs import RunSummary, ScheduleRun, summary_of
 from . import table
 from .asking import asked
 from .paging import say_more
@@ -63,13 +63,13 @@ def list_(
     as_json: bool,
 ) -> None:
     """Runs of schedules, newest first."""
-    ask = asked(RunsAsk, schedule=schedule, tenant=tenant, failed=failed, limit=limit, cursor=cursor)
+    ask = asked(RunsRequest, schedule=schedule, tenant=tenant, failed=failed, limit=limit, cursor=cursor)
 
-    async def look(desk: Desk) -> tuple[Page[Run], Summary | None, datetime]:
-        told = None if schedule is None else await _summed(desk, schedule, tenant or "default", days)
-        return await desk.schedules.runs(ask), told, await now_of(desk)
+    async def look(operations: Operations) -> tuple[Page[ScheduleRun], RunSummary | None, datetime]:
+        told = None if schedule is None else await _summed(operations, schedule, tenant or "default", days)
+        return await operations.schedules.runs(ask), told, await now_of(operations)
 
-    page, summary, now = target.desk(look)
+    page, summary, now = target.operations(look)
     if as_json:
         click.echo(json_text(_plain(page, summary)))
         return
@@ -82,26 +82,26 @@ def list_(
     say_more(ctx, target, page.next)
 
 
-async def _summed(desk: Desk, name: str, tenant: str, days: float) -> Summary:
+async def _summed(operations: Operations, name: str, tenant: str, days: float) -> RunSummary:
     """The runs of the last days, at most the newest thousand."""
-    found: list[Run] = []
-    ask = RunsAsk(tenant=tenant, limit=MOST)
+    found: list[ScheduleRun] = []
+    ask = RunsRequest(tenant=tenant, limit=MOST)
     while len(found) < SUMMARISED:
-        page = await desk.schedules.runs_of(name, ask)
+        page = await operations.schedules.runs_of(name, ask)
         found += page.items
         if page.next is None:
             break
         ask = msgspec.structs.replace(ask, cursor=page.next)
-    since = await now_of(desk) - timedelta(days=days)
+    since = await now_of(operations) - timedelta(days=days)
     return summary_of([run for run in found if (run.finished_at or run.created_at) >= since])
 
 
-def _plain(page: Page[Run], summary: Summary | None) -> dict[str, Any]:
+def _plain(page: Page[ScheduleRun], summary: RunSummary | None) -> dict[str, Any]:
     told = {"items": msgspec.to_builtins(page.items), "next": page.next}
     return told if summary is None else {**told, "summary": msgspec.to_builtins(summary)}
 
 
-def _row(run: Run, now: datetime) -> tuple[str, ...]:
+def _row(run: ScheduleRun, now: datetime) -> tuple[str, ...]:
     name = run.schedule if run.tenant == "default" else f"{run.tenant}/{run.schedule}"
     due = f"{exact(run.scheduled_for)}, {when(run.scheduled_for, now)}" if run.scheduled_for else "–"
     took = span(run.duration_ms / 1000) if run.duration_ms is not None else "–"

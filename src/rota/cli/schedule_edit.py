@@ -11,20 +11,13 @@ import click
 import msgspec
 
 from ..errors import NotFound
-from ..operate import Desk
-from ..operate.asks import BackfillAsk, ScheduleEdit, ScheduleMake, WhichTenant
+from ..operate import Operations
+from ..operate.requests import BackfillRequest, CreateScheduleRequest, TenantRequest, UpdateScheduleRequest
 from ..operate.views import ScheduleView
 from .confirm import confirm
 from .enqueue import note_unknown
 from .moments import instant
-from .schedule_options import (
-    CLEARABLE,
-    chosen,
-    naming_flags,
-    one_rule,
-    schedule_options,
-    tenant_option,
-)
+from .schedule_options import CLEARABLE, chosen, naming_flags, one_rule, schedule_options, tenant_option
 from .schedule_page import local, next_run
 from .target import Target, now_of, pass_target, target_options
 from .text import json_text, plural, safe
@@ -45,13 +38,13 @@ def create(target: Target, /, name: str, tenant: str, as_json: bool, **given: An
     """Store a schedule: exactly one of --cron, --every and --at. Its first fire is counted from now."""
     one_rule(given, needed=True)
     said = chosen(given)
-    ask = ScheduleMake(name=name, tenant=tenant, **_fields(target, name, tenant, said, said))
+    ask = CreateScheduleRequest(name=name, tenant=tenant, **_fields(target, name, tenant, said, said))
 
-    async def go(desk: Desk) -> tuple[ScheduleView, datetime]:
+    async def go(operations: Operations) -> tuple[ScheduleView, datetime]:
         with _sending():
-            return await desk.schedules.create(ask), await now_of(desk)
+            return await operations.schedules.create(ask), await now_of(operations)
 
-    _tell(*target.desk(go), "created", as_json)
+    _tell(*target.operations(go), "created", as_json)
 
 
 @click.command()
@@ -74,14 +67,14 @@ def update(
     if not said:
         raise click.UsageError("nothing to change was given: name at least one flag.")
 
-    ask = ScheduleEdit(tenant=tenant, **_fields(target, name, tenant, said, _whole(said)))
+    ask = UpdateScheduleRequest(tenant=tenant, **_fields(target, name, tenant, said, _whole(said)))
 
-    async def go(desk: Desk) -> tuple[ScheduleView, datetime]:
-        await desk.schedules.show(name, WhichTenant(tenant=tenant))
+    async def go(operations: Operations) -> tuple[ScheduleView, datetime]:
+        await operations.schedules.show(name, TenantRequest(tenant=tenant))
         with _sending():
-            return await desk.schedules.update(name, ask), await now_of(desk)
+            return await operations.schedules.update(name, ask), await now_of(operations)
 
-    _tell(*target.desk(go), "updated", as_json)
+    _tell(*target.operations(go), "updated", as_json)
 
 
 def _fields(
@@ -161,18 +154,18 @@ def backfill(
     if until < since:
         raise click.BadParameter(f"{until.isoformat()} is before --since: swap them", param_hint="'--until'")
 
-    async def look(desk: Desk) -> tuple[ScheduleView, Sequence[datetime]]:
-        schedule = await desk.schedules.show(name, WhichTenant(tenant=tenant))
+    async def look(operations: Operations) -> tuple[ScheduleView, Sequence[datetime]]:
+        schedule = await operations.schedules.show(name, TenantRequest(tenant=tenant))
         with naming_flags():
-            return schedule, (await desk.schedules.backfill(name, ask)).fires
+            return schedule, (await operations.schedules.backfill(name, ask)).fires
 
-    ask = BackfillAsk(tenant=tenant, since=since, until=until, dry_run=True)
-    schedule, fires = target.desk(look)
+    ask = BackfillRequest(tenant=tenant, since=since, until=until, dry_run=True)
+    schedule, fires = target.operations(look)
     made: Sequence[datetime] = ()
     if apply and fires:
         confirm(_effect(schedule, fires), f"Make {plural(len(fires), 'job')}?", yes=yes)
         order = msgspec.structs.replace(ask, dry_run=False)
-        made = target.desk(lambda desk: desk.schedules.backfill(name, order)).fires
+        made = target.operations(lambda operations: operations.schedules.backfill(name, order)).fires
     if as_json:
         click.echo(json_text({"count": len(fires), "fires": fires, "applied": apply, "made": made}))
     else:

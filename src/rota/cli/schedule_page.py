@@ -11,16 +11,16 @@ from typing import Any
 
 import msgspec
 
-from ..core.firing import rule_of
-from ..core.intervals import briefly
-from ..core.words import words
-from ..core.zones import zone
+from ..core.schedules.describe import words
+from ..core.schedules.firing import rule_of
+from ..core.schedules.intervals import briefly
+from ..core.schedules.zones import zone
 from ..errors import InvalidSchedule, NotFound
 from ..model import Schedule, State, Value
-from ..operate import Desk
-from ..operate.asks import PreviewAsk, RunsAsk, WhichTenant
+from ..operate import Operations
+from ..operate.requests import PreviewRequest, RunsRequest, TenantRequest
 from ..operate.views import FireView, GateView, ScheduleView
-from ..runs import Run, Summary
+from ..schedules.runs import RunSummary, ScheduleRun
 from .job_page import as_block
 from .target import now_of
 from .text import exact, json_text, plural, safe, span, state, style, when
@@ -32,27 +32,27 @@ DAYS = 7.0
 class SchedulePage(Value, frozen=True, kw_only=True):
     schedule: ScheduleView
     fires: Sequence[FireView]
-    runs: Sequence[Run]
-    summary: Summary
+    runs: Sequence[ScheduleRun]
+    summary: RunSummary
     now: datetime
     hindrance: str | None = None  # why its fires are not known
 
 
-async def gather(desk: Desk, name: str, tenant: str) -> SchedulePage:
-    which = WhichTenant(tenant=tenant)
-    schedule = await desk.schedules.show(name, which)
+async def gather(operations: Operations, name: str, tenant: str) -> SchedulePage:
+    which = TenantRequest(tenant=tenant)
+    schedule = await operations.schedules.show(name, which)
     fires: Sequence[FireView] = ()
     hindrance = None
     try:
-        fires = (await desk.schedules.preview(name, PreviewAsk(tenant=tenant, n=SHOWN))).fires
+        fires = (await operations.schedules.preview(name, PreviewRequest(tenant=tenant, n=SHOWN))).fires
     except (InvalidSchedule, NotFound) as error:
         hindrance = str(error)
     return SchedulePage(
         schedule=schedule,
         fires=fires,
-        runs=(await desk.schedules.runs_of(name, RunsAsk(tenant=tenant, limit=SHOWN))).items,
-        summary=await desk.schedules.summary(name, which),
-        now=await now_of(desk),
+        runs=(await operations.schedules.runs_of(name, RunsRequest(tenant=tenant, limit=SHOWN))).items,
+        summary=await operations.schedules.summary(name, which),
+        now=await now_of(operations),
         hindrance=hindrance,
     )
 
@@ -96,18 +96,18 @@ def paused(gate: GateView) -> str:
     return f"by {gate.actor}{': ' if gate.reason else ''}{gate.reason}{until}"
 
 
-def outcome(run: Run) -> str:
+def outcome(run: ScheduleRun) -> str:
     """The state of a run; one whose task said that it did not succeed has failed."""
     return state("failed" if run.success is False and run.state is State.SUCCEEDED else run.state)
 
 
-def last_run(run: Run | None, now: datetime) -> str:
+def last_run(run: ScheduleRun | None, now: datetime) -> str:
     if run is None:
         return "–"
     return f"{outcome(run)} {when(run.finished_at or run.started_at or run.scheduled_for, now)}"
 
 
-def summed_up(summary: Summary, days: float) -> str:
+def summed_up(summary: RunSummary, days: float) -> str:
     if not summary.runs:
         return f"no runs in the last {days:g} days"
     ended = summary.succeeded + summary.failed
@@ -200,7 +200,7 @@ def _runs(page: SchedulePage) -> list[str]:
     return [title, *(f"  {run.job}  {run_line(run, page)}".rstrip() for run in page.runs)]
 
 
-def run_line(run: Run, page: SchedulePage) -> str:
+def run_line(run: ScheduleRun, page: SchedulePage) -> str:
     due = local(run.scheduled_for, page.schedule.timezone) if run.scheduled_for else ""
     took = f"took {span(run.duration_ms / 1000)}" if run.duration_ms is not None else ""
     return "  ".join(filter(None, (outcome(run), due, run.triggered_by, took, safe(run.message or ""))))

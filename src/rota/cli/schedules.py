@@ -13,10 +13,10 @@ import msgspec
 
 from ..errors import IllegalMove, NotFound
 from ..model import Page
-from ..operate import Desk
-from ..operate.asks import MOST, DisableAsk, RunsAsk, SchedulesAsk, WhichTenant
+from ..operate import Operations
+from ..operate.requests import MOST, DisableRequest, RunsRequest, SchedulesRequest, TenantRequest
 from ..operate.views import ScheduleView
-from ..runs import Run
+from ..schedules.runs import ScheduleRun
 from . import schedule_page, table
 from .asking import asked
 from .confirm import confirm
@@ -71,13 +71,13 @@ def list_(
     as_json: bool,
 ) -> None:
     """Schedules, by tenant and name."""
-    ask = asked(SchedulesAsk, tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor)
+    ask = asked(SchedulesRequest, tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor)
 
-    async def look(desk: Desk) -> tuple[Page[ScheduleView], list[Run | None], datetime]:
-        page = await desk.schedules.list(ask)
-        return page, [await _last(desk, schedule) for schedule in page.items], await now_of(desk)
+    async def look(operations: Operations) -> tuple[Page[ScheduleView], list[ScheduleRun | None], datetime]:
+        page = await operations.schedules.list(ask)
+        return page, [await _last(operations, schedule) for schedule in page.items], await now_of(operations)
 
-    page, runs, now = target.desk(look)
+    page, runs, now = target.operations(look)
     both = list(zip(page.items, runs, strict=True))
     if as_json:
         items = [{**msgspec.to_builtins(schedule), "last_run": run} for schedule, run in both]
@@ -90,12 +90,14 @@ def list_(
         say_more(ctx, target, page.next)
 
 
-async def _last(desk: Desk, schedule: ScheduleView) -> Run | None:
-    page = await desk.schedules.runs(RunsAsk(schedule=schedule.name, tenant=schedule.tenant, limit=1))
+async def _last(operations: Operations, schedule: ScheduleView) -> ScheduleRun | None:
+    page = await operations.schedules.runs(
+        RunsRequest(schedule=schedule.name, tenant=schedule.tenant, limit=1)
+    )
     return page.items[0] if page.items else None
 
 
-def _row(schedule: ScheduleView, run: Run | None, now: datetime, several: bool) -> tuple[str, ...]:
+def _row(schedule: ScheduleView, run: ScheduleRun | None, now: datetime, several: bool) -> tuple[str, ...]:
     name = f"{schedule.tenant}/{schedule.name}" if several else schedule.name
     return (
         safe(name), _switch(schedule), safe(schedule.words), _next(schedule, now), last_run(run, now),
@@ -137,13 +139,13 @@ def _nothing(*, filtered: bool) -> str:
 @pass_target
 def show(target: Target, name: str, tenant: str, as_json: bool) -> None:
     """Everything about one schedule: rule, next fires, last runs."""
-    page = target.desk(lambda desk: schedule_page.gather(desk, name, tenant))
+    page = target.operations(lambda operations: schedule_page.gather(operations, name, tenant))
     click.echo(json_text(schedule_page.as_plain(page), indent=2) if as_json else schedule_page.as_text(page))
 
 
 # --- switches and the trigger --------------------------------------------------------------------
 
-Act = Callable[[Desk, str], Awaitable[ScheduleView]]
+Act = Callable[[Operations, str], Awaitable[ScheduleView]]
 
 
 @schedules.command()
@@ -153,8 +155,8 @@ Act = Callable[[Desk, str], Awaitable[ScheduleView]]
 @pass_target
 def enable(target: Target, names: tuple[str, ...], tenant: str) -> None:
     """Let schedules fire again, counted from now: what was missed while off is not caught up."""
-    which = WhichTenant(tenant=tenant)
-    _each(target, names, lambda desk, name: desk.schedules.enable(name, which))
+    which = TenantRequest(tenant=tenant)
+    _each(target, names, lambda operations, name: operations.schedules.enable(name, which))
 
 
 @schedules.command()
@@ -165,27 +167,27 @@ def enable(target: Target, names: tuple[str, ...], tenant: str) -> None:
 @pass_target
 def disable(target: Target, names: tuple[str, ...], reason: str | None, tenant: str) -> None:
     """Let schedules fire no more until they are enabled. Jobs that they have made stay."""
-    ask = asked(DisableAsk, tenant=tenant, reason=reason)
-    _each(target, names, lambda desk, name: desk.schedules.disable(name, ask))
+    ask = asked(DisableRequest, tenant=tenant, reason=reason)
+    _each(target, names, lambda operations, name: operations.schedules.disable(name, ask))
 
 
 def _each(target: Target, names: Sequence[str], act: Act) -> None:
     """One line per schedule; exit code 1 if any could not be done."""
 
-    async def go(desk: Desk) -> int:
+    async def go(operations: Operations) -> int:
         failed = 0
         for name in dict.fromkeys(names):
             try:
-                done = await act(desk, name)
+                done = await act(operations, name)
                 label = state("enabled" if done.enabled else "disabled")
-                coming = f"next run {next_run(done, await now_of(desk))}" if done.enabled else ""
+                coming = f"next run {next_run(done, await now_of(operations))}" if done.enabled else ""
                 click.echo(f"{safe(done.name)}  {label}  {coming}".rstrip())
             except (NotFound, IllegalMove) as error:
                 failed += 1
                 click.echo(f"rota: {safe(error)}", err=True)
         return failed
 
-    if target.desk(go):
+    if target.operations(go):
         raise SystemExit(FAILED)
 
 
@@ -197,7 +199,9 @@ def _each(target: Target, names: Sequence[str], act: Act) -> None:
 @pass_target
 def trigger(target: Target, name: str, tenant: str, as_json: bool) -> None:
     """Run it now, also if it is off. Its next fire stays as it is. Prints the job's id."""
-    job = target.desk(lambda desk: desk.schedules.trigger(name, WhichTenant(tenant=tenant)))
+    job = target.operations(
+        lambda operations: operations.schedules.trigger(name, TenantRequest(tenant=tenant))
+    )
     click.echo(f"{safe(job.task)} stored on queue {safe(job.queue)}, origin manual: {job.id}", err=True)
     click.echo(json_text(job) if as_json else job.id)
 
@@ -214,14 +218,14 @@ def trigger(target: Target, name: str, tenant: str, as_json: bool) -> None:
 def delete(target: Target, name: str, tenant: str, yes: bool) -> None:
     """Forget a schedule. The jobs it has made stay."""
 
-    which = WhichTenant(tenant=tenant)
+    which = TenantRequest(tenant=tenant)
 
-    async def look(desk: Desk) -> tuple[ScheduleView, datetime]:
-        return await desk.schedules.show(name, which), await now_of(desk)
+    async def look(operations: Operations) -> tuple[ScheduleView, datetime]:
+        return await operations.schedules.show(name, which), await now_of(operations)
 
-    schedule, now = target.desk(look)
+    schedule, now = target.operations(look)
     confirm(_effect(schedule, now), f"Delete {safe(name)}?", yes=yes)
-    target.desk(lambda desk: desk.schedules.delete(name, which))
+    target.operations(lambda operations: operations.schedules.delete(name, which))
     click.echo(f"{safe(name)}  deleted")
 
 

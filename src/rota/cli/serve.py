@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..app import Rota
-from ..service import Signals
+from ..runtime.service import StopSignals
 from . import logs, serving
 from .target import Target, pass_target, target_options
 
@@ -39,7 +39,7 @@ def serve(
 async def _serve(app: Rota, listen: Listen, print_link: bool) -> None:
     stop, forced = asyncio.Event(), asyncio.Event()
     try:
-        with Signals(
+        with StopSignals(
             stop.set, forced.set, first="finishing the requests under way", second="cutting them off"
         ):
             async with serving.served(app, listen, link=serving.wants_link(print_link)) as server:

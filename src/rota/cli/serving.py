@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .. import notify
 from ..app import Rota
 from ..errors import ConfigError
-from ..service import watchdog
+from ..runtime import systemd
+from ..runtime.service import watchdog
 
 if TYPE_CHECKING:
     from ..admin.server import Listen, Server
@@ -68,14 +68,14 @@ def listen_at(app: Rota, given: dict[str, Any]) -> Listen:
 @asynccontextmanager
 async def served(app: Rota, listen: Listen, *, link: bool) -> AsyncIterator[Server]:
     """Serve while the block runs; tell people how to get in, and systemd that we are there."""
+    from ..admin.first_token import first_token
     from ..admin.server import serving
-    from ..admin.welcome import first_token
 
     stop = asyncio.Event()
     async with serving(app, listen) as server:
         for line in how_to_get_in(server, await first_token(app), link=link):
             click.echo(line, err=True)
-        notify.ready(f"serving {server.url}")
+        systemd.ready(f"serving {server.url}")
         watching = asyncio.create_task(watchdog(stop), name="rota-watchdog")
         try:
             yield server

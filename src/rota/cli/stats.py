@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from ..model import QueueDepth, State
-from ..operate import Desk
-from ..operate.asks import MOST, JobsAsk
+from ..operate import Operations
+from ..operate.requests import MOST, JobsRequest
 from ..operate.views import Stats
 from . import table
 from .target import Target, now_of, pass_target, target_options
@@ -34,7 +34,7 @@ QUEUES = (
 def stats(target: Target, as_json: bool) -> None:
     """Counts by state, the age of the oldest due job, the depth of each queue."""
 
-    told, missing = target.desk(_ask)
+    told, missing = target.operations(_ask)
     if as_json:
         click.echo(json_text({**msgspec.to_builtins(told), "unserved": missing}))
         return
@@ -44,18 +44,18 @@ def stats(target: Target, as_json: bool) -> None:
         click.echo(f"\n{style(line, 'yellow')}")
 
 
-async def _ask(desk: Desk) -> tuple[Stats, Mapping[str, int]]:
-    return await desk.house.stats(), await unserved(desk)
+async def _ask(operations: Operations) -> tuple[Stats, Mapping[str, int]]:
+    return await operations.system.stats(), await unserved(operations)
 
 
-async def unserved(desk: Desk) -> Mapping[str, int]:
+async def unserved(operations: Operations) -> Mapping[str, int]:
     """Tasks that no live worker knows, with how many of the oldest due jobs wait for them."""
-    if "read.shared" not in (await desk.house.me()).permissions:  # a tenant's own token
+    if "read.shared" not in (await operations.system.me()).permissions:  # a tenant's own token
         return {}
-    workers = (await desk.house.workers()).items
+    workers = (await operations.system.workers()).items
     known = {task for worker in workers if worker.state != "lost" for task in worker.tasks}
-    page = await desk.jobs.list(JobsAsk(state=(State.QUEUED,), order="oldest", limit=MOST))
-    now = await now_of(desk)
+    page = await operations.jobs.list(JobsRequest(state=(State.QUEUED,), order="oldest", limit=MOST))
+    now = await now_of(operations)
     return Counter(job.task for job in page.items if job.run_at <= now and job.task not in known)
 
 

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .. import notify
-from ..clock import monotonic
-from ..service import Signals, pause, watchdog
+from ..runtime import systemd
+from ..runtime.clock import monotonic
+from ..runtime.service import StopSignals, pause, watchdog
 from .failures import FAILED
 from .target import URL_OVERRIDE
 from .text import plural
@@ -33,7 +33,7 @@ SETTLED_S = 60.0  # a child that lived this long starts again without a wait tha
 
 def run(processes: int, flags: Mapping[str, Any], app: str, url: str | None) -> int:
     """Run the workers until all have ended; the worst of their exit codes."""
-    env = {**notify.without(os.environ), SUPERVISED: "1"}
+    env = {**systemd.without(os.environ), SUPERVISED: "1"}
     if url is not None:
         env[URL_OVERRIDE] = url
     return asyncio.run(Supervisor(processes, command(flags, app), env).run())
@@ -61,9 +61,9 @@ class Supervisor:
 
     async def run(self) -> int:
         ended = asyncio.Event()
-        with Signals(self._end, self._end):
+        with StopSignals(self._end, self._end):
             alive = asyncio.create_task(watchdog(ended), name="rota-watchdog")
-            notify.ready(f"watching over {plural(self._processes, 'worker')}")
+            systemd.ready(f"watching over {plural(self._processes, 'worker')}")
             try:
                 codes = await asyncio.gather(*(self._keep(number + 1) for number in range(self._processes)))
             finally:

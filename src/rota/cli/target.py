@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from ..app import Rota
     from ..model import Actor
-    from ..operate import Desk
-    from .remote import RemoteDesk
+    from ..operate import Operations
+    from .remote import RemoteOperations
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
@@ -81,20 +81,20 @@ class Target:
 
     # --- the desk --------------------------------------------------------------------------------
 
-    def desk(self, question: Callable[[Desk], Awaitable[T]]) -> T:
+    def operations(self, question: Callable[[Operations], Awaitable[T]]) -> T:
         """Await an answer of the desk: the one on the store, or the one behind the server."""
         if self.is_remote:
-            # It has the same rooms and actions, made from the table of routes: see RemoteDesk.
-            return _run(self.remote(), lambda remote: question(cast("Desk", remote)))
-        from ..operate import Desk
+            # It has the same rooms and actions, made from the table of routes: see RemoteOperations.
+            return _run(self.remote(), lambda remote: question(cast("Operations", remote)))
+        from ..operate import Operations
 
-        return self.ask(lambda app: question(Desk(app, operator())))
+        return self.ask(lambda app: question(Operations(app, operator())))
 
-    def remote(self) -> RemoteDesk:
-        from .remote import RemoteDesk, read_token
+    def remote(self) -> RemoteOperations:
+        from .remote import RemoteOperations, read_token
 
         assert self.api is not None
-        return RemoteDesk(self.api, self.token or read_token(), self.ca_file)
+        return RemoteOperations(self.api, self.token or read_token(), self.ca_file)
 
     def place(self) -> str:
         """Where this is, for people; without a password."""
@@ -115,11 +115,11 @@ def operator() -> Actor:
     return Actor(name=f"{user}@{socket.gethostname()}", role="admin", payloads=True, via="cli")
 
 
-async def now_of(desk: Desk) -> datetime:
+async def now_of(operations: Operations) -> datetime:
     """The store's time, also if nothing else was asked of it yet."""
-    if desk.app is not None:  # a server reads its store's clock by itself
-        await desk.store()
-    return (await desk.house.me()).now
+    if operations.app is not None:  # a server reads its store's clock by itself
+        await operations.store()
+    return (await operations.system.me()).now
 
 
 def _run(place: Any, question: Callable[[Any], Awaitable[T]]) -> T:

@@ -17,7 +17,7 @@ from .text import json_text, safe, span
 from .watching import watchable
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 COLUMNS = (
     table.Column("TASK", yields=2),
@@ -47,10 +47,10 @@ def list_(target: Target, as_json: bool) -> None:
     Ended and failed per minute over the last ten; durations of the newest runs that succeeded.
     """
 
-    async def ask(desk: Desk) -> tuple[Page[TaskView], datetime]:
-        return await desk.house.tasks(), await now_of(desk)
+    async def ask(operations: Operations) -> tuple[Page[TaskView], datetime]:
+        return await operations.system.tasks(), await now_of(operations)
 
-    page, now = target.desk(ask)
+    page, now = target.operations(ask)
     if as_json:
         click.echo(json_text(page))
     elif page.items:

@@ -16,7 +16,7 @@ from .text import json_text, safe, span
 from .watching import watchable
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 COLUMNS = (
     table.Column("TENANT", yields=2),
@@ -43,10 +43,10 @@ def tenants() -> None:
 def list_(target: Target, as_json: bool) -> None:
     """Each tenant with jobs, schedules or a pause, by name; the cost is that of the newest jobs, in cents."""
 
-    async def ask(desk: Desk) -> tuple[Page[TenantView], datetime]:
-        return await desk.house.tenants(), await now_of(desk)
+    async def ask(operations: Operations) -> tuple[Page[TenantView], datetime]:
+        return await operations.system.tenants(), await now_of(operations)
 
-    page, now = target.desk(ask)
+    page, now = target.operations(ask)
     if as_json:
         click.echo(json_text(page))
     elif page.items:

@@ -9,7 +9,7 @@ import click
 
 from ..errors import NotFound
 from ..model import Page, Role
-from ..operate.asks import TokenAsk
+from ..operate.requests import CreateTokenRequest
 from ..operate.views import TokenView, UserView
 from . import table
 from .asking import asked
@@ -20,7 +20,7 @@ from .text import exact, json_text, plural, safe, style, when
 from .watching import watchable
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 ROLES = get_args(Role)
 COLUMNS = (
@@ -64,8 +64,8 @@ def create(
     as_json: bool,
 ) -> None:
     """Make a token. Its text alone goes to stdout, this once."""
-    ask = asked(TokenAsk, role=role, tenant=tenant, expires_s=expires, name=name, payloads=payloads)
-    made = target.desk(lambda desk: desk.access.create_token(ask))
+    ask = asked(CreateTokenRequest, role=role, tenant=tenant, expires_s=expires, name=name, payloads=payloads)
+    made = target.operations(lambda operations: operations.access.create_token(ask))
     until = "for ever" if made.expires_at is None else f"until {exact(made.expires_at)}"
     click.echo(
         f"Token {safe(made.id)}: {grant(made)}, good {until}. Only its hash is kept: store it now.\n"
@@ -89,7 +89,7 @@ def grant(one: TokenView | UserView) -> str:
 @pass_target
 def list_(target: Target, as_json: bool) -> None:
     """All tokens, without their secrets."""
-    page, now = target.desk(_tokens)
+    page, now = target.operations(_tokens)
     if as_json:
         click.echo(json_text(page))
     elif page.items:
@@ -98,8 +98,8 @@ def list_(target: Target, as_json: bool) -> None:
         click.echo("There is no token. Make one: rota token create --role admin")
 
 
-async def _tokens(desk: Desk) -> tuple[Page[TokenView], datetime]:
-    return await desk.access.tokens(), await now_of(desk)
+async def _tokens(operations: Operations) -> tuple[Page[TokenView], datetime]:
+    return await operations.access.tokens(), await now_of(operations)
 
 
 def _row(one: TokenView, now: datetime) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def _expiry(one: TokenView, now: datetime) -> str:
 @pass_target
 def revoke(target: Target, ids: tuple[str, ...], yes: bool) -> None:
     """End tokens, by their ids: the next request with one is refused."""
-    page, now = target.desk(_tokens)
+    page, now = target.operations(_tokens)
     known = {one.id: one for one in page.items}
     unknown = [one for one in ids if one not in known]
     if unknown:
@@ -139,12 +139,12 @@ def revoke(target: Target, ids: tuple[str, ...], yes: bool) -> None:
     effect = "\n".join(_effect(known[one], now) for one in dict.fromkeys(ids))
     confirm(effect, f"Revoke {plural(len(set(ids)), 'token')}?", yes=yes)
 
-    async def go(desk: Desk) -> None:
+    async def go(operations: Operations) -> None:
         for one in dict.fromkeys(ids):
-            await desk.access.revoke_token(one)
+            await operations.access.revoke_token(one)
             click.echo(f"{safe(one)}  revoked")
 
-    target.desk(go)
+    target.operations(go)
 
 
 def _effect(one: TokenView, now: datetime) -> str:

@@ -12,9 +12,9 @@ import msgspec
 
 from ..errors import RotaError
 from ..model import Scope, State, gate_id
-from ..operate.asks import ActivityAsk, GateAsk, JobsAsk
-from ..operate.views import Me
-from ..service import pause
+from ..operate.requests import ActivityRequest, GateRequest, JobsRequest
+from ..operate.views import CurrentActor
+from ..runtime.service import pause
 from .pausing import subject
 from .target import Target, pass_target, target_options
 from .terminal import Terminal, keys, usable
@@ -23,7 +23,7 @@ from .top_screen import Act, Glance, Screen, pace, pressed
 from .top_view import render
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 REASON = "from rota top"
 SHOWN = 50
@@ -41,27 +41,27 @@ def top(target: Target, interval: float) -> None:
     """
     if not usable():
         raise click.UsageError("rota top needs a terminal. For a program: rota stats --json")
-    target.desk(lambda desk: _live(desk, interval))
+    target.operations(lambda operations: _live(operations, interval))
 
 
-async def _live(desk: Desk, interval: float) -> None:
-    me = await desk.house.me()
-    first = await look(desk, me)
+async def _live(operations: Operations, interval: float) -> None:
+    me = await operations.system.me()
+    first = await look(operations, me)
     with Terminal() as terminal:
-        await Top(desk, me, terminal, interval, first).run()
+        await Top(operations, me, terminal, interval, first).run()
 
 
-async def look(desk: Desk, me: Me) -> Glance:
+async def look(operations: Operations, me: CurrentActor) -> Glance:
     """What there is to see for this caller; one question after the other, as a server takes them."""
-    stats = await desk.house.stats()
+    stats = await operations.system.stats()
     workers = speed = failing = None
     if "read.shared" in me.permissions:
-        workers = sum(worker.state != "lost" for worker in (await desk.house.workers()).items)
-        steps = (await desk.house.activity(ActivityAsk(hours=0.1, step_s=60))).items
+        workers = sum(worker.state != "lost" for worker in (await operations.system.workers()).items)
+        steps = (await operations.system.activity(ActivityRequest(hours=0.1, step_s=60))).items
         speed, failing = pace(steps, stats.now)
-    gates = (await desk.gates.list()).items
-    failed = (await desk.jobs.list(JobsAsk(state=(State.FAILED,), limit=SHOWN))).items
-    running = await desk.jobs.list(JobsAsk(state=(State.RUNNING,), limit=SHOWN, order="oldest"))
+    gates = (await operations.gates.list()).items
+    failed = (await operations.jobs.list(JobsRequest(state=(State.FAILED,), limit=SHOWN))).items
+    running = await operations.jobs.list(JobsRequest(state=(State.RUNNING,), limit=SHOWN, order="oldest"))
     return Glance(
         place=me.store or f"tenant {me.tenant}",
         now=stats.now,
@@ -71,7 +71,7 @@ async def look(desk: Desk, me: Me) -> Glance:
         jobs_per_s=speed,
         failures_per_min=failing,
         gate=next((gate for gate in gates if gate.scope == "all"), None),
-        queues=tuple((await desk.house.queues()).items),
+        queues=tuple((await operations.system.queues()).items),
         running_jobs=tuple(running.items),
         failures=tuple(sorted(failed, key=lambda job: job.finished_at or job.created_at, reverse=True)),
     )
@@ -80,8 +80,10 @@ async def look(desk: Desk, me: Me) -> Glance:
 class Top:
     """Paints when there is something new: a glance, a key, another size."""
 
-    def __init__(self, desk: Desk, me: Me, terminal: Terminal, interval: float, first: Glance) -> None:
-        self._desk, self._me, self._terminal, self._interval = desk, me, terminal, interval
+    def __init__(
+        self, operations: Operations, me: CurrentActor, terminal: Terminal, interval: float, first: Glance
+    ) -> None:
+        self._operations, self._me, self._terminal, self._interval = operations, me, terminal, interval
         self._screen = Screen(glance=first)
         self._stop, self._wake = asyncio.Event(), asyncio.Event()
         self._asking = asyncio.Lock()  # a connection to a server takes one question at a time
@@ -127,7 +129,7 @@ class Top:
     async def _look(self) -> None:
         try:
             async with self._asking:
-                glance = await look(self._desk, self._me)
+                glance = await look(self._operations, self._me)
             self._show(glance=glance, trouble="")
         except RotaError as error:
             seen = exact(self._screen.glance.now)
@@ -138,7 +140,7 @@ class Top:
             act = await self._acts.get()
             try:
                 async with self._asking:
-                    await carry_out(self._desk, act)
+                    await carry_out(self._operations, act)
                 what = subject("all" if act.queue is None else "queue", act.queue)
                 self._show(note=f"{what} {'is paused' if act.verb == 'pause' else 'goes on'}.")
             except RotaError as error:
@@ -176,9 +178,9 @@ class Top:
         self._wake.set()
 
 
-async def carry_out(desk: Desk, act: Act) -> None:
+async def carry_out(operations: Operations, act: Act) -> None:
     scope: Scope = "all" if act.queue is None else "queue"
     if act.verb == "pause":
-        await desk.gates.pause(GateAsk(scope=scope, name=act.queue, reason=REASON))
+        await operations.gates.pause(GateRequest(scope=scope, name=act.queue, reason=REASON))
     else:
-        await desk.gates.resume(gate_id(scope, act.queue))
+        await operations.gates.resume(gate_id(scope, act.queue))

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from ..operate.views import GateView, JobView, QueueView, Step
+from ..operate.views import ActivityBucket, GateView, JobView, QueueView
 from .text import plural
 
 MINUTE = timedelta(minutes=1)
@@ -100,7 +100,7 @@ def _switch(screen: Screen) -> tuple[Screen, Act | None]:
     return screen, Act(verb="pause" if queue.gate is None else "resume", queue=queue.name)
 
 
-def pace(steps: Sequence[Step], now: datetime) -> tuple[float, float]:
+def pace(steps: Sequence[ActivityBucket], now: datetime) -> tuple[float, float]:
     """Jobs ended per second and failed per minute, over this minute and the one before."""
     since = now.replace(second=0, microsecond=0) - MINUTE
     seconds = (now - since).total_seconds()

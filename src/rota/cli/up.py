@@ -10,7 +10,7 @@ import click
 from .. import config
 from ..app import Rota
 from ..errors import ConfigError
-from ..service import Signals
+from ..runtime.service import StopSignals
 from ..worker.options import worker_options
 from ..worker.worker import Worker
 from . import logs, serving
@@ -56,8 +56,8 @@ def up(
     if no_scheduler:
         app.settings = config.replaced(app.settings, scheduler_enabled=False)
     worker = serving.run(_up(app, listen, options, serving.wants_link(print_link)))
-    if worker.handed_back:
-        click.echo(f"rota: {plural(worker.handed_back, 'running job')} handed back unfinished", err=True)
+    if worker.released:
+        click.echo(f"rota: {plural(worker.released, 'running job')} handed back unfinished", err=True)
     raise SystemExit(FAILED if worker.was_forced else 0)
 
 
@@ -70,7 +70,7 @@ async def _up(app: Rota, listen: Listen, options: dict[str, Any], link: bool) ->
                 worker.force()
                 server.force()
 
-            with Signals(worker.drain, force):
+            with StopSignals(worker.drain, force):
                 await worker.run()
         return worker
     finally:

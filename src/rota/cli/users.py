@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..model import Page, Role
-from ..operate.asks import UserAsk
+from ..operate.requests import PutUserRequest
 from ..operate.views import UserView
 from . import table
 from .asking import asked
@@ -21,7 +21,7 @@ from .token import ROLES, grant
 from .watching import watchable
 
 if TYPE_CHECKING:
-    from ..operate import Desk
+    from ..operate import Operations
 
 LEAST = 12  # characters of a password
 COLUMNS = (
@@ -60,8 +60,8 @@ def set_(
 ) -> None:
     """Let NAME sign in, or change their role or password: their sessions end."""
     password = _password(name, password_file)
-    ask = asked(UserAsk, password=password, role=role, tenant=tenant, payloads=payloads)
-    user = target.desk(lambda desk: desk.access.put_user(name, ask))
+    ask = asked(PutUserRequest, password=password, role=role, tenant=tenant, payloads=payloads)
+    user = target.operations(lambda operations: operations.access.put_user(name, ask))
     click.echo(f"{safe(user.name)} may sign in: {grant(user)}.")
 
 
@@ -90,7 +90,7 @@ def _password(name: str, file: str | None) -> str:
 @pass_target
 def list_(target: Target, as_json: bool) -> None:
     """The people who sign in with a password."""
-    page, now = target.desk(_users)
+    page, now = target.operations(_users)
     if as_json:
         click.echo(json_text(page))
     elif page.items:
@@ -99,8 +99,8 @@ def list_(target: Target, as_json: bool) -> None:
         click.echo("Nobody signs in with a password. Tokens work too: rota token list")
 
 
-async def _users(desk: Desk) -> tuple[Page[UserView], datetime]:
-    return await desk.access.users(), await now_of(desk)
+async def _users(operations: Operations) -> tuple[Page[UserView], datetime]:
+    return await operations.access.users(), await now_of(operations)
 
 
 def _row(user: UserView, now: datetime) -> tuple[str, ...]:
@@ -121,5 +121,5 @@ def _row(user: UserView, now: datetime) -> tuple[str, ...]:
 def remove(target: Target, name: str, yes: bool) -> None:
     """Nobody signs in by this name any more."""
     confirm(f"{safe(name)} can no longer sign in, and their sessions end.", f"Remove {safe(name)}?", yes=yes)
-    target.desk(lambda desk: desk.access.delete_user(name))
+    target.operations(lambda operations: operations.access.delete_user(name))
     click.echo(f"{safe(name)}  removed")

@@ -44,7 +44,7 @@ def watchable(command: C) -> C:
 def _repeat(draw: Callable[[], object], every: float) -> None:
     import asyncio
 
-    from ..service import pause
+    from ..runtime.service import pause
 
     first = True
     try:

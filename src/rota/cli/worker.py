@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from .. import config, notify
+from .. import config
 from ..app import Rota
 from ..errors import ConfigError
-from ..events import Event, Hooks
-from ..service import watchdog
+from ..runtime import systemd
+from ..runtime.events import Event, Hooks
+from ..runtime.service import watchdog
 from ..worker.options import worker_options
 from . import logs, supervisor
 from .failures import FAILED
@@ -80,12 +81,12 @@ def _check(app: Rota, options: Mapping[str, Any]) -> None:
 
 
 def _work(app: Rota, options: Mapping[str, Any]) -> int:
-    if notify.is_wanted():
+    if systemd.is_wanted():
         _tell_systemd(app.hooks)
     with supervisor.watching_parent():
         worker = app.run(**options)
-    if worker.handed_back:
-        click.echo(f"rota: {plural(worker.handed_back, 'running job')} handed back unfinished", err=True)
+    if worker.released:
+        click.echo(f"rota: {plural(worker.released, 'running job')} handed back unfinished", err=True)
     return FAILED if worker.was_forced else 0
 
 
@@ -95,7 +96,7 @@ def _tell_systemd(hooks: Hooks) -> None:
     tasks: list[asyncio.Task[None]] = []
 
     async def started(event: Event) -> None:
-        notify.ready(f"worker {event.worker} is running")
+        systemd.ready(f"worker {event.worker} is running")
         tasks.append(asyncio.create_task(watchdog(stop), name="rota-watchdog"))
 
     async def stopped(event: Event) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 
 from ..model import Page
-from ..operate import Desk
+from ..operate import Operations
 from ..operate.views import WorkerView
 from . import table
 from .target import Target, now_of, pass_target, target_options
@@ -39,10 +39,10 @@ def workers() -> None:
 def list_(target: Target, as_json: bool) -> None:
     """Workers heard of lately, the live ones first."""
 
-    async def ask(desk: Desk) -> tuple[Page[WorkerView], datetime]:
-        return await desk.house.workers(), await now_of(desk)
+    async def ask(operations: Operations) -> tuple[Page[WorkerView], datetime]:
+        return await operations.system.workers(), await now_of(operations)
 
-    page, now = target.desk(ask)
+    page, now = target.operations(ask)
     if as_json:
         click.echo(json_text(page))
     elif page.items:

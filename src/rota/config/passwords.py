@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
-from ..core.masking import is_secret
+from ..core.payload.masking import is_secret
 from .settings import SECRET_FIELDS
 
 

@@ -26,7 +26,7 @@ OTHER_VARIABLES = frozenset(
 )
 
 
-class Found(NamedTuple):
+class SourcedValue(NamedTuple):
     """A value that somebody set; ``source`` is what ``explain`` says of it."""
 
     name: str
@@ -55,7 +55,7 @@ def table_of(file: Path) -> dict[str, Any] | None:
     return found
 
 
-def from_file(folder: Path) -> Iterator[Found]:
+def from_file(folder: Path) -> Iterator[SourcedValue]:
     for name in FILES:
         table = table_of(folder / name)
         if table is not None:
@@ -68,11 +68,11 @@ def from_file(folder: Path) -> Iterator[Found]:
             return
 
 
-def flat(table: Mapping[str, Any], source: str) -> Iterator[Found]:
+def flat(table: Mapping[str, Any], source: str) -> Iterator[SourcedValue]:
     """``retention_days = {failed = 30}`` is another way to write ``retention_failed_days = 30``."""
     for name, value in table.items():
         if name != "retention_days":
-            yield Found(name, value, source)
+            yield SourcedValue(name, value, source)
             continue
         if not isinstance(value, Mapping):
             raise ConfigError(
@@ -84,17 +84,17 @@ def flat(table: Mapping[str, Any], source: str) -> Iterator[Found]:
                 raise ConfigError(
                     f"{place(source)}: retention_days.{state} and {long} are the same: keep one"
                 )
-            yield Found(long, days, source)
+            yield SourcedValue(long, days, source)
 
 
-def from_environment(environ: Mapping[str, str]) -> Iterator[Found]:
+def from_environment(environ: Mapping[str, str]) -> Iterator[SourcedValue]:
     for name in TYPES:
         said = _variable(environ, f"ROTA_{name.upper()}")
         if said is None and name == "url":
             said = _variable(environ, "DATABASE_URL")
         if said is not None:
             text, source = said
-            yield Found(name, from_text(name, text, source), source)
+            yield SourcedValue(name, from_text(name, text, source), source)
     _name_unknown(environ)
 
 

@@ -14,19 +14,19 @@ from ..model import Actor, Role
 ROLES: tuple[Role, ...] = ("viewer", "operator", "admin")
 
 
-class Rule(NamedTuple):
+class Permission(NamedTuple):
     role: Role
     shared: bool = False  # concerns what all tenants share
 
 
-PERMISSIONS: dict[str, Rule] = {
-    "read": Rule("viewer"),
-    "operate": Rule("operator"),
-    "audit": Rule("operator"),
-    "admin": Rule("admin"),
-    "read.shared": Rule("viewer", shared=True),
-    "operate.shared": Rule("operator", shared=True),
-    "admin.shared": Rule("admin", shared=True),
+PERMISSIONS: dict[str, Permission] = {
+    "read": Permission("viewer"),
+    "operate": Permission("operator"),
+    "audit": Permission("operator"),
+    "admin": Permission("admin"),
+    "read.shared": Permission("viewer", shared=True),
+    "operate.shared": Permission("operator", shared=True),
+    "admin.shared": Permission("admin", shared=True),
 }
 
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import count, cycle
 
-from ..handle import JobHandle
-from ..service import pause
+from ..runtime.service import pause
+from ..tasks.handle import JobHandle
 from . import tasks
 
 FIRST_ROUND_S = 0.25  # all kinds are soon to be seen

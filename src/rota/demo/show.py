@@ -11,10 +11,10 @@ import click
 from ..app import Rota
 from ..errors import StoreError
 from ..model import Job
-from ..service import Signals, pause
+from ..runtime.service import StopSignals, pause
 from ..worker.worker import Worker
+from .console import DemoConsole, closing, header, summary
 from .feed import feed
-from .telling import Teller, closing, header, summary
 
 SUMMARY_S = 3.0
 DECLARED_S = 0.2  # between looks for the schedules that the worker is about to declare
@@ -25,7 +25,7 @@ async def show(app: Rota, *, seconds: float | None, quiet: bool, link: bool = Fa
     """True if all that ran was finished; False if it was handed back at a second signal."""
     await app.migrate()
     store = await app.stores.get()
-    teller = Teller(app, quiet=quiet)
+    teller = DemoConsole(app, quiet=quiet)
     teller.listen()
     try:
         async with _served(app, link) as entries:
@@ -45,7 +45,7 @@ async def _served(app: Rota, link: bool) -> AsyncIterator[list[tuple[str, str]]]
     except ImportError:
         yield [("dashboard", "pip install 'rota[server]', then start again")]
         return
-    from ..admin.welcome import first_token
+    from ..admin.first_token import first_token
 
     listen = Listen(host=app.settings.admin_host, port=app.settings.admin_port)
     try:
@@ -62,10 +62,10 @@ async def _served(app: Rota, link: bool) -> AsyncIterator[list[tuple[str, str]]]
         await server.stop()
 
 
-async def _run(app: Rota, teller: Teller, seconds: float | None) -> None:
+async def _run(app: Rota, teller: DemoConsole, seconds: float | None) -> None:
     """Work, with signals heard until the last job has ended."""
     stop, forced = asyncio.Event(), asyncio.Event()
-    with Signals(stop.set, forced.set):
+    with StopSignals(stop.set, forced.set):
         async with app.running(concurrency=8, shutdown_timeout=SHUTDOWN_S, name="demo") as worker:
             forcing = asyncio.create_task(_force(worker, forced))
             await _until(app, teller, stop, seconds)
@@ -78,7 +78,7 @@ async def _force(worker: Worker, forced: asyncio.Event) -> None:
     worker.force()
 
 
-async def _until(app: Rota, teller: Teller, stop: asyncio.Event, seconds: float | None) -> None:
+async def _until(app: Rota, teller: DemoConsole, stop: asyncio.Event, seconds: float | None) -> None:
     """Feed and sum up until told to stop, or until the time is up."""
     parts = (feed(stop, teller.enqueued), _plan(app, teller, stop), _sum_up(app, stop))
     tasks = [asyncio.create_task(part) for part in parts]
@@ -91,7 +91,7 @@ async def _until(app: Rota, teller: Teller, stop: asyncio.Event, seconds: float 
         await asyncio.gather(*tasks)
 
 
-async def _plan(app: Rota, teller: Teller, stop: asyncio.Event) -> None:
+async def _plan(app: Rota, teller: DemoConsole, stop: asyncio.Event) -> None:
     """Tell the schedules once they are there."""
     while not await pause(DECLARED_S, stop):
         with suppress(StoreError):

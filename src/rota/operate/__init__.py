@@ -5,11 +5,11 @@ its clients, each action of it is a method that takes path names and one request
 with a view (``views.py``). ``basics`` holds the plain acts that the app itself uses.
 """
 
-from .basics import attempts, check_id, check_state, get, stats
-from .desk import Desk
+from .job_edits import attempts, check_id, check_state, get, stats
+from .operations import Operations
 
 __all__ = [
-    "Desk",
+    "Operations",
     "attempts",
     "check_id",
     "check_state",

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 import msgspec
 
-from ..clock import Clock
 from ..core.access import reaches
-from ..core.options import name_text
+from ..core.jobs.options import name_text
 from ..errors import AlreadyRegistered, Forbidden, IllegalMove, NotFound, OptionError
 from ..model import Actor, Page, Role, Value, Via
+from ..runtime.clock import Clock
 from ..store.protocol import Store
-from .asks import SHORTEST_PASSWORD, TokenAsk, UserAsk
-from .desk import Room, needs
+from .operations import ActionGroup, requires
+from .requests import SHORTEST_PASSWORD, CreateTokenRequest, PutUserRequest
 from .views import NewToken, TokenView, UserView
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ USED_EVERY_S = 60.0  # how exact the time of the last use is
 SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
 
 
-class StoredToken(Value, frozen=True, kw_only=True):
+class ApiToken(Value, frozen=True, kw_only=True):
     id: str  # public: the second part of the token
     hash: str  # SHA-256 of the secret part
     role: Role
@@ -52,19 +52,19 @@ class StoredUser(Value, frozen=True, kw_only=True):
     created_at: datetime
 
 
-Credential = TypeVar("Credential", StoredToken, StoredUser)
+Credential = TypeVar("Credential", ApiToken, StoredUser)
 
 
 # --- coming in -----------------------------------------------------------------------------------
 
 
-async def by_token(store: Store, clock: Clock, text: str) -> StoredToken | None:
+async def by_token(store: Store, clock: Clock, text: str) -> ApiToken | None:
     """The token that this text is; None if there is none, or it has expired."""
     parts = text.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum() or len(text) > 200:
         return None
     document = await store.get(TOKEN, parts[1])
-    found = None if document is None else _read(document.body, StoredToken)
+    found = None if document is None else _read(document.body, ApiToken)
     kept = found.hash if found is not None else _hash("nothing")
     if not hmac.compare_digest(_hash(parts[2]), kept) or found is None or document is None:
         return None
@@ -86,7 +86,7 @@ async def by_password(store: Store, name: str, password: str) -> StoredUser | No
     return found if hmac.compare_digest(given, kept) else None
 
 
-async def still_good(store: Store, clock: Clock, credential: str) -> StoredToken | StoredUser | None:
+async def still_good(store: Store, clock: Clock, credential: str) -> ApiToken | StoredUser | None:
     """What ``token:ID`` or ``user:NAME`` stands for now; None once it was revoked, changed or has expired."""
     kind, _, key = credential.partition(":")
     document = await store.get(kind, key) if kind in (TOKEN, USER) else None
@@ -94,29 +94,29 @@ async def still_good(store: Store, clock: Clock, credential: str) -> StoredToken
         return None
     if kind == USER:
         return _read(document.body, StoredUser)
-    found = _read(document.body, StoredToken)
+    found = _read(document.body, ApiToken)
     return found if found is not None and not is_over(found, clock.now()) else None
 
 
-def actor_of(found: StoredToken | StoredUser, via: Via = "http") -> Actor:
+def actor_of(found: ApiToken | StoredUser, via: Via = "http") -> Actor:
     return Actor(
         name=_name_of(found),
         role=found.role,
         tenant=found.tenant,
         payloads=found.payloads,
         via=via,
-        ends_at=found.expires_at if isinstance(found, StoredToken) else None,
+        ends_at=found.expires_at if isinstance(found, ApiToken) else None,
     )
 
 
-def _name_of(found: StoredToken | StoredUser) -> str:
+def _name_of(found: ApiToken | StoredUser) -> str:
     """How the audit log calls them: nobody can choose a name that is somebody else's."""
     if isinstance(found, StoredUser):
         return f"user:{found.name}"
     return f"token:{found.name}#{found.id}" if found.name else f"token:{found.id}"
 
 
-def is_over(token: StoredToken, now: datetime) -> bool:
+def is_over(token: ApiToken, now: datetime) -> bool:
     return token.expires_at is not None and token.expires_at <= now
 
 
@@ -128,21 +128,23 @@ async def has_any(store: Store) -> bool:
 # --- the desk ------------------------------------------------------------------------------------
 
 
-class Access(Room):
+class AccessActions(ActionGroup):
     thing = "access"
 
-    @needs("admin")
+    @requires("admin")
     async def tokens(self) -> Page[TokenView]:
         """All tokens, without their secrets."""
-        found = [_read(one.body, StoredToken) for one in await (await self.desk.store()).find(TOKEN)]
-        return Page(items=[_view(one) for one in found if one is not None and self.desk.sees(one.tenant)])
+        found = [_read(one.body, ApiToken) for one in await (await self.operations.store()).find(TOKEN)]
+        return Page(
+            items=[_view(one) for one in found if one is not None and self.operations.sees(one.tenant)]
+        )
 
-    @needs("admin", "token.create")
-    async def create_token(self, ask: TokenAsk) -> NewToken:
+    @requires("admin", "token.create")
+    async def create_token(self, ask: CreateTokenRequest) -> NewToken:
         """Make a token; its text is shown this once."""
         tenant, payloads = self._grantable(ask.role, ask.tenant, ask.payloads)
         now, secret = self.app.clock.now(), secrets.token_urlsafe(32)
-        token = StoredToken(
+        token = ApiToken(
             id=secrets.token_hex(6),
             hash=_hash(secret),
             role=ask.role,
@@ -150,42 +152,48 @@ class Access(Room):
             tenant=tenant,
             payloads=payloads,
             created_at=now,
-            created_by=self.desk.actor.name,
+            created_by=self.operations.actor.name,
             expires_at=self._end(None if ask.expires_s is None else now + timedelta(seconds=ask.expires_s)),
         )
-        async with self.desk.audited("token.create", f"token:{token.id}", tenant) as note:
-            await (await self.desk.store()).put(TOKEN, token.id, _text(token), 0, now)
+        async with self.operations.audited("token.create", f"token:{token.id}", tenant) as note:
+            await (await self.operations.store()).put(TOKEN, token.id, _text(token), 0, now)
             shown = _view(token)
             note.after = shown
             return NewToken(**msgspec.structs.asdict(shown), token=f"{PREFIX}_{token.id}_{secret}")
 
-    @needs("admin", "token.revoke")
+    @requires("admin", "token.revoke")
     async def revoke_token(self, id: str) -> None:
         """End a token; the next request with it is refused."""
-        found = await self._own(TOKEN, id, StoredToken)
-        async with self.desk.audited("token.revoke", f"token:{id}", (found and found.tenant) or None) as note:
+        found = await self._own(TOKEN, id, ApiToken)
+        async with self.operations.audited(
+            "token.revoke", f"token:{id}", (found and found.tenant) or None
+        ) as note:
             note.before = found and _view(found)
-            await (await self.desk.store()).drop(TOKEN, id)
+            await (await self.operations.store()).drop(TOKEN, id)
 
-    @needs("admin")
+    @requires("admin")
     async def users(self) -> Page[UserView]:
         """The people who sign in with a password."""
-        found = [_read(one.body, StoredUser) for one in await (await self.desk.store()).find(USER)]
-        return Page(items=[_user(one) for one in found if one is not None and self.desk.sees(one.tenant)])
+        found = [_read(one.body, StoredUser) for one in await (await self.operations.store()).find(USER)]
+        return Page(
+            items=[_user(one) for one in found if one is not None and self.operations.sees(one.tenant)]
+        )
 
-    @needs("admin", "user.put")
-    async def put_user(self, name: str, ask: UserAsk) -> UserView:
+    @requires("admin", "user.put")
+    async def put_user(self, name: str, ask: PutUserRequest) -> UserView:
         """Let somebody sign in with a password, or give them a new one: their sessions end."""
         name_text("user", name)
         if len(ask.password) < SHORTEST_PASSWORD:
             raise OptionError(f"the password is too short: at least {SHORTEST_PASSWORD} characters")
         tenant, payloads = self._grantable(ask.role, ask.tenant, ask.payloads)
-        if self.desk.actor.ends_at is not None:
-            raise Forbidden(f"{self.desk.actor.name} expires, and a user does not: use a token that lasts")
-        store, now = await self.desk.store(), self.app.clock.now()
+        if self.operations.actor.ends_at is not None:
+            raise Forbidden(
+                f"{self.operations.actor.name} expires, and a user does not: use a token that lasts"
+            )
+        store, now = await self.operations.store(), self.app.clock.now()
         document = await store.get(USER, name)
         before = None if document is None else _read(document.body, StoredUser)
-        if before is not None and not self.desk.sees(before.tenant):
+        if before is not None and not self.operations.sees(before.tenant):
             raise Forbidden(f"the name {name!r} is taken: choose another")
         salt = secrets.token_hex(16)
         user = StoredUser(
@@ -197,7 +205,7 @@ class Access(Room):
             payloads=payloads,
             created_at=now,
         )
-        async with self.desk.audited("user.put", f"user:{name}", tenant) as note:
+        async with self.operations.audited("user.put", f"user:{name}", tenant) as note:
             expected = 0 if document is None or ask.new else document.version
             if await store.put(USER, name, _text(user), expected, now) is None:
                 if ask.new:
@@ -208,35 +216,37 @@ class Access(Room):
             note.before, note.after = before and _user(before), _user(user)
             return _user(user)
 
-    @needs("admin", "user.delete")
+    @requires("admin", "user.delete")
     async def delete_user(self, name: str) -> None:
         """Nobody signs in by this name any more."""
         found = await self._own(USER, name, StoredUser)
-        async with self.desk.audited("user.delete", f"user:{name}", (found and found.tenant) or None) as note:
+        async with self.operations.audited(
+            "user.delete", f"user:{name}", (found and found.tenant) or None
+        ) as note:
             note.before = found and _user(found)
-            await (await self.desk.store()).drop(USER, name)
+            await (await self.operations.store()).drop(USER, name)
 
     async def _own(self, kind: str, key: str, form: type[Credential]) -> Credential | None:
         """The credential, if this actor may know of it; None: it is there, but cannot be read."""
-        document = await (await self.desk.store()).get(kind, key)
+        document = await (await self.operations.store()).get(kind, key)
         found = None if document is None else _read(document.body, form)
-        if document is None or (found is not None and not self.desk.sees(found.tenant)):
+        if document is None or (found is not None and not self.operations.sees(found.tenant)):
             raise NotFound(f"there is no {kind} {key!r}")
         return found
 
     def _grantable(self, role: Role, asked: str | None, payloads: bool | None) -> tuple[str | None, bool]:
         """Tenant and sight of the new credential: nobody gives away more than they have."""
-        actor = self.desk.actor
+        actor = self.operations.actor
         if not reaches(actor.role, role):
             raise Forbidden(f"{actor.name} is {actor.role} and cannot make a {role}")
         if payloads and not actor.payloads:
             raise Forbidden(f"{actor.name} may not see payloads, and cannot let others see them")
         usual = role != "viewer" and actor.payloads
-        return self.desk.tenant(asked), usual if payloads is None else payloads
+        return self.operations.tenant(asked), usual if payloads is None else payloads
 
     def _end(self, asked: datetime | None) -> datetime | None:
         """When the new token ends: not after the one that makes it."""
-        ends = [end for end in (asked, self.desk.actor.ends_at) if end is not None]
+        ends = [end for end in (asked, self.operations.actor.ends_at) if end is not None]
         return min(ends, default=None)
 
 
@@ -262,7 +272,7 @@ def _read(body: str, kind: type[T]) -> T | None:
         return None
 
 
-def _view(token: StoredToken) -> TokenView:
+def _view(token: ApiToken) -> TokenView:
     return TokenView(**{name: getattr(token, name) for name in TokenView.__struct_fields__})
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ..clock import Clock
-from ..model import Finding, PageAsk, ScheduleFilter
+from ..model import Finding, PageRequest, ScheduleFilter
+from ..runtime.clock import Clock
 from ..store.protocol import Store
-from ..upkeep import unserved
-from .workforce import live_workers
+from ..worker.upkeep import unserved
+from .workers import live_workers
 
 if TYPE_CHECKING:
     from ..app import Rota
@@ -66,7 +66,7 @@ async def _work(app: Rota, store: Store) -> Sequence[Finding]:
 
 
 async def _schedules(app: Rota, store: Store) -> Sequence[Finding]:
-    page = await store.schedules(ScheduleFilter(), PageAsk(limit=MOST_SCHEDULES))
+    page = await store.schedules(ScheduleFilter(), PageRequest(limit=MOST_SCHEDULES))
     now = app.clock.now()
     known = {
         task

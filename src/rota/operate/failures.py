@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from ..core.fingerprint import fingerprint, folded
-from ..model import Job, JobFilter, PageAsk
+from ..core.jobs.fingerprint import fingerprint, folded
+from ..model import Job, JobFilter, PageRequest
 from ..store.protocol import Store
-from .views import Failure, Failures, Sight
+from .views import FailureGroup, FailureGroups, Visibility
 
 PAGE, PAGES = 200, 10
 MOST_IDS = 1000  # as many as a bulk action takes
 LONGEST = 4000  # of a message: other programs may have stored anything
 
 
-class Group:
+class FailureTally:
     """One kind of failure while it is counted; jobs come newest first."""
 
     def __init__(self, job: Job, type: str, message: str) -> None:
@@ -34,8 +34,8 @@ class Group:
         if len(self.ids) < MOST_IDS:
             self.ids.append(job.id)
 
-    def view(self, key: str) -> Failure:
-        return Failure(
+    def view(self, key: str) -> FailureGroup:
+        return FailureGroup(
             fingerprint=key,
             task=self.task,
             type=self.type,
@@ -49,20 +49,20 @@ class Group:
         )
 
 
-async def failures(store: Store, where: JobFilter, limit: int, sight: Sight) -> Failures:
+async def failures(store: Store, where: JobFilter, limit: int, visibility: Visibility) -> FailureGroups:
     """The newest jobs that match, in the ``limit`` largest groups."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, FailureTally] = {}
     cursor: str | None = None
     for _ in range(PAGES):
-        page = await store.jobs(where, PageAsk(limit=PAGE, cursor=cursor, brief=True))
+        page = await store.jobs(where, PageRequest(limit=PAGE, cursor=cursor, brief=True))
         for job in page.items:
-            type, message = _told(sight.open(job.error_json))
+            type, message = _told(visibility.open(job.error_json))
             key = fingerprint(job.task, type, message)
-            groups.setdefault(key, Group(job, type, message)).add(job, message)
+            groups.setdefault(key, FailureTally(job, type, message)).add(job, message)
         if (cursor := page.next) is None:
             break
     largest = sorted(groups.items(), key=lambda one: (one[1].count, one[1].last_at), reverse=True)
-    return Failures(
+    return FailureGroups(
         items=tuple(group.view(key) for key, group in largest[:limit]),
         groups=len(groups),
         of=sum(group.count for group in groups.values()),

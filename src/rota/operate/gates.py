@@ -8,35 +8,35 @@ from datetime import datetime, timedelta
 import msgspec
 
 from ..core.access import require
-from ..core.gates import standing
-from ..core.options import name_text
+from ..core.jobs.gates import active
+from ..core.jobs.options import name_text
 from ..errors import Forbidden, NotFound, OptionError
-from ..gates import KIND, load
-from ..model import Gate, Page, PageAsk, ScheduleFilter, Scope, gate_id
-from .asks import GateAsk, PauseAsk
-from .desk import Room, needs
+from ..model import Gate, Page, PageRequest, ScheduleFilter, Scope, gate_id
+from ..runtime.gate_watch import KIND, load
+from .operations import ActionGroup, requires
+from .requests import GateRequest, PauseRequest
 from .views import GateView, gate_view
 
 SCOPES: tuple[Scope, ...] = ("all", "queue", "task", "tenant", "schedule")
 
 
-class Gates(Room):
+class GateActions(ActionGroup):
     thing = "gate"
 
     async def stored(self) -> Sequence[Gate]:
-        return await load(await self.desk.store())
+        return await load(await self.operations.store())
 
-    @needs("read")
+    @requires("read")
     async def list(self) -> Page[GateView]:
         """The gates that stand now."""
-        gates = standing(await self.stored(), self.app.clock.now())
+        gates = active(await self.stored(), self.app.clock.now())
         return Page(items=[gate_view(gate) for gate in gates if self._seen(gate)])
 
-    @needs("operate")
-    async def pause(self, ask: GateAsk) -> GateView:
+    @requires("operate")
+    async def pause(self, ask: GateRequest) -> GateView:
         """Close a gate; a gate that stands already gets the new reason and end."""
         self._check_scope(ask.scope, ask.name)
-        tenant = (self.desk.tenant(ask.tenant) or "default") if ask.scope == "schedule" else None
+        tenant = (self.operations.tenant(ask.tenant) or "default") if ask.scope == "schedule" else None
         self._may(ask.scope, ask.name)
         now = self.app.clock.now()
         gate = Gate(
@@ -44,15 +44,15 @@ class Gates(Room):
             name=None if ask.scope == "all" else ask.name,
             tenant=tenant,
             reason=ask.reason,
-            actor=self.desk.actor.name,
+            actor=self.operations.actor.name,
             since_at=now,
             until_at=_until(ask, now),
-            by_tenant=self.desk.actor.tenant,
+            by_tenant=self.operations.actor.tenant,
         )
-        self._mine(next((one for one in standing(await self.stored(), now) if one.id == gate.id), None))
+        self._mine(next((one for one in active(await self.stored(), now) if one.id == gate.id), None))
         return await self._close(gate, now)
 
-    @needs("operate")
+    @requires("operate")
     async def resume(self, id: str) -> None:
         """Open a gate, by its id: ``all``, ``queue:mail``, ``schedule:default/nightly``."""
         before = next((gate for gate in await self.stored() if gate.id == id), None)
@@ -60,27 +60,27 @@ class Gates(Room):
             raise NotFound(f"nothing is paused under {id!r}")
         self._may(before.scope, before.name)
         self._mine(before)
-        async with self.desk.audited(f"{before.scope}.resume", id, _tenant(before)) as note:
+        async with self.operations.audited(f"{before.scope}.resume", id, _tenant(before)) as note:
             note.before = gate_view(before)
-            await (await self.desk.store()).drop(KIND, id)
+            await (await self.operations.store()).drop(KIND, id)
             if before.scope == "schedule":
                 await self._look_again(before)
 
-    @needs("operate.shared")
-    async def pause_queue(self, name: str, ask: PauseAsk) -> GateView:
+    @requires("operate.shared")
+    async def pause_queue(self, name: str, ask: PauseRequest) -> GateView:
         """Pause a queue."""
         return await self.pause(
-            GateAsk(scope="queue", name=name, reason=ask.reason, until=ask.until, for_s=ask.for_s)
+            GateRequest(scope="queue", name=name, reason=ask.reason, until=ask.until, for_s=ask.for_s)
         )
 
-    @needs("operate.shared")
+    @requires("operate.shared")
     async def resume_queue(self, name: str) -> None:
         """Let a queue go on."""
         await self.resume(gate_id("queue", name))
 
     async def _close(self, gate: Gate, now: datetime) -> GateView:
-        async with self.desk.audited(f"{gate.scope}.pause", gate.id, _tenant(gate)) as note:
-            store = await self.desk.store()
+        async with self.operations.audited(f"{gate.scope}.pause", gate.id, _tenant(gate)) as note:
+            store = await self.operations.store()
             if gate.scope == "schedule":
                 await self.app.schedules.get(gate.name or "", tenant=gate.tenant or "default")
             note.before = next((gate_view(one) for one in await self.stored() if one.id == gate.id), None)
@@ -90,9 +90,9 @@ class Gates(Room):
 
     async def _look_again(self, gate: Gate) -> None:
         """A scheduler shall look at the schedule now, not when it would have looked at the gate again."""
-        store = await self.desk.store()
+        store = await self.operations.store()
         where = ScheduleFilter(name=gate.name, tenant=gate.tenant or "default")
-        for schedule in (await store.schedules(where, PageAsk(limit=1))).items:
+        for schedule in (await store.schedules(where, PageRequest(limit=1))).items:
             if schedule.enabled and schedule.next_run_at is not None:
                 due = msgspec.structs.replace(schedule, look_at=schedule.next_run_at)
                 await store.put_schedules([due], self.app.clock.now())  # refused: somebody else wrote it
@@ -108,22 +108,22 @@ class Gates(Room):
 
     def _may(self, scope: Scope, name: str | None) -> None:
         """A tenant's own operator may pause that tenant and its schedules, and nothing that others share."""
-        if scope != "schedule" and not (scope == "tenant" and name == self.desk.actor.tenant):
-            require(self.desk.actor, "operate.shared")
+        if scope != "schedule" and not (scope == "tenant" and name == self.operations.actor.tenant):
+            require(self.operations.actor, "operate.shared")
 
     def _mine(self, before: Gate | None) -> None:
         """What was closed over a tenant's head, the tenant cannot open."""
-        if before is not None and self.desk.actor.tenant is not None and before.by_tenant is None:
+        if before is not None and self.operations.actor.tenant is not None and before.by_tenant is None:
             raise Forbidden(f"{before.id} was paused by {before.actor}, who is bound to no tenant: ask them")
 
     def _seen(self, gate: Gate) -> bool:
         """What covers a tenant's jobs is for the tenant to know."""
         if gate.scope == "tenant":
-            return self.desk.sees(gate.name)
-        return self.desk.sees(gate.tenant) if gate.scope == "schedule" else True
+            return self.operations.sees(gate.name)
+        return self.operations.sees(gate.tenant) if gate.scope == "schedule" else True
 
 
-def _until(ask: PauseAsk, now: datetime) -> datetime | None:
+def _until(ask: PauseRequest, now: datetime) -> datetime | None:
     if ask.for_s is not None:
         if ask.until is not None:
             raise OptionError("give until or for_s, not both")

@@ -9,21 +9,30 @@ from datetime import datetime
 
 import msgspec
 
-from ..core import lifecycle
-from ..core.gates import standing
 from ..core.ids import uuid7
-from ..core.masking import is_secret
-from ..core.options import options
-from ..core.why import Facts, Why, explain
+from ..core.jobs import lifecycle
+from ..core.jobs.gates import active
+from ..core.jobs.options import options
+from ..core.jobs.why import Why, WhyFacts, explain
+from ..core.payload.masking import is_secret
 from ..errors import Forbidden, IllegalMove, NotFound, OptionError
-from ..model import Edit, Job, JobFilter, JobId, Page, PageAsk, State, Value
-from ..trail import Note
-from . import basics
-from .asks import BulkAsk, CancelAsk, CountAsk, EnqueueAsk, FailuresAsk, JobMatch, JobsAsk, MoveAsk
-from .desk import Room, needs
+from ..model import Edit, Job, JobFilter, JobId, Page, PageRequest, State, Value
+from ..runtime.audit import AuditDraft
+from . import job_edits
 from .failures import failures
-from .views import AttemptView, Bulk, Count, Failures, JobView, attempt_view, job_view
-from .workforce import live_workers
+from .operations import ActionGroup, requires
+from .requests import (
+    BulkRequest,
+    CancelRequest,
+    CountRequest,
+    EnqueueRequest,
+    FailuresRequest,
+    JobSelector,
+    JobsRequest,
+    UpdateJobRequest,
+)
+from .views import AttemptView, BulkResult, Count, FailureGroups, JobView, attempt_view, job_view
+from .workers import live_workers
 
 MOST_AHEAD = 1000
 MOST_COUNTED = 10_000
@@ -31,7 +40,7 @@ SAMPLE = 5
 IDEMPOTENCY = "idempotency"
 
 
-class Promise(Value, frozen=True, kw_only=True):
+class IdempotencyRecord(Value, frozen=True, kw_only=True):
     """What an idempotency key stands for."""
 
     key: str
@@ -40,59 +49,61 @@ class Promise(Value, frozen=True, kw_only=True):
     made: bool = False
 
 
-class Jobs(Room):
+class JobActions(ActionGroup):
     thing = "job"
 
     # --- looking ---------------------------------------------------------------------------------
 
-    @needs("read")
-    async def list(self, ask: JobsAsk) -> Page[JobView]:
+    @requires("read")
+    async def list(self, ask: JobsRequest) -> Page[JobView]:
         """A page of jobs by id, the newest first unless told otherwise."""
-        store = await self.desk.store()
+        store = await self.operations.store()
         page = await store.jobs(
             self.filter(ask),
-            PageAsk(limit=ask.limit, cursor=ask.cursor, newest_first=ask.order == "newest"),
+            PageRequest(limit=ask.limit, cursor=ask.cursor, newest_first=ask.order == "newest"),
         )
-        return Page(items=[job_view(job, self.desk.sight) for job in page.items], next=page.next)
+        return Page(items=[job_view(job, self.operations.visibility) for job in page.items], next=page.next)
 
-    @needs("read")
-    async def count(self, ask: CountAsk) -> Count:
+    @requires("read")
+    async def count(self, ask: CountRequest) -> Count:
         """How many jobs match, up to a bound."""
-        found = await (await self.desk.store()).count(self.filter(ask), ask.most)
+        found = await (await self.operations.store()).count(self.filter(ask), ask.most)
         return Count(count=found, exact=found < ask.most)
 
-    @needs("read")
-    async def failures(self, ask: FailuresAsk) -> Failures:
+    @requires("read")
+    async def failures(self, ask: FailuresRequest) -> FailureGroups:
         """The newest failed jobs, grouped by what went wrong."""
-        match = JobMatch(
+        match = JobSelector(
             state=(State.FAILED,), task=ask.task, queue=ask.queue, tenant=ask.tenant, since=ask.since,
             until=ask.until,
         )  # fmt: skip
-        return await failures(await self.desk.store(), self.filter(match), ask.limit, self.desk.sight)
+        return await failures(
+            await self.operations.store(), self.filter(match), ask.limit, self.operations.visibility
+        )
 
-    @needs("read")
+    @requires("read")
     async def show(self, id: str) -> JobView:
         """One job."""
-        return job_view(await self.get(id), self.desk.sight)
+        return job_view(await self.get(id), self.operations.visibility)
 
-    @needs("read")
+    @requires("read")
     async def attempts(self, id: str) -> Page[AttemptView]:
         """All attempts of a job, oldest first."""
         job = await self.get(id)
-        found = await basics.attempts(await self.desk.store(), job)
-        return Page(items=[attempt_view(one, self.desk.sight) for one in found])
+        found = await job_edits.attempts(await self.operations.store(), job)
+        return Page(items=[attempt_view(one, self.operations.visibility) for one in found])
 
-    @needs("read")
+    @requires("read")
     async def why(self, id: str) -> Why:
         """Why it is not running: the reasons in the order they must be cleared."""
         job = await self.get(id)
-        store, now = await self.desk.store(), self.app.clock.now()
+        store, now = await self.operations.store(), self.app.clock.now()
         ahead = await store.ahead(job, MOST_AHEAD) if job.state is State.QUEUED else 0
         return explain(
-            Facts(
+            WhyFacts(
                 job=job,
                 now=now,
-                gates=standing(await self.desk.gates.stored(), now),
+                gates=active(await self.operations.gates.stored(), now),
                 workers=await live_workers(store, self.app.clock, self.app.settings.lease_duration_s),
                 ahead=ahead,
                 most_ahead=MOST_AHEAD,
@@ -101,21 +112,21 @@ class Jobs(Room):
 
     async def get(self, id: str) -> Job:
         """The job, if this actor may know of it: another tenant's is as if it were not there."""
-        job = await basics.get(await self.desk.store(), id)
-        if not self.desk.sees(job.tenant):
+        job = await job_edits.get(await self.operations.store(), id)
+        if not self.operations.sees(job.tenant):
             raise NotFound(f"there is no job {job.id}: it was never stored, or it has been removed since")
         return job
 
-    def filter(self, match: JobMatch) -> JobFilter:
+    def filter(self, match: JobSelector) -> JobFilter:
         return JobFilter(
             states=match.state or None,
             task=match.task,
             queue=match.queue,
-            tenant=self.desk.tenant(match.tenant),
+            tenant=self.operations.tenant(match.tenant),
             tag=match.tag,
             key=match.key,
             schedule=match.schedule,
-            parent=basics.check_id(match.parent) if match.parent is not None else None,
+            parent=job_edits.check_id(match.parent) if match.parent is not None else None,
             worker=match.worker,
             error=match.error,
             payload=self._payload(match.payload),
@@ -127,7 +138,7 @@ class Jobs(Room):
 
     def _payload(self, said: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], str], ...]:
         """What is searched for in payloads; never by who may not see it, nor in a secret field."""
-        if said and not self.desk.actor.payloads:
+        if said and not self.operations.actor.payloads:
             raise Forbidden("searching in payloads needs the permission to see them")
         found = []
         for one in said:
@@ -142,78 +153,80 @@ class Jobs(Room):
 
     # --- one -------------------------------------------------------------------------------------
 
-    @needs("operate")
-    async def enqueue(self, ask: EnqueueAsk) -> JobView:
+    @requires("operate")
+    async def enqueue(self, ask: EnqueueRequest) -> JobView:
         """Store a job for a task by name."""
-        tenant = self.desk.tenant(ask.tenant) or "default"
-        async with self.desk.audited("job.enqueue", None, tenant) as note:
+        tenant = self.operations.tenant(ask.tenant) or "default"
+        async with self.operations.audited("job.enqueue", None, tenant) as note:
             said = {
                 name: value
                 for name in ("queue", "priority", "run_at", "delay", "key", "on_conflict", "max_attempts",
                              "timeout", "auto_remove", "parent")
                 if (value := getattr(ask, name)) is not None
             }  # fmt: skip
-            chosen = options({**said, "tenant": self.desk.tenant(ask.tenant), "tags": ask.tags or None})
+            chosen = options({**said, "tenant": self.operations.tenant(ask.tenant), "tags": ask.tags or None})
             new = await self.app.producer.prepared(ask.task, ask.payload, chosen)  # before a key is used up
             promise = await self._promise(ask, tenant)
             handle = await self.app.producer.enqueue_as(new, None if promise is None else promise.job)
             await self._kept(promise)
             note.object, note.tenant = f"job:{handle.id}", handle.tenant
             note.after = {"task": handle.task, "queue": handle.queue, "state": handle.state}
-            return job_view(handle, self.desk.sight)
+            return job_view(handle, self.operations.visibility)
 
-    async def _promise(self, ask: EnqueueAsk, tenant: str) -> Promise | None:
+    async def _promise(self, ask: EnqueueRequest, tenant: str) -> IdempotencyRecord | None:
         """The id that every request with this idempotency key makes its job under."""
         if ask.idempotency_key is None:
             return None
-        store, now = await self.desk.store(), self.app.clock.now()
+        store, now = await self.operations.store(), self.app.clock.now()
         told = msgspec.json.encode(msgspec.structs.replace(ask, idempotency_key=None), order="deterministic")
-        fresh = Promise(
+        fresh = IdempotencyRecord(
             key=hashlib.sha256(f"{tenant}\0{ask.idempotency_key}".encode()).hexdigest(),
             job=self.app.ids.new(now),
             request=hashlib.sha256(told).hexdigest(),
         )
         await store.put(IDEMPOTENCY, fresh.key, msgspec.json.encode(fresh).decode(), 0, now)
         document = await store.get(IDEMPOTENCY, fresh.key)
-        kept = fresh if document is None else msgspec.json.decode(document.body, type=Promise)
+        kept = fresh if document is None else msgspec.json.decode(document.body, type=IdempotencyRecord)
         if kept.request != fresh.request:
             raise IllegalMove(
                 f"the idempotency key {ask.idempotency_key!r} was used for another request: choose a new one"
             )
-        if kept.made and not (await store.jobs(JobFilter(ids=(kept.job,)), PageAsk(limit=1))).items:
+        if kept.made and not (await store.jobs(JobFilter(ids=(kept.job,)), PageRequest(limit=1))).items:
             raise IllegalMove(
                 f"the job of the idempotency key {ask.idempotency_key!r} was made and has been removed since"
             )
         return kept
 
-    async def _kept(self, promise: Promise | None) -> None:
+    async def _kept(self, promise: IdempotencyRecord | None) -> None:
         """The job is stored: should it be removed, the key must not make it again."""
         if promise is not None and not promise.made:
             kept = msgspec.json.encode(msgspec.structs.replace(promise, made=True)).decode()
-            await (await self.desk.store()).put(IDEMPOTENCY, promise.key, kept, None, self.app.clock.now())
+            await (await self.operations.store()).put(
+                IDEMPOTENCY, promise.key, kept, None, self.app.clock.now()
+            )
 
-    @needs("operate")
+    @requires("operate")
     async def retry(self, id: str) -> JobView:
         """Run a job that has ended once more."""
-        return job_view(await self.retried(id), self.desk.sight)
+        return job_view(await self.retried(id), self.operations.visibility)
 
-    @needs("operate")
-    async def cancel(self, id: str, ask: CancelAsk) -> JobView:
+    @requires("operate")
+    async def cancel(self, id: str, ask: CancelRequest) -> JobView:
         """Cancel a queued job at once; ask a running one to stop."""
-        return job_view(await self.cancelled(id, ask.reason), self.desk.sight)
+        return job_view(await self.cancelled(id, ask.reason), self.operations.visibility)
 
-    @needs("operate")
-    async def move(self, id: str, ask: MoveAsk) -> JobView:
+    @requires("operate")
+    async def move(self, id: str, ask: UpdateJobRequest) -> JobView:
         """Change when a queued job is due, how urgent it is, or where it waits."""
-        return job_view(await self._edit(id, self._moved(ask), "move"), self.desk.sight)
+        return job_view(await self._edit(id, self._moved(ask), "move"), self.operations.visibility)
 
-    @needs("operate")
+    @requires("operate")
     async def delete(self, id: str) -> None:
         """Remove a job that does not run, with its history."""
         async with self._audited("delete", id) as note:
             job = await self.get(id)
             note.tenant, note.before = job.tenant, _told(job)
-            await basics.delete(await self.desk.store(), self.app.clock, job.id)
+            await job_edits.delete(await self.operations.store(), self.app.clock, job.id)
 
     async def retried(self, id: str) -> Job:
         return await self._edit(id, lifecycle.retry(self.app.clock.now()), "retry")
@@ -221,18 +234,22 @@ class Jobs(Room):
     async def cancelled(self, id: str, reason: str) -> Job:
         return await self._edit(id, lifecycle.cancel(reason, self.app.clock.now()), "cancel", reason)
 
-    def _audited(self, verb: str, id: str) -> AbstractAsyncContextManager[Note]:
-        return self.desk.audited(f"job.{verb}", f"job:{basics.check_id(id)}", self.desk.actor.tenant)
+    def _audited(self, verb: str, id: str) -> AbstractAsyncContextManager[AuditDraft]:
+        return self.operations.audited(
+            f"job.{verb}", f"job:{job_edits.check_id(id)}", self.operations.actor.tenant
+        )
 
     async def _edit(self, id: str, edit: Edit, verb: str, message: str | None = None) -> Job:
         async with self._audited(verb, id) as note:
             job = await self.get(id)
             note.tenant, note.before, note.message = job.tenant, _told(job), message
-            after = await basics.edit_one(await self.desk.store(), self.app.clock, job.id, edit, verb)
+            after = await job_edits.edit_one(
+                await self.operations.store(), self.app.clock, job.id, edit, verb
+            )
             note.after = _told(after)
             return after
 
-    def _moved(self, ask: MoveAsk) -> Edit:
+    def _moved(self, ask: UpdateJobRequest) -> Edit:
         if ask.now and ask.run_at is not None:
             raise OptionError("give now or run_at, not both")
         run_at = self.app.clock.now() if ask.now else ask.run_at
@@ -242,20 +259,20 @@ class Jobs(Room):
 
     # --- many ------------------------------------------------------------------------------------
 
-    @needs("operate", "jobs.bulk")
-    async def bulk(self, ask: BulkAsk) -> Bulk:
+    @requires("operate", "jobs.bulk")
+    async def bulk(self, ask: BulkRequest) -> BulkResult:
         """One step of an action on many jobs; see ``BulkAsk``."""
         if (ask.ids is None) == (ask.filter is None):
             raise OptionError("give ids or filter: one of the two")
         edit = self._bulk_edit(ask)
         where = self._bulk_filter(ask, edit)
-        store = await self.desk.store()
+        store = await self.operations.store()
         matched = await store.count(where, MOST_COUNTED)
-        page = await store.jobs(where, PageAsk(limit=ask.limit, newest_first=False))
+        page = await store.jobs(where, PageRequest(limit=ask.limit, newest_first=False))
         if ask.dry_run:
-            sample = tuple(job_view(job, self.desk.sight) for job in page.items[:SAMPLE])
+            sample = tuple(job_view(job, self.operations.visibility) for job in page.items[:SAMPLE])
             return _bulk(ask, matched, sample=sample)
-        async with self.desk.audited(f"jobs.{ask.action}", "jobs", where.tenant) as note:
+        async with self.operations.audited(f"jobs.{ask.action}", "jobs", where.tenant) as note:
             found = tuple(job.id for job in page.items)
             touched: Sequence[JobId] = ()
             if found:
@@ -268,7 +285,7 @@ class Jobs(Room):
             note.message = ask.reason if ask.action == "cancel" else None
             return _bulk(ask, matched, done=len(touched), refused=refused, next=following)
 
-    def _bulk_edit(self, ask: BulkAsk) -> Edit:
+    def _bulk_edit(self, ask: BulkRequest) -> Edit:
         now = self.app.clock.now()
         match ask.action:
             case "retry":
@@ -278,21 +295,21 @@ class Jobs(Room):
             case "delete":
                 return lifecycle.delete()
             case "move":
-                return self._moved(ask.move or MoveAsk())
+                return self._moved(ask.move or UpdateJobRequest())
 
-    def _bulk_filter(self, ask: BulkAsk, edit: Edit) -> JobFilter:
+    def _bulk_filter(self, ask: BulkRequest, edit: Edit) -> JobFilter:
         """What is left to do: in the states that the action may touch, after the cursor, made until now."""
-        where = self.filter(ask.filter or JobMatch())
+        where = self.filter(ask.filter or JobSelector())
         states = tuple(edit.touches if where.states is None else edit.touches & set(where.states))
         if not states:
             raise OptionError(
                 f"none of these states can be touched by {ask.action}: {', '.join(where.states or ())}"
             )
-        ids = None if ask.ids is None else tuple(basics.check_id(id) for id in ask.ids)
+        ids = None if ask.ids is None else tuple(job_edits.check_id(id) for id in ask.ids)
         done, _, until = (ask.cursor or "").partition("/")
-        after = [bound for bound in (where.after_id, done and basics.check_id(done)) if bound]
+        after = [bound for bound in (where.after_id, done and job_edits.check_id(done)) if bound]
         # Jobs that are made while it goes on are left alone, or it might never end.
-        before = [basics.check_id(until) if until else self.app.ids.new(self.app.clock.now())]
+        before = [job_edits.check_id(until) if until else self.app.ids.new(self.app.clock.now())]
         before += [where.before_id] if where.before_id is not None else []
         return msgspec.structs.replace(
             where,
@@ -304,15 +321,15 @@ class Jobs(Room):
 
 
 def _bulk(
-    ask: BulkAsk,
+    ask: BulkRequest,
     matched: int,
     *,
     done: int = 0,
     refused: int = 0,
     sample: tuple[JobView, ...] = (),
     next: str | None = None,
-) -> Bulk:
-    return Bulk(
+) -> BulkResult:
+    return BulkResult(
         action=ask.action,
         dry_run=ask.dry_run,
         matched=matched,

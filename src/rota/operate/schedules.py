@@ -8,39 +8,39 @@ from typing import Any
 
 import msgspec
 
-from ..calendars import load
-from ..core import firing, words
-from ..core.calendars import Calendar, next_allowed
-from ..core.gates import over_schedule, standing
-from ..core.masking import masked
+from ..core.jobs.gates import active, over_schedule
+from ..core.payload.masking import masked
+from ..core.schedules import describe, firing
+from ..core.schedules.calendars import Calendar, next_allowed
 from ..errors import InvalidSchedule, NotFound, RotaError
-from ..model import Gate, Page, PageAsk, Schedule, ScheduleFilter
-from ..runs import Run, Summary
-from .asks import (
-    BackfillAsk,
-    CalendarPut,
-    DisableAsk,
-    FiresAsk,
-    PreviewAsk,
-    Rule,
-    RunsAsk,
-    ScheduleEdit,
-    ScheduleMake,
-    SchedulesAsk,
-    ValidateAsk,
-    WhichTenant,
+from ..model import Gate, Page, PageRequest, Schedule, ScheduleFilter
+from ..schedules.calendars import load
+from ..schedules.runs import RunSummary, ScheduleRun
+from .operations import ActionGroup, requires
+from .requests import (
+    BackfillRequest,
+    CreateScheduleRequest,
+    DisableRequest,
+    FiresRequest,
+    PreviewRequest,
+    PutCalendarRequest,
+    RuleFields,
+    RunsRequest,
+    SchedulesRequest,
+    TenantRequest,
+    UpdateScheduleRequest,
+    ValidateRequest,
 )
-from .desk import Room, needs
 from .views import (
     Backfill,
     CalendarView,
-    Cut,
     Fires,
     FireView,
     JobView,
-    Planned,
     Preview,
     ScheduleView,
+    TruncatedSchedule,
+    UpcomingFire,
     job_view,
     schedule_view,
 )
@@ -52,64 +52,64 @@ CLEARED = ("start_at", "until")
 RULE = ("cron", "every", "at", "timezone", "start_at", "until", "jitter")
 
 
-class Schedules(Room):
+class ScheduleActions(ActionGroup):
     thing = "schedule"
 
     # --- looking ---------------------------------------------------------------------------------
 
-    @needs("read")
-    async def list(self, ask: SchedulesAsk) -> Page[ScheduleView]:
+    @requires("read")
+    async def list(self, ask: SchedulesRequest) -> Page[ScheduleView]:
         """A page of schedules, by tenant and name."""
         page = await self.app.schedules.list(
-            tenant=self.desk.tenant(ask.tenant), task=ask.task, enabled=ask.enabled, limit=ask.limit,
+            tenant=self.operations.tenant(ask.tenant), task=ask.task, enabled=ask.enabled, limit=ask.limit,
             cursor=ask.cursor,
         )  # fmt: skip
         gates = await self._gates()
         return Page(items=[self._view(schedule, gates) for schedule in page.items], next=page.next)
 
-    @needs("read")
-    async def show(self, id: str, ask: WhichTenant) -> ScheduleView:
+    @requires("read")
+    async def show(self, id: str, ask: TenantRequest) -> ScheduleView:
         """One schedule, by its id or its name."""
         return self._view(await self.get(id, ask.tenant), await self._gates())
 
-    @needs("read")
-    async def preview(self, id: str, ask: PreviewAsk) -> Preview:
+    @requires("read")
+    async def preview(self, id: str, ask: PreviewRequest) -> Preview:
         """The next fires, each with what a clock change does to it."""
         schedule = await self.get(id, ask.tenant)
         fires = await self.app.schedules.preview(schedule.name, ask.n, tenant=schedule.tenant)
         return Preview(words=_words(schedule), timezone=schedule.timezone, fires=_fires(fires))
 
-    @needs("read")
-    async def runs(self, ask: RunsAsk) -> Page[Run]:
+    @requires("read")
+    async def runs(self, ask: RunsRequest) -> Page[ScheduleRun]:
         """The runs of a schedule, or of all, newest first."""
         page = await self.app.schedules.runs(
-            ask.schedule, tenant=self.desk.tenant(ask.tenant), failed=ask.failed, limit=ask.limit,
+            ask.schedule, tenant=self.operations.tenant(ask.tenant), failed=ask.failed, limit=ask.limit,
             cursor=ask.cursor,
         )  # fmt: skip
         return Page(items=[self._seen(run) for run in page.items], next=page.next)
 
-    @needs("read")
-    async def runs_of(self, id: str, ask: RunsAsk) -> Page[Run]:
+    @requires("read")
+    async def runs_of(self, id: str, ask: RunsRequest) -> Page[ScheduleRun]:
         """The runs of one schedule, newest first."""
         schedule = await self.get(id, ask.tenant)
         return await self.runs(msgspec.structs.replace(ask, schedule=schedule.name, tenant=schedule.tenant))
 
-    @needs("read")
-    async def summary(self, id: str, ask: WhichTenant) -> Summary:
+    @requires("read")
+    async def summary(self, id: str, ask: TenantRequest) -> RunSummary:
         """Success rate and durations over the last seven days."""
         schedule = await self.get(id, ask.tenant)
         return await self.app.schedules.summary(schedule.name, tenant=schedule.tenant)
 
-    @needs("read")
-    async def fires(self, ask: FiresAsk) -> Fires:
+    @requires("read")
+    async def fires(self, ask: FiresRequest) -> Fires:
         """What will fire within the next hours, of all schedules, in the order of time."""
-        store, now = await self.desk.store(), self.app.clock.now()
-        where = ScheduleFilter(tenant=self.desk.tenant(ask.tenant), enabled=True)
-        plans: list[list[Planned]] = []
+        store, now = await self.operations.store(), self.app.clock.now()
+        where = ScheduleFilter(tenant=self.operations.tenant(ask.tenant), enabled=True)
+        plans: list[list[UpcomingFire]] = []
         calendars: dict[str | None, Calendar | None] = {None: None}
         cursor: str | None = None
         for _ in range(MOST_PAGES):
-            page = await store.schedules(where, PageAsk(limit=200, cursor=cursor))
+            page = await store.schedules(where, PageRequest(limit=200, cursor=cursor))
             for schedule in page.items:
                 if schedule.calendar not in calendars:
                     calendars[schedule.calendar] = await load(store, str(schedule.calendar))
@@ -119,57 +119,57 @@ class Schedules(Room):
                 break
         return _told(plans, now, whole=cursor is None)
 
-    @needs("read")
-    async def validate(self, ask: ValidateAsk) -> Preview:
+    @requires("read")
+    async def validate(self, ask: ValidateRequest) -> Preview:
         """A rule in words and its next fires; or what is wrong with it."""
         told, fires = self.app.schedules.validate(ask.n, **_rule(ask))
         return Preview(words=told, timezone=ask.timezone or "UTC", fires=_fires(fires))
 
     # --- changing --------------------------------------------------------------------------------
 
-    @needs("operate")
-    async def create(self, ask: ScheduleMake) -> ScheduleView:
+    @requires("operate")
+    async def create(self, ask: CreateScheduleRequest) -> ScheduleView:
         """Store a new schedule."""
-        tenant = self.desk.tenant(ask.tenant) or "default"
+        tenant = self.operations.tenant(ask.tenant) or "default"
         made = await self.app.schedules.create(name=ask.name, tenant=tenant, **_given(ask))
         return self._view(made, await self._gates())
 
-    @needs("operate")
-    async def update(self, id: str, ask: ScheduleEdit) -> ScheduleView:
+    @requires("operate")
+    async def update(self, id: str, ask: UpdateScheduleRequest) -> ScheduleView:
         """Change what is given, keep the rest."""
         schedule = await self.get(id, ask.tenant)
         after = await self.app.schedules.update(schedule.name, tenant=schedule.tenant, **_given(ask))
         return self._view(after, await self._gates())
 
-    @needs("operate")
-    async def enable(self, id: str, ask: WhichTenant) -> ScheduleView:
+    @requires("operate")
+    async def enable(self, id: str, ask: TenantRequest) -> ScheduleView:
         """Fire again, counted from now."""
         schedule = await self.get(id, ask.tenant)
         after = await self.app.schedules.enable(schedule.name, tenant=schedule.tenant)
         return self._view(after, await self._gates())
 
-    @needs("operate")
-    async def disable(self, id: str, ask: DisableAsk) -> ScheduleView:
+    @requires("operate")
+    async def disable(self, id: str, ask: DisableRequest) -> ScheduleView:
         """Fire no more until enabled."""
         schedule = await self.get(id, ask.tenant)
         after = await self.app.schedules.disable(schedule.name, tenant=schedule.tenant, reason=ask.reason)
         return self._view(after, await self._gates())
 
-    @needs("operate")
-    async def delete(self, id: str, ask: WhichTenant) -> None:
+    @requires("operate")
+    async def delete(self, id: str, ask: TenantRequest) -> None:
         """Forget the schedule. The jobs it has made stay."""
         schedule = await self.get(id, ask.tenant)
         await self.app.schedules.delete(schedule.name, tenant=schedule.tenant)
 
-    @needs("operate")
-    async def trigger(self, id: str, ask: WhichTenant) -> JobView:
+    @requires("operate")
+    async def trigger(self, id: str, ask: TenantRequest) -> JobView:
         """Run it now; its next fire stays as it is."""
         schedule = await self.get(id, ask.tenant)
         job = await self.app.schedules.trigger(schedule.name, tenant=schedule.tenant)
-        return job_view(job, self.desk.sight)
+        return job_view(job, self.operations.visibility)
 
-    @needs("operate")
-    async def backfill(self, id: str, ask: BackfillAsk) -> Backfill:
+    @requires("operate")
+    async def backfill(self, id: str, ask: BackfillRequest) -> Backfill:
         """Make the jobs of fires that were never made; a dry run only tells which."""
         schedule = await self.get(id, ask.tenant)
         fires = await self.app.schedules.backfill(
@@ -179,17 +179,17 @@ class Schedules(Room):
 
     # --- calendars -------------------------------------------------------------------------------
 
-    @needs("read")
+    @requires("read")
     async def calendars(self) -> Page[CalendarView]:
         """The calendars of days on which schedules do not run."""
         return Page(items=[_calendar(one) for one in await self.app.calendars.list()])
 
-    @needs("operate.shared")
-    async def put_calendar(self, name: str, ask: CalendarPut) -> CalendarView:
+    @requires("operate.shared")
+    async def put_calendar(self, name: str, ask: PutCalendarRequest) -> CalendarView:
         """Store a calendar, from dates or from the text of an iCalendar file."""
         if (ask.dates is None) == (ask.ics is None):
             raise InvalidSchedule("give dates or ics: one of the two")
-        async with self.desk.audited("calendar.put", f"calendar:{name}") as note:
+        async with self.operations.audited("calendar.put", f"calendar:{name}") as note:
             if ask.ics is not None:
                 made = await self.app.calendars.import_ics(name, ask.ics, new=ask.new)
             else:
@@ -198,21 +198,21 @@ class Schedules(Room):
             note.after = {"dates": len(made.dates)}
             return _calendar(made)
 
-    @needs("operate.shared")
+    @requires("operate.shared")
     async def delete_calendar(self, name: str) -> None:
         """Forget a calendar; schedules that name it are disabled at their next fire."""
-        async with self.desk.audited("calendar.delete", f"calendar:{name}"):
+        async with self.operations.audited("calendar.delete", f"calendar:{name}"):
             await self.app.calendars.delete(name)
 
     # --- steps -----------------------------------------------------------------------------------
 
     async def get(self, id: str, tenant: str | None) -> Schedule:
         """By id or by name; another tenant's is as if it were not there."""
-        store, own = await self.desk.store(), self.desk.tenant(tenant)
-        by_id = await store.schedules(ScheduleFilter(ids=(id,), tenant=own), PageAsk(limit=1))
+        store, own = await self.operations.store(), self.operations.tenant(tenant)
+        by_id = await store.schedules(ScheduleFilter(ids=(id,), tenant=own), PageRequest(limit=1))
         if by_id.items:
             return by_id.items[0]
-        named = (await store.schedules(ScheduleFilter(name=id, tenant=own), PageAsk(limit=2))).items
+        named = (await store.schedules(ScheduleFilter(name=id, tenant=own), PageRequest(limit=2))).items
         if not named:
             raise NotFound(f"there is no schedule {id!r}")
         if len(named) > 1:
@@ -223,33 +223,35 @@ class Schedules(Room):
         return named[0]
 
     async def _gates(self) -> Sequence[Gate]:
-        return standing(await self.desk.gates.stored(), self.app.clock.now())
+        return active(await self.operations.gates.stored(), self.app.clock.now())
 
     def _view(self, schedule: Schedule, gates: Sequence[Gate]) -> ScheduleView:
         gate = over_schedule(gates, schedule.tenant, schedule.name)
-        return schedule_view(schedule, self.desk.sight, _words(schedule), gate, self.app.clock.now())
+        return schedule_view(
+            schedule, self.operations.visibility, _words(schedule), gate, self.app.clock.now()
+        )
 
-    def _seen(self, run: Run) -> Run:
+    def _seen(self, run: ScheduleRun) -> ScheduleRun:
         """What a run says of itself is output: masked, and for who may see it."""
-        if self.desk.actor.payloads:
+        if self.operations.actor.payloads:
             return msgspec.structs.replace(run, details=masked(run.details, self.app.settings.secret_fields))
         return msgspec.structs.replace(run, details=None, message=None if run.success else run.message)
 
 
 def _words(schedule: Schedule) -> str:
     try:
-        return words.words(firing.rule_of(schedule))
+        return describe.words(firing.rule_of(schedule))
     except RotaError as error:
         return f"cannot be read: {error}"
 
 
-def _rule(ask: Rule) -> dict[str, Any]:
+def _rule(ask: RuleFields) -> dict[str, Any]:
     """What was said of it; None takes ``start_at`` and ``until`` away, and says nothing elsewhere."""
     said = {name: value for name in RULE if (value := getattr(ask, name)) is not msgspec.UNSET}
     return {name: value for name, value in said.items() if value is not None or name in CLEARED}
 
 
-def _given(ask: ScheduleEdit) -> dict[str, Any]:
+def _given(ask: UpdateScheduleRequest) -> dict[str, Any]:
     """What the request says of the schedule, beside its name and tenant."""
     others = set(ask.__struct_fields__) - {*RULE, "tenant", "name"}
     said = {name: value for name in others if (value := getattr(ask, name)) is not msgspec.UNSET}
@@ -260,25 +262,27 @@ def _fires(fires: Any) -> tuple[FireView, ...]:
     return tuple(FireView(at=fire.at, local=fire.local.isoformat(), note=fire.note) for fire in fires)
 
 
-def _planned(schedule: Schedule, calendar: Calendar | None, now: datetime, end: datetime) -> list[Planned]:
+def _planned(
+    schedule: Schedule, calendar: Calendar | None, now: datetime, end: datetime
+) -> list[UpcomingFire]:
     """Its fires until then, one more than is told of each; a schedule that cannot be read has none."""
-    found: list[Planned] = []
+    found: list[UpcomingFire] = []
     try:
         rule = firing.rule_of(schedule)
         at = schedule.next_run_at
         while at is not None and at <= end and len(found) <= MOST_FIRES_EACH:
             if at >= now:
-                found.append(Planned(at=at, schedule=schedule.name, tenant=schedule.tenant))
+                found.append(UpcomingFire(at=at, schedule=schedule.name, tenant=schedule.tenant))
             at = next_allowed(rule, calendar, schedule.calendar_mode, max(at, now))
     except RotaError:
         return found
     return found
 
 
-def _told(plans: list[list[Planned]], now: datetime, whole: bool) -> Fires:
+def _told(plans: list[list[UpcomingFire]], now: datetime, whole: bool) -> Fires:
     """As much as can be told: the seldom ones first, for they are the ones to look for."""
-    found: list[Planned] = []
-    cut: list[Cut] = []
+    found: list[UpcomingFire] = []
+    cut: list[TruncatedSchedule] = []
     for plan in sorted(plans, key=len):
         fits = len(found) + min(len(plan), MOST_FIRES_EACH) <= MOST_PLANNED
         told = plan[:MOST_FIRES_EACH] if fits else []
@@ -286,7 +290,7 @@ def _told(plans: list[list[Planned]], now: datetime, whole: bool) -> Fires:
         whole = whole and fits
         if len(told) < len(plan):
             after = told[-1].at if told else now
-            cut.append(Cut(schedule=plan[0].schedule, tenant=plan[0].tenant, after=after))
+            cut.append(TruncatedSchedule(schedule=plan[0].schedule, tenant=plan[0].tenant, after=after))
     return Fires(items=tuple(sorted(found, key=lambda fire: fire.at)), cut=tuple(cut), more=not whole)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from ..core.masking import HIDDEN, masked
+from ..core.payload.masking import HIDDEN, masked
 from ..model import Attempt, AuditEntry, Finding, Gate, Job, LogLine, QueueDepth, Schedule, State
 
 Instant = Annotated[datetime, Meta(tz=True)]
@@ -18,7 +18,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all answers."""
 
 
-class Sight(View, frozen=True, kw_only=True):
+class Visibility(View, frozen=True, kw_only=True):
     """What a caller may see: whether payloads at all, and which fields are secret."""
 
     payloads: bool
@@ -80,19 +80,19 @@ _SAME = tuple(
 )
 
 
-def job_view(job: Job, sight: Sight) -> JobView:
+def job_view(job: Job, visibility: Visibility) -> JobView:
     return JobView(
         **{name: getattr(job, name) for name in _SAME},
-        payload=sight.of(job.payload_json),
-        output=sight.of(job.output_json),
-        error=sight.open(job.error_json),
-        progress=_progress(sight.open(job.progress_json), sight),
+        payload=visibility.of(job.payload_json),
+        output=visibility.of(job.output_json),
+        error=visibility.open(job.error_json),
+        progress=_progress(visibility.open(job.progress_json), visibility),
     )
 
 
-def _progress(told: Any, sight: Sight) -> Any:
+def _progress(told: Any, visibility: Visibility) -> Any:
     """Log lines may quote the payload: they are for who may see it."""
-    if sight.payloads or not isinstance(told, dict):
+    if visibility.payloads or not isinstance(told, dict):
         return told
     return {name: value for name, value in told.items() if name != "log"}
 
@@ -109,7 +109,7 @@ class AttemptView(View, frozen=True, kw_only=True):
     cost_cents: float
 
 
-def attempt_view(attempt: Attempt, sight: Sight) -> AttemptView:
+def attempt_view(attempt: Attempt, visibility: Visibility) -> AttemptView:
     try:
         logs = tuple(attempt.logs)
     except msgspec.DecodeError:
@@ -121,8 +121,8 @@ def attempt_view(attempt: Attempt, sight: Sight) -> AttemptView:
         worker=attempt.worker,
         started_at=attempt.started_at,
         finished_at=attempt.finished_at,
-        error=sight.open(attempt.error_json),
-        logs=logs if sight.payloads else (),
+        error=visibility.open(attempt.error_json),
+        logs=logs if visibility.payloads else (),
         cost_cents=attempt.cost_cents,
     )
 
@@ -132,7 +132,7 @@ class Count(View, frozen=True, kw_only=True):
     exact: bool  # False: there are at least so many
 
 
-class Bulk(View, frozen=True, kw_only=True):
+class BulkResult(View, frozen=True, kw_only=True):
     """One step of an action on many jobs."""
 
     action: str
@@ -145,7 +145,7 @@ class Bulk(View, frozen=True, kw_only=True):
     next: str | None = None  # the cursor of the next step; None: there is none
 
 
-class Failure(View, frozen=True, kw_only=True):
+class FailureGroup(View, frozen=True, kw_only=True):
     """Failed jobs of one task that differ in numbers and quoted names alone."""
 
     fingerprint: str
@@ -160,10 +160,10 @@ class Failure(View, frozen=True, kw_only=True):
     ids: tuple[str, ...]  # newest first, no more than a bulk action takes
 
 
-class Failures(View, frozen=True, kw_only=True):
+class FailureGroups(View, frozen=True, kw_only=True):
     """Failed jobs by what went wrong, the most frequent first."""
 
-    items: tuple[Failure, ...]
+    items: tuple[FailureGroup, ...]
     groups: int  # of which items are the first
     of: int  # failed jobs that were read, the newest
     more: bool  # there are older ones, which were not
@@ -264,7 +264,7 @@ class WorkerView(View, frozen=True, kw_only=True):
     version: str | None = None
 
 
-class Step(View, frozen=True, kw_only=True):
+class ActivityBucket(View, frozen=True, kw_only=True):
     """How many jobs ended how within one step of time."""
 
     at: Instant
@@ -321,14 +321,14 @@ _SCHEDULE = tuple(
 
 
 def schedule_view(
-    schedule: Schedule, sight: Sight, words: str, gate: Gate | None, now: datetime
+    schedule: Schedule, visibility: Visibility, words: str, gate: Gate | None, now: datetime
 ) -> ScheduleView:
     late = None
     if schedule.enabled and schedule.next_run_at is not None and schedule.next_run_at < now:
         late = (now - schedule.next_run_at).total_seconds()
     return ScheduleView(
         **{name: getattr(schedule, name) for name in _SCHEDULE},
-        payload=sight.of(schedule.payload_json),
+        payload=visibility.of(schedule.payload_json),
         words=words,
         late_s=late,
         gate=None if gate is None else gate_view(gate),
@@ -347,7 +347,7 @@ class Preview(View, frozen=True, kw_only=True):
     fires: tuple[FireView, ...]
 
 
-class Planned(View, frozen=True, kw_only=True):
+class UpcomingFire(View, frozen=True, kw_only=True):
     """One fire to come, of any schedule."""
 
     at: Instant
@@ -355,7 +355,7 @@ class Planned(View, frozen=True, kw_only=True):
     tenant: str
 
 
-class Cut(View, frozen=True, kw_only=True):
+class TruncatedSchedule(View, frozen=True, kw_only=True):
     """A schedule that fires more often than is told: its fires after ``after`` are left out."""
 
     schedule: str
@@ -366,8 +366,8 @@ class Cut(View, frozen=True, kw_only=True):
 class Fires(View, frozen=True, kw_only=True):
     """Fires to come, in the order of time, and what was left out of them."""
 
-    items: tuple[Planned, ...]
-    cut: tuple[Cut, ...]
+    items: tuple[UpcomingFire, ...]
+    cut: tuple[TruncatedSchedule, ...]
     more: bool  # all together were too many: later ones, or whole schedules, are left out
     next: None = None  # as in every list: this one has a single page
 
@@ -400,15 +400,17 @@ class AuditView(View, frozen=True, kw_only=True):
     address: str | None
 
 
-def audit_view(entry: AuditEntry, sight: Sight) -> AuditView:
+def audit_view(entry: AuditEntry, visibility: Visibility) -> AuditView:
     same = {n: getattr(entry, n) for n in AuditView.__struct_fields__ if n not in ("before", "after")}
-    return AuditView(**same, before=_kept(entry.before_json, sight), after=_kept(entry.after_json, sight))
+    return AuditView(
+        **same, before=_kept(entry.before_json, visibility), after=_kept(entry.after_json, visibility)
+    )
 
 
-def _kept(text: str | None, sight: Sight) -> Any:
+def _kept(text: str | None, visibility: Visibility) -> Any:
     """What the log keeps of a thing; a schedule's payload is for who may see payloads."""
-    told = sight.open(text)
-    if sight.payloads or not isinstance(told, dict) or "payload" not in told:
+    told = visibility.open(text)
+    if visibility.payloads or not isinstance(told, dict) or "payload" not in told:
         return told
     return {**told, "payload": HIDDEN}
 
@@ -437,7 +439,7 @@ class UserView(View, frozen=True, kw_only=True):
     created_at: Instant
 
 
-class Health(View, frozen=True, kw_only=True):
+class DoctorReport(View, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     worst: str  # fine, warning, problem
 
@@ -451,7 +453,7 @@ class Setting(View, frozen=True, kw_only=True):
     help: str
 
 
-class Me(View, frozen=True, kw_only=True):
+class CurrentActor(View, frozen=True, kw_only=True):
     """Who is asking, and what they may."""
 
     name: str

@@ -31,33 +31,33 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from ..model import (
+    ActivityCount,
     Attempt,
     AuditEntry,
     AuditFilter,
     Capabilities,
-    Change,
+    ClaimRequest,
     Document,
-    Due,
+    DueSchedules,
     Edit,
     Finding,
     Firing,
-    Inserted,
+    Heartbeat,
+    HeartbeatReply,
+    InsertResult,
     Job,
     JobFilter,
     JobId,
     NewJob,
     Overview,
     Page,
-    PageAsk,
-    Pulse,
+    PageRequest,
     QueueDepth,
-    Reply,
     Schedule,
     ScheduleFilter,
+    Settlement,
     State,
-    Tally,
-    Turn,
-    Want,
+    TurnResult,
 )
 
 
@@ -110,28 +110,30 @@ class Store(Protocol):
 
     async def insert(
         self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
-    ) -> Sequence[Inserted]:
+    ) -> Sequence[InsertResult]:
         """Store the jobs in one transaction, durably, and wake workers. Answers in the same order."""
 
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
-    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
+    ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         """Store the jobs on the caller's own connection, inside its transaction; commit is the caller's.
 
         Returns an awaitable if the connection is asynchronous. ``now=None``: the server's time.
         Raises ConfigError for a connection of an unknown kind.
         """
 
-    async def turn(self, changes: Sequence[Change], want: Want | None, now: datetime) -> Turn:
+    async def turn(
+        self, changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime
+    ) -> TurnResult:
         """Settle, then claim, in one transaction and one round trip: a worker's whole hot path."""
 
-    async def claim(self, want: Want, now: datetime) -> Sequence[Job]:
+    async def claim(self, want: ClaimRequest, now: datetime) -> Sequence[Job]:
         """``turn`` without changes."""
 
-    async def settle(self, changes: Sequence[Change], now: datetime) -> frozenset[JobId]:
+    async def settle(self, changes: Sequence[Settlement], now: datetime) -> frozenset[JobId]:
         """``turn`` without a claim: the ids that were refused because the lease is gone."""
 
-    async def beat(self, pulse: Pulse, now: datetime) -> Reply:
+    async def beat(self, pulse: Heartbeat, now: datetime) -> HeartbeatReply:
         """One statement per process: renew leases until now + lease_s, write notes, record the worker.
 
         ``Reply.cancel`` names every running job of this worker that should stop, in the pulse or not.
@@ -154,10 +156,10 @@ class Store(Protocol):
     async def drop_schedules(self, ids: Sequence[str]) -> Sequence[str]:
         """Forget them; the ids that were there. Their jobs stay."""
 
-    async def schedules(self, where: ScheduleFilter, page: PageAsk) -> Page[Schedule]:
+    async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
         """By tenant and name, always. A row that cannot be read never hides the rest."""
 
-    async def due_schedules(self, now: datetime, limit: int) -> Due:
+    async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
         """Enabled schedules whose ``look_at`` has come, or is missing on a schedule made by hand."""
 
     async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
@@ -175,7 +177,7 @@ class Store(Protocol):
     async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:
         """Apply the edit to at most ``limit`` matching jobs; a retry whose key is taken is left out."""
 
-    async def jobs(self, where: JobFilter, page: PageAsk) -> Page[Job]:
+    async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:
         """By id, newest first unless told otherwise. A row that cannot be read never hides the rest.
 
         ``page.brief``: the payload is {} and the output None, and neither need be read.
@@ -196,7 +198,7 @@ class Store(Protocol):
     async def tenants(self, now: datetime, most: int) -> Mapping[str, QueueDepth]:
         """Live jobs by tenant, from at most ``most`` of them, the oldest first."""
 
-    async def activity(self, since: datetime, until: datetime) -> Sequence[Tally]:
+    async def activity(self, since: datetime, until: datetime) -> Sequence[ActivityCount]:
         """How many jobs ended how, in the minutes that began within [since, until)."""
 
     async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
@@ -216,7 +218,7 @@ class Store(Protocol):
     async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
         """Add the lines, in order; each gets an id."""
 
-    async def audit(self, where: AuditFilter, page: PageAsk) -> Page[AuditEntry]:
+    async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
         """By id, newest first unless told otherwise. A row that cannot be read never hides the rest."""
 
     async def prune_audit(self, before: datetime, limit: int) -> int:

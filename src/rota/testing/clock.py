@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
-from ..clock import Clock
+from ..runtime.clock import Clock
 
 START = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
 

@@ -21,12 +21,12 @@ from typing import Any
 import msgspec
 
 from ..app import Rota
-from ..core.options import Options
+from ..core.jobs.options import Options
 from ..errors import NotFound
-from ..handle import JobHandle
-from ..model import Job, JobFilter, PageAsk, State
-from ..producer import Producer
-from ..task import Task
+from ..model import Job, JobFilter, PageRequest, State
+from ..tasks.handle import JobHandle
+from ..tasks.producer import Producer
+from ..tasks.task import Task
 from .clock import FakeClock
 
 LOOK_AT = 1000
@@ -49,7 +49,7 @@ async def drain(app: Rota, *, advance: bool = False, concurrency: int = 10) -> i
 
 async def _burst(app: Rota, concurrency: int) -> int:
     async with app.worker(
-        burst=True, keeper=False, upkeep=False, scheduler=False, concurrency=concurrency
+        burst=True, heartbeat_thread=False, upkeep=False, scheduler=False, concurrency=concurrency
     ) as worker:
         await worker.run()
         return worker.finished
@@ -59,7 +59,7 @@ async def _move_to_next(app: Rota) -> bool:
     if not isinstance(app.clock, FakeClock):
         raise TypeError("drain(advance=True) needs an app with a FakeClock: Rota(url, clock=FakeClock())")
     store = await app.stores.get()
-    page = await store.jobs(JobFilter(states=(State.QUEUED,)), PageAsk(limit=LOOK_AT))
+    page = await store.jobs(JobFilter(states=(State.QUEUED,)), PageRequest(limit=LOOK_AT))
     known = [job.run_at for job in page.items if job.task in app.registry.tasks]
     if not known:
         return False
@@ -143,7 +143,7 @@ def assert_not_enqueued(task: Task[..., Any], /, **payload: Any) -> None:
 
 async def _of_task(task: Task[..., Any]) -> list[Job]:
     store = await task.app.stores.get()
-    return list((await store.jobs(JobFilter(task=task.name), PageAsk(limit=LOOK_AT))).items)
+    return list((await store.jobs(JobFilter(task=task.name), PageRequest(limit=LOOK_AT))).items)
 
 
 def _plain(value: Any) -> Any:

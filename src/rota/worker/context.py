@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from ..clock import Clock
-from ..core import payload
+from ..core.payload import codec
 from ..errors import OptionError
 from ..model import AuditEntry, Job, LogLine, Progress
-from .secrecy import Secrecy
+from ..runtime.clock import Clock
+from .redaction import Redactor
 
 MOST_LINES = 200
 MOST_LIVE = 50  # of them, shown while the attempt runs
@@ -55,7 +55,7 @@ class Context:
     audited: tuple[AuditEntry, ...] = ()
     _lines: deque[LogLine] | None = None
     _dropped: int = 0
-    _secrecy: Secrecy | None = None
+    _secrecy: Redactor | None = None
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Context:
         """Say how far the job is; shown with it within about a second."""
         if isinstance(percent, bool) or not isinstance(percent, (int, float)) or not math.isfinite(percent):
             raise OptionError(f"progress percent={percent!r}: must be a number from 0 to 100")
-        said = clean(self.discreet(str(message)), 500)
+        said = clean(self.redact(str(message)), 500)
         bounded = Progress(percent=min(max(float(percent), 0.0), 100.0), message=said)
         self.progress_json = msgspec.json.encode(bounded).decode()
         self._tell()
@@ -93,7 +93,7 @@ class Context:
         """Add a line to this attempt's log, kept with the job."""
         if level not in LEVELS:
             raise OptionError(f"log level={level!r}: must be one of {', '.join(LEVELS)}")
-        said = clean(self.discreet(str(message)), LONGEST_LINE)
+        said = clean(self.redact(str(message)), LONGEST_LINE)
         self.extend([LogLine(at=self._clock.now(), level=level, message=said)])
         self._tell()
 
@@ -131,16 +131,16 @@ class Context:
 
     def _details(self, action: str, details: dict[str, Any]) -> str:
         what = f"the details of audit action {action!r}"
-        plain = msgspec.json.decode(payload.encode(details, limit=LONGEST_DETAILS, what=what))
+        plain = msgspec.json.decode(codec.encode(details, limit=LONGEST_DETAILS, what=what))
         return msgspec.json.encode(self.secrecy.value(plain)).decode()
 
     @property
-    def secrecy(self) -> Secrecy:
+    def secrecy(self) -> Redactor:
         if self._secrecy is None:
-            self._secrecy = Secrecy(self.job.payload_json, self.secret_fields)
+            self._secrecy = Redactor(self.job.payload_json, self.secret_fields)
         return self._secrecy
 
-    def discreet(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """The text without the secrets of the payload."""
         return self.secrecy.text(text) if self.secret_fields else text
 

@@ -9,10 +9,10 @@ from datetime import datetime
 
 import msgspec
 
-from ..core.lifecycle import fault_json
-from ..model import Change, Fault, JobFilter, JobId, PageAsk, State
+from ..core.jobs.lifecycle import fault_json
+from ..model import ErrorRecord, JobFilter, JobId, PageRequest, Settlement, State
 from ..store.protocol import Store
-from .run import Run
+from .execution import Execution
 
 log = logging.getLogger("rota.worker")
 
@@ -20,10 +20,10 @@ MOST_CHANGES = 1000
 MOST_BYTES = 16 * 1024 * 1024
 
 
-Ended = tuple[Run, Change]
+Ended = tuple[Execution, Settlement]
 
 
-class Settler:
+class PendingSettlements:
     """A queue of runs that ended. What ``take`` hands out is either ``settled`` or put ``back``."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Settler:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, run: Run, change: Change) -> int:
+    def add(self, run: Execution, change: Settlement) -> int:
         """How many wait now."""
         self._waiting.append((run, change))
         return len(self._waiting)
@@ -66,7 +66,7 @@ class Settler:
         doubtful = tuple(gone & self._doubtful)
         if doubtful:
             tokens = {change.id: (change.token, change.state) for _, change in batch}
-            found = await store.jobs(JobFilter(ids=doubtful), PageAsk(limit=len(doubtful)))
+            found = await store.jobs(JobFilter(ids=doubtful), PageRequest(limit=len(doubtful)))
             for job in found.items:
                 token, state = tokens[job.id]
                 if job.token == token and (job.state == state or job.state is State.QUEUED):
@@ -75,9 +75,9 @@ class Settler:
         return frozenset(gone)
 
 
-def unstorable(change: Change, why: str, now: datetime) -> Change:
+def unstorable(change: Settlement, why: str, now: datetime) -> Settlement:
     """What becomes of a job whose own change the store cannot take: failed, with the reason."""
-    fault = Fault(
+    fault = ErrorRecord(
         type="StoreError",
         message=f"its outcome could not be stored: {why}"[:2000],
         at=now,

@@ -15,26 +15,27 @@ from typing import Any
 
 import msgspec
 
-from .. import __version__, upkeep
-from ..clock import Clock, monotonic
+from .. import __version__
 from ..config import Settings
-from ..core.gates import restrict
+from ..core.jobs.gates import narrow_claim
 from ..errors import StoreError, StoreUnavailable
-from ..events import Hooks
-from ..gates import Watch
-from ..measures import Measures
-from ..model import Change, Job, State, Turn, Value, Want
-from ..scheduler import Scheduler
-from ..service import Patience, Step, any_of, pause, repeat
+from ..model import ClaimRequest, Job, Settlement, State, TurnResult, Value
+from ..runtime.clock import Clock, monotonic
+from ..runtime.events import Hooks
+from ..runtime.gate_watch import GateWatch
+from ..runtime.metrics import WorkerMetrics
+from ..runtime.service import ReconnectPolicy, Step, any_of, pause, repeat
+from ..schedules.scheduler import Scheduler
 from ..store.protocol import Store, Waker
-from ..task import Registry
-from .chores import Chores
+from ..tasks.task import Registry
+from . import upkeep
 from .context import LogCapture
-from .exchange import Exchange, event_name
-from .hands import Hands
-from .keeper import Keeper
-from .run import Run
-from .telling import Telling
+from .execution import Execution
+from .heartbeats import HeartbeatThread
+from .maintenance import Maintenance
+from .reporting import JobReporter
+from .slots import Slots
+from .turns import Turns, event_name
 
 log = logging.getLogger("rota.worker")
 
@@ -59,7 +60,7 @@ class WorkerOptions(Value, frozen=True, kw_only=True):
     name: str | None = None
     scheduler: bool = True
     tick_s: float = 1.0
-    keeper: bool = True  # off only where time is faked
+    heartbeat_thread: bool = True  # off only where time is faked
     upkeep: bool = True
 
 
@@ -79,21 +80,21 @@ class Worker:
         self.options = options
         self.finished = 0  # attempts settled
         self.refused = 0  # outcomes dropped because the lease was gone
-        self.handed_back = 0  # runs that were begun and given back unfinished
+        self.released = 0  # runs that were begun and given back unfinished
         self.was_forced = False
         self.is_idle = False
-        self.measures = Measures()
-        self._telling = Telling(identity, clock, hooks, self.measures)
+        self.measures = WorkerMetrics()
+        self._reporter = JobReporter(identity, clock, hooks, self.measures)
         self._store = store
         self._registry = registry
         self._clock = clock
         self._hooks = hooks
         self._settings = settings
-        self.exchange = Exchange(store, clock, options.lease_s, self._on_settled, self._on_refused)
+        self.turns = Turns(store, clock, options.lease_s, self._on_settled, self._on_refused)
         self._claimed = 0
-        self._patience = Patience("worker")
-        self._gates = Watch(store, clock)
-        self._keeper: Keeper | None = None
+        self._reconnect = ReconnectPolicy("worker")
+        self._gates = GateWatch(store, clock)
+        self._heartbeats: HeartbeatThread | None = None
         self.scheduler = scheduler
         if scheduler is not None:
             scheduler.measures = self.measures
@@ -104,9 +105,9 @@ class Worker:
         self._forced = asyncio.Event()
         self._pressed = asyncio.Event()  # outcomes pile up while a turn is under way
         self._heard_at = monotonic()  # when the store last answered, while we stop
-        self._pace = Pace()
+        self._pace = Throughput()
         self._started_at = clock.now()
-        self.hands = Hands(
+        self.slots = Slots(
             identity,
             registry,
             clock,
@@ -127,7 +128,7 @@ class Worker:
             self._heard_at = monotonic()
         self._stop.set()
         self._changed.set()
-        self.exchange.be_quick(AWAY_AT_STOP_S)
+        self.turns.limit_waits(AWAY_AT_STOP_S)
 
     def force(self) -> None:
         """Hand back at once what runs."""
@@ -139,13 +140,13 @@ class Worker:
         """Work until drained. Never ends because the store went away."""
         capture = LogCapture(self.id)
         logging.getLogger().addHandler(capture)
-        if self.options.keeper:
-            self._keeper = self._new_keeper()
+        if self.options.heartbeat_thread:
+            self._heartbeats = self._new_heartbeat_thread()
         services = self._services()
         try:
-            if self._keeper is not None:
-                self._keeper.start()
-            self._telling.emit("worker.started")
+            if self._heartbeats is not None:
+                self._heartbeats.start()
+            self._reporter.emit("worker.started")
             log.info("worker %s started: %s", self.id, self._describe())
             await self._work()
             await self._drain()
@@ -153,43 +154,43 @@ class Worker:
             logging.getLogger().removeHandler(capture)
             await self._end(services)
             await self._sign_off()
-            self._telling.emit("worker.stopped")
+            self._reporter.emit("worker.stopped")
             log.info("worker %s stopped after %d jobs", self.id, self.finished)
 
     async def _end(self, services: list[asyncio.Task[None]]) -> None:
-        ends: list[Coroutine[Any, Any, Any]] = [self.hands.close()]
+        ends: list[Coroutine[Any, Any, Any]] = [self.slots.close()]
         for service in services:
             service.cancel()
         if services:
             ends.append(asyncio.wait(services, timeout=1.0))
-        if self._keeper is not None:
-            ends.append(self._keeper.stop())
+        if self._heartbeats is not None:
+            ends.append(self._heartbeats.stop())
         await asyncio.gather(*ends)
 
-    def _new_keeper(self) -> Keeper:
-        return Keeper(
+    def _new_heartbeat_thread(self) -> HeartbeatThread:
+        return HeartbeatThread(
             self._store,
             self._clock,
             self.id,
             self.options.lease_s,
-            self.hands.held,
+            self.slots.held,
             self._document,
-            self.hands.lost,
-            self.hands.cancel,
+            self.slots.lost,
+            self.slots.cancel,
         )
 
     def _services(self) -> list[asyncio.Task[None]]:
         steps: dict[str, Step] = {"gates": self._gates_step}
         if self.options.upkeep:
             steps |= self._chores().steps
-        services = [repeat(step, self._stop, Patience(name)) for name, step in steps.items()]
+        services = [repeat(step, self._stop, ReconnectPolicy(name)) for name, step in steps.items()]
         if self.scheduler is not None and self.options.upkeep:
             step, wake = self.scheduler.step, self.scheduler.wake
-            services.append(repeat(step, self._stop, Patience("scheduler"), wake))
+            services.append(repeat(step, self._stop, ReconnectPolicy("scheduler"), wake))
         return [asyncio.create_task(service, name="rota-service") for service in services]
 
     async def _sign_off(self) -> None:
-        if self._patience.down_since is not None:
+        if self._reconnect.down_since is not None:
             return
         try:
             async with asyncio.timeout(2):
@@ -209,7 +210,7 @@ class Worker:
                 delay = await self._guarded_step()
                 if delay > 0 and not self._changed.is_set():
                     await self._rest(delay)
-                while self.exchange.under_way and not self._is_worth_another and not self._stop.is_set():
+                while self.turns.under_way and not self._is_worth_another and not self._stop.is_set():
                     self._changed.clear()
                     await self._changed.wait()
         finally:
@@ -233,11 +234,11 @@ class Worker:
     @property
     def _is_worth_another(self) -> bool:
         """Whether so much has ended that it should not wait for the turn under way."""
-        return len(self.exchange) >= SECOND_FROM
+        return len(self.turns) >= SECOND_FROM
 
     async def _rest(self, delay: float) -> None:
         """Until the delay is over, the store hints at work, or something ends here."""
-        if len(self.hands) < self.options.concurrency:  # without room a hint would be of no use
+        if len(self.slots) < self.options.concurrency:  # without room a hint would be of no use
             self._rest_s = delay
             self._resting.set()
         await pause(delay, self._changed)
@@ -258,38 +259,38 @@ class Worker:
         """A step that survives whatever the store does; the seconds that may pass before the next."""
         try:
             delay = await self._step()
-            self._patience.worked()
+            self._reconnect.worked()
             return delay
         except Exception as error:
             if not isinstance(error, StoreUnavailable):
                 log.error("worker %s: %s", self.id, error, exc_info=not isinstance(error, StoreError))
-            elif self._patience.down_since is None:
+            elif self._reconnect.down_since is None:
                 self.measures.outages += 1
-            self._telling.emit("worker.error", error=error)
-            await pause(self._patience.failed(error, self.exchange.asked_at), self._stop)
+            self._reporter.emit("worker.error", error=error)
+            await pause(self._reconnect.failed(error, self.turns.asked_at), self._stop)
             return 0.0
 
     async def _step(self) -> float:
         if not self._gates.seen:
-            await self.exchange.answered(self._gates.look())
-        self._claimed -= self.hands.release_stale()
+            await self.turns.answered(self._gates.look())
+        self._claimed -= self.slots.release_stale()
         wish = self._want()
-        want = None if wish is None else restrict(wish, self._gates.standing())
-        if want is None and not len(self.exchange):
+        want = None if wish is None else narrow_claim(wish, self._gates.standing())
+        if want is None and not len(self.turns):
             if (wish is not None or not self._registry.names) and not self._has_work:
                 self._found_nothing()
             return self._until_open()
-        turn, asked_at = await self.exchange.turn(want)
+        turn, asked_at = await self.turns.turn(want)
         if turn.jobs:
             self.is_idle = False
             self._claimed += len(turn.jobs)
             self.measures.claims += len(turn.jobs)
-            self.hands.take(turn.jobs, asked_at)
+            self.slots.take(turn.jobs, asked_at)
         if want is None:
             return self._until_open()
         return min(self._after(turn, want), self._until_open())
 
-    def _after(self, turn: Turn, want: Want) -> float:
+    def _after(self, turn: TurnResult, want: ClaimRequest) -> float:
         if len(turn.jobs) >= want.limit:
             return 0.0  # more may be waiting
         if not turn.jobs and not self._has_work:
@@ -308,31 +309,31 @@ class Worker:
 
     @property
     def _has_work(self) -> bool:
-        return bool(len(self.hands) or len(self.exchange) or self.exchange.under_way)
+        return bool(len(self.slots) or len(self.turns) or self.turns.under_way)
 
     def _found_nothing(self) -> None:
         if self.options.burst:
             self.drain()
         if not self.is_idle:
             self.is_idle = True
-            self._telling.emit("worker.idle")
+            self._reporter.emit("worker.idle")
 
     # --- room ------------------------------------------------------------------------------------
 
-    def _want(self) -> Want | None:
+    def _want(self) -> ClaimRequest | None:
         """What to ask for: the free slots, and what the recent pace will use up at once."""
-        ahead = min(int(self._pace.per_second(self.hands.ended) * AHEAD_S), MOST_AHEAD)
+        ahead = min(int(self._pace.per_second(self.slots.ended) * AHEAD_S), MOST_AHEAD)
         most = self.options.concurrency + ahead
-        room = most - len(self.hands) - self.exchange.asked
+        room = most - len(self.slots) - self.turns.asked
         room = min(room, max(self.options.concurrency, most // 2))  # by halves: one runs while one turns
         if self.options.max_jobs is not None:
-            left = self.options.max_jobs - self._claimed - self.exchange.asked
+            left = self.options.max_jobs - self._claimed - self.turns.asked
             if left <= 0 and not self._has_work:
                 self.drain()
             room = min(room, left)
         if room <= 0 or self._stop.is_set() or not self._registry.names:
             return None
-        return Want(
+        return ClaimRequest(
             worker=self.id,
             limit=room,
             lease_s=self.options.lease_s,
@@ -343,50 +344,50 @@ class Worker:
 
     # --- what the hands tell ---------------------------------------------------------------------
 
-    def _on_began(self, run: Run) -> None:
+    def _on_began(self, run: Execution) -> None:
         if self._hooks.wants("job.started"):
-            self._telling.emit("job.started", run.job)
+            self._reporter.emit("job.started", run.job)
 
-    def _on_decided(self, run: Run, change: Change | None) -> None:
+    def _on_decided(self, run: Execution, change: Settlement | None) -> None:
         if change is None:
             self._on_refused(run, None)
         else:
-            if self.exchange.add(run, change) >= SECOND_FROM and self.exchange.under_way == 1:
+            if self.turns.add(run, change) >= SECOND_FROM and self.turns.under_way == 1:
                 self._pressed.set()
         self._changed.set()
 
-    def _on_settled(self, run: Run, change: Change) -> None:
+    def _on_settled(self, run: Execution, change: Settlement) -> None:
         self.finished += 1
         if change.state is State.QUEUED:
-            self.handed_back += run.started_at is not None and event_name(change) == "job.released"
-        self._telling.settled(run, change)
+            self.released += run.started_at is not None and event_name(change) == "job.released"
+        self._reporter.settled(run, change)
 
-    def _on_refused(self, run: Run, change: Change | None) -> None:
+    def _on_refused(self, run: Execution, change: Settlement | None) -> None:
         self.refused += 1
-        self._telling.refused(run, change)
+        self._reporter.refused(run, change)
 
     # --- drain -----------------------------------------------------------------------------------
 
     async def _drain(self) -> None:
         """Stop claiming → give back what has not begun → let the rest end in time → give back the rest."""
-        self.hands.close_door()
-        self.hands.release_waiting()
+        self.slots.stop_accepting()
+        self.slots.release_waiting()
         deadline = monotonic() + self.options.shutdown_timeout_s
         while not self._forced.is_set() and monotonic() < deadline:
             self._changed.clear()
-            if not await self._flush() or not len(self.hands):
+            if not await self._flush() or not len(self.slots):
                 break
             left = min(deadline - monotonic(), self.options.poll_s)
             await any_of(self._changed.wait(), self._forced.wait(), timeout=left)
         await self._hand_back()
 
     async def _hand_back(self) -> None:
-        self.hands.release_running()
+        self.slots.release_running()
         deadline = monotonic() + LAST_WORDS_S
-        while len(self.hands) and monotonic() < deadline:
+        while len(self.slots) and monotonic() < deadline:
             self._changed.clear()
             await pause(deadline - monotonic(), self._changed)
-        self.hands.give_up()
+        self.slots.abandon_all()
         await self._flush()
 
     async def _flush(self) -> bool:
@@ -394,27 +395,27 @@ class Worker:
         while True:
             try:
                 await self._settle_or_ask()
-                self._patience.worked()
+                self._reconnect.worked()
                 self._heard_at = monotonic()
-                if not len(self.exchange):
+                if not len(self.turns):
                     return True
                 continue
             except StoreError as error:
-                delay = self._patience.failed(error, self.exchange.asked_at)
+                delay = self._reconnect.failed(error, self.turns.asked_at)
             if self._left() <= 0 or self._forced.is_set():
                 log.error(
                     "the store is away: %d outcomes are lost with this worker; their jobs will be rescued",
-                    len(self.exchange),
+                    len(self.turns),
                 )
                 return False
             await pause(min(delay, self._left()), self._forced)
 
     async def _settle_or_ask(self) -> None:
-        self.exchange.be_quick(max(self._left(), LAST_TRY_S))
-        if len(self.exchange):
-            await self.exchange.turn(None)
+        self.turns.limit_waits(max(self._left(), LAST_TRY_S))
+        if len(self.turns):
+            await self.turns.turn(None)
         else:
-            await self.exchange.answered(self._store.clock())
+            await self.turns.answered(self._store.clock())
 
     def _left(self) -> float:
         """How long the store may still stay away while we stop."""
@@ -425,18 +426,18 @@ class Worker:
     async def _gates_step(self) -> float:
         if await self._gates.look():
             if self._gates.standing():  # what has not begun may be paused now: let the next claim choose anew
-                self._claimed -= self.hands.release_waiting()
-            if self._keeper is not None:
-                self._keeper.hurry()
+                self._claimed -= self.slots.release_waiting()
+            if self._heartbeats is not None:
+                self._heartbeats.hurry()
             self._changed.set()
         return self.options.poll_s
 
     def _on_rescued(self, name: str, job: Job, error: Any) -> None:
-        self._telling.emit(name, job, error)
+        self._reporter.emit(name, job, error)
         self._changed.set()
 
-    def _chores(self) -> Chores:
-        return Chores(
+    def _chores(self) -> Maintenance:
+        return Maintenance(
             self._store,
             self._clock,
             self._settings,
@@ -466,7 +467,7 @@ class Worker:
             "exclude_queues": self.options.exclude_queues,
             "tasks": self._registry.names,
             "concurrency": self.options.concurrency,
-            "running": len(self.hands.running),
+            "running": len(self.slots.running),
             "finished": self.finished,
             "state": self.state,
             "started_at": self._started_at,
@@ -483,7 +484,7 @@ class Worker:
         return "paused" if self._gates.is_all_closed else "running"
 
 
-class Pace:
+class Throughput:
     """Runs ended per second, over the last moments."""
 
     def __init__(self) -> None:

@@ -106,7 +106,7 @@ export async function signOut() {
   adopt({ me: null });
 }
 
-/** @param {{me: import("./types").Me | null, csrf?: string | null, passwords?: boolean}} session */
+/** @param {{me: import("./types").CurrentActor | null, csrf?: string | null, passwords?: boolean}} session */
 function adopt(session) {
   csrf = session.csrf ?? "";
   passwords.value = session.passwords ?? passwords.value;

@@ -65,7 +65,7 @@ export function follow(event) {
 // --- who -----------------------------------------------------------------------------------------
 
 /** Who is signed in; null: nobody; undefined: not known yet. */
-export const me = signal(/** @type {import("./types").Me | null | undefined} */ (undefined));
+export const me = signal(/** @type {import("./types").CurrentActor | null | undefined} */ (undefined));
 
 /** May the one who looks do this? Buttons that may not are not shown. @param {string | undefined} permission */
 export function may(permission) {

@@ -1,6 +1,14 @@
 // Shapes of the admin API. Written by tools/dashboard_types.py; do not edit.
 
-export interface ActivityAsk {
+export interface ActivityBucket {
+  at: string;
+  name: string | null;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+}
+
+export interface ActivityRequest {
   hours?: number;
   step_s?: number;
   by?: "all" | "queue" | "task";
@@ -18,7 +26,7 @@ export interface AttemptView {
   cost_cents: number;
 }
 
-export interface AuditAsk {
+export interface AuditRequest {
   actor?: string | null;
   action?: string | null;
   object?: string | null;
@@ -52,14 +60,25 @@ export interface Backfill {
   fires: string[];
 }
 
-export interface BackfillAsk {
+export interface BackfillRequest {
   tenant?: string | null;
   since: string;
   until: string;
   dry_run?: boolean;
 }
 
-export interface Bulk {
+export interface BulkRequest {
+  action: "cancel" | "delete" | "move" | "retry";
+  ids?: string[] | null;
+  filter?: JobSelector | null;
+  reason?: string;
+  move?: UpdateJobRequest | null;
+  dry_run?: boolean;
+  limit?: number;
+  cursor?: string | null;
+}
+
+export interface BulkResult {
   action: string;
   dry_run: boolean;
   matched: number;
@@ -70,31 +89,13 @@ export interface Bulk {
   next?: string | null;
 }
 
-export interface BulkAsk {
-  action: "cancel" | "delete" | "move" | "retry";
-  ids?: string[] | null;
-  filter?: JobMatch | null;
-  reason?: string;
-  move?: MoveAsk | null;
-  dry_run?: boolean;
-  limit?: number;
-  cursor?: string | null;
-}
-
-export interface CalendarPut {
-  dates?: string[] | null;
-  weekend?: number[];
-  ics?: string | null;
-  new?: boolean;
-}
-
 export interface CalendarView {
   name: string;
   dates: string[];
   weekend: number[];
 }
 
-export interface CancelAsk {
+export interface CancelRequest {
   reason?: string;
 }
 
@@ -103,7 +104,7 @@ export interface Count {
   exact: boolean;
 }
 
-export interface CountAsk {
+export interface CountRequest {
   state?: State[];
   task?: string | null;
   queue?: string | null;
@@ -122,18 +123,62 @@ export interface CountAsk {
   most?: number;
 }
 
-export interface Cut {
-  schedule: string;
-  tenant: string;
-  after: string;
+export interface CreateScheduleRequest {
+  cron?: string | null;
+  every?: number | string | null;
+  at?: string | null;
+  timezone?: string | null;
+  start_at?: string | null;
+  until?: string | null;
+  jitter?: number | string | null;
+  tenant?: string | null;
+  task: string;
+  payload?: Record<string, any> | null;
+  enabled?: boolean;
+  queue?: string | null;
+  priority?: number | null;
+  max_attempts?: number | null;
+  timeout?: number | null;
+  description?: string;
+  missed?: "all" | "latest" | "skip";
+  missed_cap?: number;
+  missed_window?: number | string | null;
+  overlap?: "allow" | "cancel_previous" | "queue" | "skip";
+  calendar?: string | null;
+  calendar_mode?: "next_working_day" | "skip";
+  name: string;
 }
 
-export interface DisableAsk {
+export interface CreateTokenRequest {
+  role: "admin" | "operator" | "viewer";
+  name?: string;
+  tenant?: string | null;
+  expires_s?: number | null;
+  payloads?: boolean | null;
+}
+
+export interface CurrentActor {
+  name: string;
+  role: string;
+  tenant: string | null;
+  payloads: boolean;
+  permissions: string[];
+  version: string;
+  store: string | null;
+  now: string;
+}
+
+export interface DisableRequest {
   tenant?: string | null;
   reason?: string | null;
 }
 
-export interface EnqueueAsk {
+export interface DoctorReport {
+  findings: Finding[];
+  worst: string;
+}
+
+export interface EnqueueRequest {
   task: string;
   payload?: Record<string, any>;
   queue?: string | null;
@@ -151,11 +196,11 @@ export interface EnqueueAsk {
   idempotency_key?: string | null;
 }
 
-export interface EventsAsk {
+export interface EventsRequest {
   last_event_id?: string | null;
 }
 
-export interface Failure {
+export interface FailureGroup {
   fingerprint: string;
   task: string;
   type: string;
@@ -168,8 +213,8 @@ export interface Failure {
   ids: string[];
 }
 
-export interface Failures {
-  items: Failure[];
+export interface FailureGroups {
+  items: FailureGroup[];
   groups: number;
   of: number;
   more: boolean;
@@ -177,7 +222,7 @@ export interface Failures {
   next?: null;
 }
 
-export interface FailuresAsk {
+export interface FailuresRequest {
   task?: string | null;
   queue?: string | null;
   tenant?: string | null;
@@ -200,18 +245,18 @@ export interface FireView {
 }
 
 export interface Fires {
-  items: Planned[];
-  cut: Cut[];
+  items: UpcomingFire[];
+  cut: TruncatedSchedule[];
   more: boolean;
   next?: null;
 }
 
-export interface FiresAsk {
+export interface FiresRequest {
   hours?: number;
   tenant?: string | null;
 }
 
-export interface GateAsk {
+export interface GateRequest {
   reason?: string;
   until?: string | null;
   for_s?: number | null;
@@ -232,12 +277,7 @@ export interface GateView {
   by_tenant?: string | null;
 }
 
-export interface Health {
-  findings: Finding[];
-  worst: string;
-}
-
-export interface JobMatch {
+export interface JobSelector {
   state?: State[];
   task?: string | null;
   queue?: string | null;
@@ -286,7 +326,7 @@ export interface JobView {
   cancel_requested: boolean;
 }
 
-export interface JobsAsk {
+export interface JobsRequest {
   state?: State[];
   task?: string | null;
   queue?: string | null;
@@ -313,31 +353,6 @@ export interface LogLine {
   message: string;
 }
 
-export interface LoginAsk {
-  token?: string | null;
-  user?: string | null;
-  password?: string | null;
-  once?: string | null;
-}
-
-export interface Me {
-  name: string;
-  role: string;
-  tenant: string | null;
-  payloads: boolean;
-  permissions: string[];
-  version: string;
-  store: string | null;
-  now: string;
-}
-
-export interface MoveAsk {
-  now?: boolean;
-  run_at?: string | null;
-  priority?: number | null;
-  queue?: string | null;
-}
-
 export interface NewToken {
   id: string;
   name: string;
@@ -349,6 +364,11 @@ export interface NewToken {
   expires_at: string | null;
   last_used_at: string | null;
   token: string;
+}
+
+export interface Page_ActivityBucket {
+  items: ActivityBucket[];
+  next?: string | null;
 }
 
 export interface Page_AttemptView {
@@ -381,8 +401,8 @@ export interface Page_QueueView {
   next?: string | null;
 }
 
-export interface Page_Run {
-  items: Run[];
+export interface Page_ScheduleRun {
+  items: ScheduleRun[];
   next?: string | null;
 }
 
@@ -393,11 +413,6 @@ export interface Page_ScheduleView {
 
 export interface Page_Setting {
   items: Setting[];
-  next?: string | null;
-}
-
-export interface Page_Step {
-  items: Step[];
   next?: string | null;
 }
 
@@ -426,16 +441,10 @@ export interface Page_WorkerView {
   next?: string | null;
 }
 
-export interface PauseAsk {
+export interface PauseRequest {
   reason?: string;
   until?: string | null;
   for_s?: number | null;
-}
-
-export interface Planned {
-  at: string;
-  schedule: string;
-  tenant: string;
 }
 
 export interface Preview {
@@ -444,7 +453,7 @@ export interface Preview {
   fires: FireView[];
 }
 
-export interface PreviewAsk {
+export interface PreviewRequest {
   tenant?: string | null;
   n?: number;
 }
@@ -458,6 +467,21 @@ export interface ProblemView {
   field?: string | null;
   state?: string | null;
   job?: string | null;
+}
+
+export interface PutCalendarRequest {
+  dates?: string[] | null;
+  weekend?: number[];
+  ics?: string | null;
+  new?: boolean;
+}
+
+export interface PutUserRequest {
+  password: string;
+  role: "admin" | "operator" | "viewer";
+  tenant?: string | null;
+  payloads?: boolean | null;
+  new?: boolean;
 }
 
 export interface QueueDepth {
@@ -486,7 +510,24 @@ export interface Reason {
   clears_at?: string | null;
 }
 
-export interface Run {
+export interface RunSummary {
+  runs: number;
+  succeeded: number;
+  failed: number;
+  success_rate_percent: number | null;
+  average_ms: number | null;
+  longest_ms: number | null;
+}
+
+export interface RunsRequest {
+  schedule?: string | null;
+  tenant?: string | null;
+  failed?: boolean;
+  limit?: number;
+  cursor?: string | null;
+}
+
+export interface ScheduleRun {
   schedule: string;
   tenant: string;
   job: string;
@@ -500,65 +541,6 @@ export interface Run {
   success: boolean | null;
   message: string | null;
   details?: any;
-}
-
-export interface RunsAsk {
-  schedule?: string | null;
-  tenant?: string | null;
-  failed?: boolean;
-  limit?: number;
-  cursor?: string | null;
-}
-
-export interface ScheduleEdit {
-  cron?: string | null;
-  every?: number | string | null;
-  at?: string | null;
-  timezone?: string | null;
-  start_at?: string | null;
-  until?: string | null;
-  jitter?: number | string | null;
-  tenant?: string | null;
-  task?: string;
-  payload?: Record<string, any> | null;
-  enabled?: boolean;
-  queue?: string | null;
-  priority?: number | null;
-  max_attempts?: number | null;
-  timeout?: number | null;
-  description?: string;
-  missed?: "all" | "latest" | "skip";
-  missed_cap?: number;
-  missed_window?: number | string | null;
-  overlap?: "allow" | "cancel_previous" | "queue" | "skip";
-  calendar?: string | null;
-  calendar_mode?: "next_working_day" | "skip";
-}
-
-export interface ScheduleMake {
-  cron?: string | null;
-  every?: number | string | null;
-  at?: string | null;
-  timezone?: string | null;
-  start_at?: string | null;
-  until?: string | null;
-  jitter?: number | string | null;
-  tenant?: string | null;
-  task: string;
-  payload?: Record<string, any> | null;
-  enabled?: boolean;
-  queue?: string | null;
-  priority?: number | null;
-  max_attempts?: number | null;
-  timeout?: number | null;
-  description?: string;
-  missed?: "all" | "latest" | "skip";
-  missed_cap?: number;
-  missed_window?: number | string | null;
-  overlap?: "allow" | "cancel_previous" | "queue" | "skip";
-  calendar?: string | null;
-  calendar_mode?: "next_working_day" | "skip";
-  name: string;
 }
 
 export interface ScheduleView {
@@ -600,7 +582,7 @@ export interface ScheduleView {
   gate: GateView | null;
 }
 
-export interface SchedulesAsk {
+export interface SchedulesRequest {
   tenant?: string | null;
   task?: string | null;
   enabled?: boolean | null;
@@ -609,7 +591,7 @@ export interface SchedulesAsk {
 }
 
 export interface SessionView {
-  me: Me | null;
+  me: CurrentActor | null;
   csrf?: string | null;
   ends_at?: string | null;
   passwords?: boolean;
@@ -622,6 +604,13 @@ export interface Setting {
   source: string;
   range: any[] | null;
   help: string;
+}
+
+export interface SignInRequest {
+  token?: string | null;
+  user?: string | null;
+  password?: string | null;
+  once?: string | null;
 }
 
 export type State = "cancelled" | "failed" | "queued" | "running" | "succeeded" | "waiting";
@@ -640,23 +629,6 @@ export interface Stats {
   now: string;
 }
 
-export interface Step {
-  at: string;
-  name: string | null;
-  succeeded: number;
-  failed: number;
-  cancelled: number;
-}
-
-export interface Summary {
-  runs: number;
-  succeeded: number;
-  failed: number;
-  success_rate_percent: number | null;
-  average_ms: number | null;
-  longest_ms: number | null;
-}
-
 export interface TaskView {
   name: string;
   per_minute: number;
@@ -667,6 +639,10 @@ export interface TaskView {
   p99_ms: number | null;
   queues: string[];
   gate: GateView | null;
+}
+
+export interface TenantRequest {
+  tenant?: string | null;
 }
 
 export interface TenantView {
@@ -681,14 +657,6 @@ export interface TenantView {
   gate: GateView | null;
 }
 
-export interface TokenAsk {
-  role: "admin" | "operator" | "viewer";
-  name?: string;
-  tenant?: string | null;
-  expires_s?: number | null;
-  payloads?: boolean | null;
-}
-
 export interface TokenView {
   id: string;
   name: string;
@@ -701,12 +669,48 @@ export interface TokenView {
   last_used_at: string | null;
 }
 
-export interface UserAsk {
-  password: string;
-  role: "admin" | "operator" | "viewer";
+export interface TruncatedSchedule {
+  schedule: string;
+  tenant: string;
+  after: string;
+}
+
+export interface UpcomingFire {
+  at: string;
+  schedule: string;
+  tenant: string;
+}
+
+export interface UpdateJobRequest {
+  now?: boolean;
+  run_at?: string | null;
+  priority?: number | null;
+  queue?: string | null;
+}
+
+export interface UpdateScheduleRequest {
+  cron?: string | null;
+  every?: number | string | null;
+  at?: string | null;
+  timezone?: string | null;
+  start_at?: string | null;
+  until?: string | null;
+  jitter?: number | string | null;
   tenant?: string | null;
-  payloads?: boolean | null;
-  new?: boolean;
+  task?: string;
+  payload?: Record<string, any> | null;
+  enabled?: boolean;
+  queue?: string | null;
+  priority?: number | null;
+  max_attempts?: number | null;
+  timeout?: number | null;
+  description?: string;
+  missed?: "all" | "latest" | "skip";
+  missed_cap?: number;
+  missed_window?: number | string | null;
+  overlap?: "allow" | "cancel_previous" | "queue" | "skip";
+  calendar?: string | null;
+  calendar_mode?: "next_working_day" | "skip";
 }
 
 export interface UserView {
@@ -717,7 +721,7 @@ export interface UserView {
   created_at: string;
 }
 
-export interface ValidateAsk {
+export interface ValidateRequest {
   cron?: string | null;
   every?: number | string | null;
   at?: string | null;
@@ -726,10 +730,6 @@ export interface ValidateAsk {
   until?: string | null;
   jitter?: number | string | null;
   n?: number;
-}
-
-export interface WhichTenant {
-  tenant?: string | null;
 }
 
 export interface Why {

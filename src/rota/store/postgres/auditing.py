@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from ...model import AuditEntry, AuditFilter, Page, PageAsk
+from ...model import AuditEntry, AuditFilter, Page, PageRequest
 from .connections import Connections
 from .rows import Row, audit_lines, text
 
@@ -31,7 +31,7 @@ async def prune(connections: Connections, before: datetime, limit: int) -> int:
     return int(gone)
 
 
-def page_statement(where: AuditFilter, ask: PageAsk) -> tuple[str, list[Any]]:
+def page_statement(where: AuditFilter, ask: PageRequest) -> tuple[str, list[Any]]:
     """One row more than asked for, to know whether there is a next page."""
     clauses: list[str] = ["true"]
     params: list[Any] = []
@@ -57,7 +57,7 @@ def page_statement(where: AuditFilter, ask: PageAsk) -> tuple[str, list[Any]]:
     return statement, [*params, ask.limit + 1]
 
 
-async def page(connections: Connections, where: AuditFilter, ask: PageAsk) -> Page[AuditEntry]:
+async def page(connections: Connections, where: AuditFilter, ask: PageRequest) -> Page[AuditEntry]:
     found = [entry(row) for row in await connections.rows(*page_statement(where, ask))]
     more = len(found) > ask.limit
     found = found[: ask.limit]

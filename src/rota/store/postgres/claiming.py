@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ...model import Job, Want
+from ...model import ClaimRequest, Job
 from .rows import text, texts_array
 
 FULL_FROM = 16  # jobs; a smaller claim always looks from the front
@@ -31,21 +31,21 @@ class _Place(msgspec.Struct, frozen=True):
     id: str
 
 
-class Places:
+class ClaimCursors:
     """Where the last claims of this store object ended, by what they asked for."""
 
     def __init__(self) -> None:
         self._ended: dict[tuple[Any, ...], dict[str, _Place]] = {}
         self._front_at: dict[tuple[Any, ...], float] = {}
 
-    def since(self, want: Want, time: float) -> str | None:
+    def since(self, want: ClaimRequest, time: float) -> str | None:
         """For ``rota.turn``; None: look from the front."""
         ended = self._ended.get(_kind(want))
         if not ended or time >= self._front_at[_kind(want)]:
             return None
         return text(list(ended.values()))
 
-    def note(self, want: Want, jobs: Sequence[Job], began: float, ended: float, front: bool) -> None:
+    def note(self, want: ClaimRequest, jobs: Sequence[Job], began: float, ended: float, front: bool) -> None:
         """Remember how a claim went; ``jobs`` in the order of the claim."""
         kind = _kind(want)
         if len(jobs) < max(want.limit, FULL_FROM):
@@ -59,7 +59,7 @@ class Places:
             places[queue] = _Place(queue=queue, rank=-job.priority, run_at=job.run_at, id=job.id)
 
 
-def asked(want: Want | None, now: datetime, since: str | None) -> tuple[Any, ...]:
+def asked(want: ClaimRequest | None, now: datetime, since: str | None) -> tuple[Any, ...]:
     """The parameters of ``rota.turn`` between the changes and the instant."""
     if want is None:
         return _NOTHING
@@ -81,5 +81,5 @@ def array(texts: tuple[str, ...] | None) -> str | None:
     return None if texts is None else texts_array(texts)
 
 
-def _kind(want: Want) -> tuple[Any, ...]:
+def _kind(want: ClaimRequest) -> tuple[Any, ...]:
     return want.queues, want.exclude_queues, want.tasks, want.exclude_tenants

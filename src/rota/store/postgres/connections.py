@@ -22,7 +22,7 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq.abc import PGresult
 
 from ...errors import StoreError, StoreUnavailable
-from .faults import TRANSIENT, is_away, translated
+from .driver_errors import TRANSIENT, is_away, translated
 from .rows import ADAPTERS
 
 Row = tuple[Any, ...]
@@ -233,9 +233,9 @@ class Connections:
         except psycopg.Error as error:
             raise translated(error, self._shown) from error
 
-    def borrow(self) -> Loan:
+    def borrow(self) -> BorrowedConnection:
         """A connection for one unit of work; it comes back only if it is in good order."""
-        return Loan(self)
+        return BorrowedConnection(self)
 
     def gauges(self) -> dict[str, float]:
         return {
@@ -290,7 +290,7 @@ class Connections:
             await self._idle.pop().close()
 
 
-class Loan:
+class BorrowedConnection:
     """``async with`` for a borrowed connection."""
 
     __slots__ = ("_connection", "_from")

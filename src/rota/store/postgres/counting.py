@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ...model import FINAL, Job, Overview, QueueDepth, State, Tally
+from ...model import FINAL, ActivityCount, Job, Overview, QueueDepth, State
 from .connections import Connections, Fetch
 from .rows import Row, ids
 
@@ -111,9 +111,11 @@ async def tenants(connections: Connections, now: datetime, most: int) -> Mapping
     return {tenant: QueueDepth(**entry) for tenant, entry in sorted(found.items())}
 
 
-async def activity(connections: Connections, since: datetime, until: datetime) -> list[Tally]:
+async def activity(connections: Connections, since: datetime, until: datetime) -> list[ActivityCount]:
     rows = await connections.rows(_ACTIVITY, (since, until))
-    return [Tally(at=at, queue=queue, task=task, state=state, n=n) for at, queue, task, state, n in rows]
+    return [
+        ActivityCount(at=at, queue=queue, task=task, state=state, n=n) for at, queue, task, state, n in rows
+    ]
 
 
 async def ahead(connections: Connections, job: Job, most: int) -> int:

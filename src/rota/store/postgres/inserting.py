@@ -19,12 +19,12 @@ import psycopg
 from psycopg import errors
 
 from ...errors import StoreError
-from ...model import Inserted, NewJob
-from ..sql.callers import Script
+from ...model import InsertResult, NewJob
+from ..sql.external import Script
 from .connections import Connections
-from .faults import is_data, translated
+from .driver_errors import is_data, translated
 from .rows import inserted, jobs_text, text, texts_array
-from .waker import Herald
+from .waker import HintPublisher
 
 STREAM_FROM = 50  # jobs; fewer are quicker as one statement
 LINES_AT_ONCE = 500  # of a stream: the server works on them while we write the next
@@ -60,30 +60,33 @@ SELECT 1 FROM rota.running AS r WHERE EXISTS (SELECT FROM rota.queued AS q WHERE
 """
 
 
-def script(jobs: Sequence[NewJob], now: datetime | None) -> Script[Sequence[Inserted]]:
+def script(jobs: Sequence[NewJob], now: datetime | None) -> Script[Sequence[InsertResult]]:
     """The insert on a caller's own connection: one statement that every driver can send."""
-    rows = yield _INSERT_WITH.format(_road(jobs)), (jobs_text(jobs), None if now is None else now.isoformat())
+    rows = yield (
+        _INSERT_WITH.format(_choose_path(jobs)),
+        (jobs_text(jobs), None if now is None else now.isoformat()),
+    )
     return inserted(jobs, rows)
 
 
 class _Waiting(msgspec.Struct, eq=False):
     jobs: Sequence[NewJob]
     now: datetime
-    answer: asyncio.Future[Sequence[Inserted]]
+    answer: asyncio.Future[Sequence[InsertResult]]
 
 
 class Inserter:
-    def __init__(self, connections: Connections, shown: str, herald: Herald) -> None:
+    def __init__(self, connections: Connections, shown: str, herald: HintPublisher) -> None:
         self._connections = connections
         self._shown = shown
         self._herald = herald
         self._flights = 0  # statements under way
-        self._aloft = 0  # callers in them
+        self._in_flight = 0  # callers in them
         self._landed = 0  # callers in the last one that was answered
         self._waiting: deque[_Waiting] = deque()
         self._flushing: set[asyncio.Task[None]] = set()
 
-    async def insert(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[Inserted]:
+    async def insert(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[InsertResult]:
         if not jobs:
             return ()
         if again:
@@ -92,36 +95,36 @@ class Inserter:
             return await self._batch(jobs, now)
         if self._flights:
             return await self._join(jobs, now)
-        self._depart(1)
+        self._add_in_flight(1)
         try:
             return await self._statement(jobs, now, again)
         finally:
-            self._land(1)
+            self._remove_in_flight(1)
 
     # --- one commit for many callers ---------------------------------------------------------
     # Callers who were just answered often come again. So that neither they nor the server wait for each
     # other, a few statements may be under way, and each takes its share of the callers about: some
     # prepare while others are stored, and commits under way together share the disk.
 
-    async def _join(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[Inserted]:
+    async def _join(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[InsertResult]:
         """Be stored together with all who wait as well."""
         waiting = _Waiting(jobs, now, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._consider()
         return await waiting.answer
 
-    def _depart(self, callers: int) -> None:
+    def _add_in_flight(self, callers: int) -> None:
         self._flights += 1
-        self._aloft += callers
+        self._in_flight += callers
 
-    def _land(self, callers: int) -> None:
+    def _remove_in_flight(self, callers: int) -> None:
         self._flights -= 1
-        self._aloft -= callers
+        self._in_flight -= callers
         self._landed = callers
         self._consider()
 
     def _consider(self) -> None:
-        share = max((self._aloft + self._landed + len(self._waiting)) // MOST_FLIGHTS, 1)
+        share = max((self._in_flight + self._landed + len(self._waiting)) // MOST_FLIGHTS, 1)
         if self._flights == 0:
             self._send(len(self._waiting))
         elif self._flights < MOST_FLIGHTS and len(self._waiting) >= share:
@@ -136,7 +139,7 @@ class Inserter:
                 group.append(one)
                 size += len(one.jobs)
         if group:
-            self._depart(len(group))
+            self._add_in_flight(len(group))
             task = asyncio.ensure_future(self._flush(group))
             self._flushing.add(task)
             task.add_done_callback(self._flushing.discard)
@@ -149,7 +152,7 @@ class Inserter:
                 _refuse(one, error)
             raise
         finally:
-            self._land(len(group))
+            self._remove_in_flight(len(group))
 
     async def _store(self, group: Sequence[_Waiting]) -> None:
         jobs = [job for one in group for job in one.jobs]
@@ -169,12 +172,12 @@ class Inserter:
             _answer(one, told[at : at + len(one.jobs)])
             at += len(one.jobs)
 
-    async def _statement(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[Inserted]:
+    async def _statement(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[InsertResult]:
         wakes = self._herald.takes_along()
         quick = not again and _are_alike(jobs) and not any(_is_large(job) for job in jobs)
         if not quick or not await self._all_new(jobs, now, wakes):
             params = (jobs_text(jobs), now, again, wakes)
-            rows = await self._connections.rows(_INSERT.format(_road(jobs)), params, repeatable=again)
+            rows = await self._connections.rows(_INSERT.format(_choose_path(jobs)), params, repeatable=again)
             told = inserted(jobs, rows)
         else:
             told = inserted(jobs, ())
@@ -200,8 +203,8 @@ class Inserter:
 
     # --- batches -----------------------------------------------------------------------------
 
-    async def _batch(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[Inserted]:
-        if _road(jobs) == PLAIN and await self._stream(jobs, now):
+    async def _batch(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[InsertResult]:
+        if _choose_path(jobs) == PLAIN and await self._stream(jobs, now):
             self._herald.tell({job.queue for job in jobs})
             return inserted(jobs, ())
         return await self._statement(jobs, now, False)
@@ -229,12 +232,12 @@ class Inserter:
             raise translated(error, self._shown) from error
 
 
-def _road(jobs: Sequence[NewJob]) -> str:
+def _choose_path(jobs: Sequence[NewJob]) -> str:
     """The function that stores them: keys cost only those who use them."""
     return PLAIN if all(job.key is None for job in jobs) else "insert_jobs"
 
 
-def _answer(one: _Waiting, told: Sequence[Inserted]) -> None:
+def _answer(one: _Waiting, told: Sequence[InsertResult]) -> None:
     if not one.answer.done():
         one.answer.set_result(told)
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from psycopg import Notify
 
 from .connections import Connection, Connections, connect
-from .waker import Switchboard
+from .waker import HintHub
 
 log = logging.getLogger("rota.store")
 
@@ -31,7 +31,7 @@ DEAF = (
 DEAF_AFTER = 2  # connections on which no probe ever came back
 
 
-class _Deaf(Exception):
+class _ListenerTimeout(Exception):
     """The probe did not come back. ``ever``: an earlier one had."""
 
     def __init__(self, ever: bool) -> None:
@@ -40,7 +40,7 @@ class _Deaf(Exception):
 
 
 class Listener:
-    def __init__(self, conninfo: str, shown: str, connections: Connections, board: Switchboard) -> None:
+    def __init__(self, conninfo: str, shown: str, connections: Connections, board: HintHub) -> None:
         self._conninfo = conninfo
         self._shown = shown
         self._connections = connections
@@ -66,7 +66,7 @@ class Listener:
         while True:
             try:
                 await self._listen()
-            except _Deaf as error:
+            except _ListenerTimeout as error:
                 self._deaf = 0 if error.ever else self._deaf + 1
                 if self._deaf >= DEAF_AFTER:
                     self._complain(DEAF)
@@ -96,7 +96,7 @@ class Listener:
         while True:
             await self._connections.rows("SELECT pg_notify(%s, '')", (self._probe,))
             if not await self._hear_probe(connection):
-                raise _Deaf(ever)
+                raise _ListenerTimeout(ever)
             ever = True
             self._recovered()
             async for notice in connection.notifies(timeout=PROBE_EVERY_S):

@@ -13,7 +13,7 @@ from typing import Any
 from psycopg import errors
 
 from ...errors import OptionError
-from ...model import FINAL, Job, JobFilter, JobId, Page, PageAsk, State
+from ...model import FINAL, Job, JobFilter, JobId, Page, PageRequest, State
 from .connections import Connections
 from .rows import BRIEF_COLUMNS, JOB_COLUMNS, Row, ids, job
 
@@ -86,7 +86,7 @@ async def matching(
     return [row[0] for row in rows], states
 
 
-def page_statement(where: JobFilter, ask: PageAsk) -> tuple[str, list[Any]]:
+def page_statement(where: JobFilter, ask: PageRequest) -> tuple[str, list[Any]]:
     """One row more than asked for, to know whether there is a next page."""
     condition, params = conditions(where, where.states)
     order, beyond = ("DESC", "<") if ask.newest_first else ("ASC", ">")
@@ -110,7 +110,7 @@ async def count(connections: Connections, where: JobFilter, most: int) -> int:
     return int(found)
 
 
-async def page(connections: Connections, where: JobFilter, ask: PageAsk) -> Page[Job]:
+async def page(connections: Connections, where: JobFilter, ask: PageRequest) -> Page[Job]:
     rows = await _rows(connections, where, *page_statement(where, ask))
     more = len(rows) > ask.limit
     rows = rows[: ask.limit]

@@ -18,7 +18,7 @@ import psycopg
 from psycopg.adapt import AdaptersMap, Buffer, Loader
 from psycopg.types.string import TextLoader
 
-from ...model import Attempt, AuditEntry, Backoff, Change, Document, Inserted, Job, NewJob, State
+from ...model import Attempt, AuditEntry, Backoff, Document, InsertResult, Job, NewJob, Settlement, State
 
 Row = tuple[Any, ...]
 
@@ -66,13 +66,13 @@ def jobs_text(jobs: Sequence[NewJob]) -> str:
     return _encode(jobs).decode()
 
 
-def ended(changes: Sequence[Change], now: datetime) -> tuple[str | None, ...]:
+def ended(changes: Sequence[Settlement], now: datetime) -> tuple[str | None, ...]:
     """The first parameters of ``rota.turn``: plain successes as arrays, all other ends as one JSON text.
 
     An array literal is several times cheaper than a list of parameters, for the driver and the server.
     """
-    plain: list[Change] = []
-    others: list[Change] = []
+    plain: list[Settlement] = []
+    others: list[Settlement] = []
     for change in changes:
         (plain if _is_plain(change) else others).append(change)
     said = _encode([_wire(change) for change in others]).decode() if others else None
@@ -99,7 +99,7 @@ def texts_array(texts: Sequence[str]) -> str:
 _by_id = attrgetter("id")
 
 
-def _is_plain(change: Change) -> bool:
+def _is_plain(change: Settlement) -> bool:
     """A success that leaves nothing behind but its time, which is that of the settle, and its output."""
     return (
         change.state is State.SUCCEEDED
@@ -122,7 +122,7 @@ def text(value: Any) -> str:
     return _encode(value).decode()
 
 
-def _wire(change: Change) -> dict[str, Any]:
+def _wire(change: Settlement) -> dict[str, Any]:
     wire: dict[str, Any] = {
         "id": change.id,
         "token": change.token,
@@ -232,11 +232,11 @@ def job(row: Row) -> Job:
     )  # fmt: skip
 
 
-def inserted(jobs: Sequence[NewJob], rows: Iterable[Sequence[Any]]) -> list[Inserted]:
+def inserted(jobs: Sequence[NewJob], rows: Iterable[Sequence[Any]]) -> list[InsertResult]:
     """All created, but for the rows (ord, id, outcome, state) that say otherwise."""
-    told = [Inserted(id=job.id, outcome="created") for job in jobs]
+    told = [InsertResult(id=job.id, outcome="created") for job in jobs]
     for ord, id, outcome, state in rows:
-        told[ord - 1] = Inserted(id=id, outcome=outcome, state=State(state))
+        told[ord - 1] = InsertResult(id=id, outcome=outcome, state=State(state))
     return told
 
 

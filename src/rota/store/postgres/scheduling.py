@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from ...errors import StoreError
-from ...model import Due, Firing, Page, PageAsk, Schedule, ScheduleFilter
+from ...model import DueSchedules, Firing, Page, PageRequest, Schedule, ScheduleFilter
 from .connections import Connections
-from .faults import is_data
+from .driver_errors import is_data
 from .rows import LATEST, Row, text
 
 FIELDS = Schedule.__struct_fields__
@@ -43,11 +43,11 @@ async def drop(connections: Connections, ids: Sequence[str]) -> list[str]:
     return [row[0] for row in await connections.rows(_DROP, (list(ids),))]
 
 
-async def due(connections: Connections, now: datetime, limit: int) -> Due:
+async def due(connections: Connections, now: datetime, limit: int) -> DueSchedules:
     """The server adds the first schedule whose time has not come: it tells when to look again."""
     found = [schedule(row) for row in await connections.rows(_DUE, (now, limit))]
     later = found.pop().look_at if found and (found[-1].look_at or now) > now else None
-    return Due(schedules=found, next_look_at=later)
+    return DueSchedules(schedules=found, next_look_at=later)
 
 
 async def fire(connections: Connections, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
@@ -92,7 +92,7 @@ async def busy(connections: Connections, pairs: Sequence[tuple[str, str]]) -> fr
 # --- pages ---------------------------------------------------------------------------------------
 
 
-def page_statement(where: ScheduleFilter, ask: PageAsk) -> tuple[str, list[Any]]:
+def page_statement(where: ScheduleFilter, ask: PageRequest) -> tuple[str, list[Any]]:
     """One row more than asked for, to know whether there is a next page."""
     clauses: list[str] = ["true"]
     params: list[Any] = []
@@ -111,7 +111,7 @@ def page_statement(where: ScheduleFilter, ask: PageAsk) -> tuple[str, list[Any]]
     return statement, [*params, ask.limit + 1]
 
 
-async def page(connections: Connections, where: ScheduleFilter, ask: PageAsk) -> Page[Schedule]:
+async def page(connections: Connections, where: ScheduleFilter, ask: PageRequest) -> Page[Schedule]:
     found = [schedule(row) for row in await connections.rows(*page_statement(where, ask))]
     more = len(found) > ask.limit
     found = found[: ask.limit]

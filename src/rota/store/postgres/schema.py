@@ -12,7 +12,7 @@ import psycopg
 
 from ..sql.migrations import Migration, discover, pending
 from .connections import Connection, Connections
-from .faults import translated
+from .driver_errors import translated
 
 MIGRATIONS = discover(__package__)
 LOCK = 7_466_561  # any constant will do, as long as it is ours

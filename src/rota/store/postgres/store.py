@@ -13,45 +13,45 @@ from typing import Any
 
 from ...errors import StoreError
 from ...model import (
+    ActivityCount,
     Attempt,
     AuditEntry,
     AuditFilter,
     Capabilities,
-    Change,
+    ClaimRequest,
     Document,
-    Due,
+    DueSchedules,
     Edit,
     Finding,
     Firing,
-    Inserted,
+    Heartbeat,
+    HeartbeatReply,
+    InsertResult,
     Job,
     JobFilter,
     JobId,
     NewJob,
     Overview,
     Page,
-    PageAsk,
-    Pulse,
+    PageRequest,
     QueueDepth,
-    Reply,
     Schedule,
     ScheduleFilter,
+    Settlement,
     State,
-    Tally,
-    Turn,
-    Want,
+    TurnResult,
 )
 from ..protocol import Waker
-from ..sql import callers, migrations
-from . import auditing, counting, examining, reading, scheduling, schema
-from .address import parse
-from .claiming import Places, asked
+from ..sql import external, migrations
+from . import auditing, counting, health_checks, reading, scheduling, schema
+from .claiming import ClaimCursors, asked
 from .connections import Connections
 from .history import History
 from .inserting import Inserter, script
 from .listener import Listener
 from .rows import JOB_COLUMNS, attempt, claim_order, claimed, document, ended, ids, job, text
-from .waker import Herald, PostgresWaker, Switchboard
+from .url import parse
+from .waker import HintHub, HintPublisher, PostgresWaker
 
 _TURN = (
     "SELECT * FROM rota.turn("
@@ -99,9 +99,9 @@ class PostgresStore:
         shown = self._address.shown
         self._connections = Connections(self._address.conninfo, shown)
         self._history = History(self._connections, shown)
-        self._places = Places()
-        self._board = Switchboard()
-        self._herald = Herald(self._connections, self._board)
+        self._places = ClaimCursors()
+        self._board = HintHub()
+        self._herald = HintPublisher(self._connections, self._board)
         self._inserter = Inserter(self._connections, shown, self._herald)
         self._listener: Listener | None = None
         if self._address.listen is not None:
@@ -151,17 +151,19 @@ class PostgresStore:
 
     async def insert(
         self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
-    ) -> Sequence[Inserted]:
+    ) -> Sequence[InsertResult]:
         return await self._inserter.insert(jobs, now, again)
 
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
-    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
-        return callers.run(script(jobs, now), callers.caller(connection))
+    ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
+        return external.run(script(jobs, now), external.caller(connection))
 
-    async def turn(self, changes: Sequence[Change], want: Want | None, now: datetime) -> Turn:
+    async def turn(
+        self, changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime
+    ) -> TurnResult:
         if not changes and want is None:
-            return Turn()
+            return TurnResult()
         loop = asyncio.get_running_loop()
         began = loop.time()
         since = None if want is None else self._places.since(want, began)
@@ -177,9 +179,9 @@ class PostgresStore:
             jobs = [claimed(row, want.worker, lease_until, now) for row in rows]
             jobs.sort(key=claim_order)
             self._places.note(want, jobs, began, loop.time(), front=since is None)
-        return Turn(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at)
+        return TurnResult(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at)
 
-    def _tell(self, changes: Sequence[Change], woken: Sequence[str] | None) -> None:
+    def _tell(self, changes: Sequence[Settlement], woken: Sequence[str] | None) -> None:
         queues = {job.queue for change in changes for job in change.then}
         queues.update(woken or ())
         self._herald.tell(queues)
@@ -187,13 +189,13 @@ class PostgresStore:
             if change.state is not State.QUEUED:
                 self._board.heard_end(change.id)
 
-    async def claim(self, want: Want, now: datetime) -> Sequence[Job]:
+    async def claim(self, want: ClaimRequest, now: datetime) -> Sequence[Job]:
         return (await self.turn((), want, now)).jobs
 
-    async def settle(self, changes: Sequence[Change], now: datetime) -> frozenset[JobId]:
+    async def settle(self, changes: Sequence[Settlement], now: datetime) -> frozenset[JobId]:
         return (await self.turn(changes, None, now)).refused
 
-    async def beat(self, pulse: Pulse, now: datetime) -> Reply:
+    async def beat(self, pulse: Heartbeat, now: datetime) -> HeartbeatReply:
         params = (
             pulse.worker,
             pulse.document,
@@ -203,7 +205,7 @@ class PostgresStore:
             now,
         )
         ((lost, cancel),) = await self._connections.rows(_BEAT, params)
-        return Reply(lost=frozenset(lost or ()), cancel=frozenset(cancel or ()))
+        return HeartbeatReply(lost=frozenset(lost or ()), cancel=frozenset(cancel or ()))
 
     async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
         params = (holder, now + timedelta(seconds=lease_s), limit, now)
@@ -217,10 +219,10 @@ class PostgresStore:
     async def drop_schedules(self, ids: Sequence[str]) -> Sequence[str]:
         return await scheduling.drop(self._connections, ids)
 
-    async def schedules(self, where: ScheduleFilter, page: PageAsk) -> Page[Schedule]:
+    async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
         return await scheduling.page(self._connections, where, page)
 
-    async def due_schedules(self, now: datetime, limit: int) -> Due:
+    async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
         return await scheduling.due(self._connections, now, limit)
 
     async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
@@ -252,7 +254,7 @@ class PostgresStore:
         for one in touched:
             self._board.heard_end(one)
 
-    async def jobs(self, where: JobFilter, page: PageAsk) -> Page[Job]:
+    async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:
         return await reading.page(self._connections, where, page)
 
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
@@ -270,7 +272,7 @@ class PostgresStore:
     async def tenants(self, now: datetime, most: int) -> Mapping[str, QueueDepth]:
         return await counting.tenants(self._connections, now, most)
 
-    async def activity(self, since: datetime, until: datetime) -> Sequence[Tally]:
+    async def activity(self, since: datetime, until: datetime) -> Sequence[ActivityCount]:
         return await counting.activity(self._connections, since, until)
 
     async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
@@ -280,7 +282,7 @@ class PostgresStore:
         await self._history.upkeep(now)
 
     async def examine(self, now: datetime) -> Sequence[Finding]:
-        return await examining.examine(self._connections, self._address, now)
+        return await health_checks.examine(self._connections, self._address, now)
 
     def gauges(self) -> Mapping[str, float]:
         return self._connections.gauges()
@@ -290,7 +292,7 @@ class PostgresStore:
     async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
         await auditing.append(self._connections, entries)
 
-    async def audit(self, where: AuditFilter, page: PageAsk) -> Page[AuditEntry]:
+    async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
         return await auditing.page(self._connections, where, page)
 
     async def prune_audit(self, before: datetime, limit: int) -> int:

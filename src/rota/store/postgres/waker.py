@@ -35,7 +35,7 @@ ON CONFLICT (id) DO UPDATE SET until = greatest(w.until, excluded.until)
 _IS_LIVE = "SELECT 1 FROM rota.states(CAST(%s AS uuid[]), false)"
 
 
-class Ears(Protocol):
+class HintSubscriber(Protocol):
     """What can be told of a hint."""
 
     def heard_queue(self, queue: str | None) -> None: ...
@@ -43,16 +43,16 @@ class Ears(Protocol):
     def heard_end(self, job: JobId) -> None: ...
 
 
-class Switchboard:
+class HintHub:
     """Passes hints on to the wakers of one store object."""
 
     def __init__(self) -> None:
-        self._ears: set[Ears] = set()
+        self._ears: set[HintSubscriber] = set()
 
-    def add(self, ears: Ears) -> None:
+    def add(self, ears: HintSubscriber) -> None:
         self._ears.add(ears)
 
-    def remove(self, ears: Ears) -> None:
+    def remove(self, ears: HintSubscriber) -> None:
         self._ears.discard(ears)
 
     def heard_queue(self, queue: str | None) -> None:
@@ -65,14 +65,14 @@ class Switchboard:
             ears.heard_end(job)
 
 
-class Herald:
+class HintPublisher:
     """Tells of ready queues: its own process at once, the others at most once per few milliseconds.
 
     The first insert after a silence takes the notification along in its own transaction. What is
     stored soon after is told by a later insert, or else in a transaction of its own.
     """
 
-    def __init__(self, connections: Connections, board: Switchboard) -> None:
+    def __init__(self, connections: Connections, board: HintHub) -> None:
         self._connections = connections
         self._board = board
         self._pending: set[str] = set()
@@ -118,7 +118,7 @@ class Herald:
 
 
 class PostgresWaker:
-    def __init__(self, connections: Connections, board: Switchboard) -> None:
+    def __init__(self, connections: Connections, board: HintHub) -> None:
         self._connections = connections
         self._board = board
         self._queues: set[str | None] = set()  # heard of since the last wait, so that none is missed

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from msgspec.structs import asdict
 
-from ...model import AuditEntry, AuditFilter, Page, PageAsk
+from ...model import AuditEntry, AuditFilter, Page, PageRequest
 from .rows import EPOCH, Row, micros, readable_instant
 from .statements import AUDIT, statement
 from .writer import Transaction
@@ -47,7 +47,7 @@ def _first_of(at: int) -> int:
     return (max(at // 1000, 0) << 80) | SHAPE
 
 
-def audit(connection: sqlite3.Connection, where: AuditFilter, page: PageAsk) -> Page[AuditEntry]:
+def audit(connection: sqlite3.Connection, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
     """By id; the cursor is the last id seen."""
     text, params = matching(where)
     sign, order = ("<", "DESC") if page.newest_first else (">", "ASC")

@@ -12,7 +12,7 @@ from functools import cache
 
 import msgspec
 
-from ...model import Job, Want
+from ...model import ClaimRequest, Job
 from .lanes import LAST, Head, open_queues, set_aside
 from .rows import alike_jobs, as_json, instant, job, span
 from .statements import statement
@@ -25,7 +25,7 @@ Place = tuple[int, int, str, int]  # rank, run_at, id and rowid
 _PLACES = msgspec.json.Decoder(list[Place])
 
 
-def claim(transaction: Transaction, want: Want, now: int) -> Sequence[Job]:
+def claim(transaction: Transaction, want: ClaimRequest, now: int) -> Sequence[Job]:
     """Jobs for the worker, best first: running now, each with a new token."""
     transaction.execute(statement("promote"), (now,))
     if want.exclude_tenants:
@@ -85,7 +85,7 @@ def merged_pick(lanes: int) -> str:
     return f"SELECT json_group_array(json_array(rank, run_at, id, rowid)) FROM (\n{merged}\n)"
 
 
-def _take(transaction: Transaction, rowids: Sequence[int], want: Want, now: int) -> Sequence[Job]:
+def _take(transaction: Transaction, rowids: Sequence[int], want: ClaimRequest, now: int) -> Sequence[Job]:
     if not rowids:
         return ()
     text = as_json(rowids)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ...errors import ConfigError, RotaError, SchemaMismatch, StoreError, StoreUnavailable
 from ..sql.migrations import Migration, discover, pending
-from .address import Address
+from .url import SqliteUrl
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ BROKEN = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, s
 _never = Event()
 
 
-def connect(address: Address) -> sqlite3.Connection:
+def connect(address: SqliteUrl) -> sqlite3.Connection:
     """A connection in autocommit mode, usable from any one thread at a time."""
     if address.path is not None:
         _create(address.path)
@@ -66,7 +66,7 @@ def _create(path: str) -> None:
         raise StoreUnavailable(f"{path} cannot be created: {error.strerror}") from error
 
 
-def _configure(connection: sqlite3.Connection, address: Address) -> None:
+def _configure(connection: sqlite3.Connection, address: SqliteUrl) -> None:
     if address.path is not None:
         _use_wal(connection, address.path)
     for setting in (
@@ -124,7 +124,7 @@ def lacking(connection: sqlite3.Connection, where: str) -> Sequence[Migration]:
     return pending(MIGRATIONS, version(connection), where)
 
 
-def migrate(connection: sqlite3.Connection, address: Address) -> Sequence[str]:
+def migrate(connection: sqlite3.Connection, address: SqliteUrl) -> Sequence[str]:
     """Apply what is missing. The version is read again under the lock, so any number may try at once."""
     where = address.path or address.url
     try:
@@ -179,7 +179,7 @@ REMEDIES = {
 }
 
 
-def translated(error: Exception, address: Address) -> Exception:
+def translated(error: Exception, address: SqliteUrl) -> Exception:
     """The error in rota's words: the file, the cause, the remedy."""
     if isinstance(error, RotaError) or not isinstance(error, sqlite3.Error | sqlite3.Warning):
         return error

@@ -10,7 +10,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...model import FINAL, LIVE, Overview, QueueDepth, State, Tally
+from ...model import FINAL, LIVE, ActivityCount, Overview, QueueDepth, State
 from .rows import MINUTE, instant
 from .statements import statement
 from .writer import Transaction
@@ -128,10 +128,10 @@ def _depth(now: int, queued: int, scheduled: int, running: int, oldest: int | No
 # --- the tally -----------------------------------------------------------------------------------
 
 
-def activity(connection: sqlite3.Connection, since: int, until: int) -> Sequence[Tally]:
+def activity(connection: sqlite3.Connection, since: int, until: int) -> Sequence[ActivityCount]:
     minutes = (-(-since // MINUTE), -(-until // MINUTE))
     return [
-        Tally(at=instant(minute * MINUTE), queue=queue, task=task, state=state, n=n)
+        ActivityCount(at=instant(minute * MINUTE), queue=queue, task=task, state=state, n=n)
         for minute, queue, task, state, n in connection.execute(statement("activity"), minutes)
     ]
 

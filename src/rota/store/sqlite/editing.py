@@ -13,7 +13,7 @@ from .statements import statement
 from .writer import Transaction
 
 
-class Touched(NamedTuple):
+class EditedJob(NamedTuple):
     """What an edit has to know of a job."""
 
     finished_at: int | None
@@ -27,11 +27,11 @@ def edit(transaction: Transaction, where: JobFilter, edit: Edit, limit: int, now
     """Apply the edit to at most ``limit`` jobs, oldest id first; the ids it did touch."""
     text, params = matching(where, edit.touches)
     query = f"SELECT finished_at, id, queue, task, state {text} ORDER BY id LIMIT ?"
-    found = [Touched(*row) for row in transaction.execute(query, (*params, limit))]
+    found = [EditedJob(*row) for row in transaction.execute(query, (*params, limit))]
     return _VERBS[edit.verb](transaction, found, edit, now)
 
 
-def _cancel(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
+def _cancel(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now: int) -> Sequence[JobId]:
     for job in jobs:
         if job.state == State.RUNNING:
             transaction.execute(statement("ask_to_stop"), (edit.error_json, job.id))
@@ -42,7 +42,7 @@ def _cancel(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: 
     return [job.id for job in jobs]
 
 
-def _retry(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
+def _retry(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now: int) -> Sequence[JobId]:
     run_at = now if edit.run_at is None else micros(edit.run_at)
     done = []
     for job in jobs:
@@ -55,7 +55,7 @@ def _retry(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: i
     return done
 
 
-def _move(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
+def _move(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now: int) -> Sequence[JobId]:
     run_at = some_micros(edit.run_at)
     due = None if run_at is None else int(run_at <= now)
     rank = None if edit.priority is None else -edit.priority
@@ -64,12 +64,12 @@ def _move(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: in
     return [job.id for job in jobs]
 
 
-def _delete(transaction: Transaction, jobs: Sequence[Touched], edit: Edit, now: int) -> Sequence[JobId]:
+def _delete(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now: int) -> Sequence[JobId]:
     _forget(transaction, jobs)
     return [job.id for job in jobs]
 
 
-_VERBS: dict[str, Callable[[Transaction, Sequence[Touched], Edit, int], Sequence[JobId]]] = {
+_VERBS: dict[str, Callable[[Transaction, Sequence[EditedJob], Edit, int], Sequence[JobId]]] = {
     "cancel": _cancel,
     "retry": _retry,
     "move": _move,
@@ -79,17 +79,17 @@ _VERBS: dict[str, Callable[[Transaction, Sequence[Touched], Edit, int], Sequence
 
 def prune(transaction: Transaction, before: Mapping[State, datetime], limit: int) -> int:
     """Forget final jobs that ended before their state's instant, the oldest first; how many."""
-    outdated: list[Touched] = []
+    outdated: list[EditedJob] = []
     for state, instant in before.items():
         if state in FINAL:
             rows = transaction.execute(statement("outdated"), (state.value, micros(instant), limit))
-            outdated += [Touched(*row) for row in rows]
+            outdated += [EditedJob(*row) for row in rows]
     outdated = sorted(outdated)[:limit]
     _forget(transaction, outdated)
     return len(outdated)
 
 
-def _forget(transaction: Transaction, jobs: Sequence[Touched]) -> None:
+def _forget(transaction: Transaction, jobs: Sequence[EditedJob]) -> None:
     if not jobs:
         return
     ids = as_json([job.id for job in jobs])
@@ -100,6 +100,6 @@ def _forget(transaction: Transaction, jobs: Sequence[Touched]) -> None:
         transaction.finished.add(job.id)
 
 
-def _uncount(transaction: Transaction, job: Touched) -> None:
+def _uncount(transaction: Transaction, job: EditedJob) -> None:
     if job.finished_at is not None:
         transaction.tally(job.state, job.finished_at // MINUTE, job.queue, job.task, -1)

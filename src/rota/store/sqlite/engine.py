@@ -15,13 +15,13 @@ from threading import Lock
 from typing import TypeVar
 
 from ...errors import StoreUnavailable
-from ...process import pid
+from ..forks import current_pid
 from ..sql.migrations import Migration
-from .address import Address
 from .connection import MIGRATIONS, connect, lacking, translated
-from .desk import Reader
+from .connection_threads import Reader
 from .listing import has_ended
-from .waker import Hub, SqliteWaker
+from .url import SqliteUrl
+from .waker import SqliteHintHub, SqliteWaker
 from .writer import Transaction, Writer
 
 T = TypeVar("T")
@@ -32,26 +32,26 @@ _inherited: list[object] = []
 
 
 class Engine:
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: SqliteUrl) -> None:
         self.address = address
         self._start()
 
     def _start(self) -> None:
-        self._pid = pid()
+        self._pid = current_pid()
         self._lock = Lock()
         self._users: set[object] = set()
-        self._hub = Hub()
+        self._hub = SqliteHintHub()
         self._writer = Writer(self.address, self._hub)
         self._reader = Reader("rota-sqlite-reader", self.address, READERS)
 
     def _follow_fork(self) -> None:
         """Threads do not survive a fork, and SQLite connections must not be carried through one."""
-        if self._pid == pid():
+        if self._pid == current_pid():
             return
         if self.address.path is None:
             raise StoreUnavailable(
                 f"{self.address.url} lives in the memory of process {self._pid}, and this is its forked "
-                f"child {pid()}: use a database file to share jobs between processes"
+                f"child {current_pid()}: use a database file to share jobs between processes"
             )
         _inherited.append((self._writer, self._reader, self._hub))
         self._start()
@@ -69,7 +69,7 @@ class Engine:
 
     async def leave(self, user: object) -> None:
         """Count the user out; the last one ends the threads and closes the file."""
-        if self._pid != pid():
+        if self._pid != current_pid():
             return
         with self._lock:
             self._users.discard(user)

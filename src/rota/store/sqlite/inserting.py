@@ -12,8 +12,8 @@ from itertools import chain, groupby
 from typing import Any, cast
 
 from ...errors import SchemaMismatch, StoreError
-from ...model import Inserted, NewJob, State
-from ..sql.callers import Script
+from ...model import InsertResult, NewJob, State
+from ..sql.external import Script
 from .rows import Row, likeness, new_job, replacement
 from .statements import insert_many, insert_one, statement
 from .writer import Transaction
@@ -32,14 +32,14 @@ class Insertion:
         self.jobs = jobs
         self.now = now
 
-    def __call__(self, transaction: Transaction) -> Sequence[Inserted]:
+    def __call__(self, transaction: Transaction) -> Sequence[InsertResult]:
         return self.together(transaction, [self])[0]
 
     @staticmethod
-    def together(transaction: Transaction, calls: Sequence[Insertion]) -> list[Sequence[Inserted]]:
+    def together(transaction: Transaction, calls: Sequence[Insertion]) -> list[Sequence[InsertResult]]:
         if _all_new(transaction, calls):
-            answers: list[Sequence[Inserted]] = [
-                [Inserted(id=job.id, outcome="created") for job in call.jobs] for call in calls
+            answers: list[Sequence[InsertResult]] = [
+                [InsertResult(id=job.id, outcome="created") for job in call.jobs] for call in calls
             ]
         else:
             answers = [_drive(transaction, script(call.jobs, call.now)) for call in calls]
@@ -48,7 +48,7 @@ class Insertion:
         return answers
 
 
-def insert(transaction: Transaction, jobs: Sequence[NewJob], now: int) -> Sequence[Inserted]:
+def insert(transaction: Transaction, jobs: Sequence[NewJob], now: int) -> Sequence[InsertResult]:
     """Store the jobs in our own transaction and tell the wakers."""
     return Insertion(jobs, now)(transaction)
 
@@ -92,16 +92,16 @@ def _sizes(n: int) -> Iterator[int]:
         n -= size
 
 
-def _drive(transaction: Transaction, steps: Script[Sequence[Inserted]]) -> Sequence[Inserted]:
+def _drive(transaction: Transaction, steps: Script[Sequence[InsertResult]]) -> Sequence[InsertResult]:
     try:
         step = next(steps)
         while True:
             step = steps.send(transaction.execute(*step).fetchall())
     except StopIteration as end:
-        return cast(Sequence[Inserted], end.value)
+        return cast(Sequence[InsertResult], end.value)
 
 
-def script_for_caller(jobs: Sequence[NewJob], now: int | None, where: str) -> Script[Sequence[Inserted]]:
+def script_for_caller(jobs: Sequence[NewJob], now: int | None, where: str) -> Script[Sequence[InsertResult]]:
     """``script`` on a connection of someone else, which may lead to another database."""
     try:
         return (yield from script(jobs, now))
@@ -114,7 +114,7 @@ def script_for_caller(jobs: Sequence[NewJob], now: int | None, where: str) -> Sc
         ) from error
 
 
-def script(jobs: Sequence[NewJob], now: int | None) -> Script[Sequence[Inserted]]:
+def script(jobs: Sequence[NewJob], now: int | None) -> Script[Sequence[InsertResult]]:
     """Insert one after another; ``now=None`` asks the database for the time."""
     if now is None:
         rows = yield statement("clock"), ()
@@ -125,24 +125,24 @@ def script(jobs: Sequence[NewJob], now: int | None) -> Script[Sequence[Inserted]
     return answers
 
 
-def _insert_or_meet(job: NewJob, now: int) -> Script[Inserted]:
+def _insert_or_meet(job: NewJob, now: int) -> Script[InsertResult]:
     cells, run_at = new_job(job, now)
     text = insert_one(tuple(cells))
     params = (*cells.values(), job.id, job.payload_json, run_at, now)
     for _ in range(3):  # the holder of a key may vanish between two statements in autocommit
         if (yield f"{text}\nRETURNING id", params):
-            return Inserted(id=job.id, outcome="created")
+            return InsertResult(id=job.id, outcome="created")
         rows = yield statement("holder"), (job.id, job.tenant, job.key)
         if rows:
             return (yield from _meet(job, now, rows[0][0], State(rows[0][1])))
     raise StoreError(f"job {job.id} was refused by a constraint that no stored job explains")
 
 
-def _meet(job: NewJob, now: int, holder: str, state: State) -> Script[Inserted]:
+def _meet(job: NewJob, now: int, holder: str, state: State) -> Script[InsertResult]:
     """The place is taken, by the same id or by the holder of the key."""
     if holder == job.id or job.on_conflict == "return":
-        return Inserted(id=holder, outcome="existing", state=state)
+        return InsertResult(id=holder, outcome="existing", state=state)
     if job.on_conflict == "replace" and state is State.QUEUED:
         yield statement("replace"), replacement(job, now, holder)
-        return Inserted(id=holder, outcome="replaced", state=state)
-    return Inserted(id=holder, outcome="refused", state=state)
+        return InsertResult(id=holder, outcome="replaced", state=state)
+    return InsertResult(id=holder, outcome="refused", state=state)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...model import Want
+from ...model import ClaimRequest
 from .rows import as_json
 from .statements import statement
 from .writer import Transaction
@@ -19,7 +19,7 @@ LAST = 2**63 - 1  # no rank is larger
 Head = tuple[int, int, str]  # rank, run_at and id of the first job
 
 
-def open_queues(transaction: Transaction, want: Want) -> dict[str, dict[str, Head]]:
+def open_queues(transaction: Transaction, want: ClaimRequest) -> dict[str, dict[str, Head]]:
     """The queues open to the worker, with their lanes: task and first job."""
     rows = transaction.execute(_lanes_and_sign()).fetchall()
     if rows and rows[-1][0] is None:
@@ -38,7 +38,7 @@ def _lanes_and_sign() -> str:
     return f"{statement('lanes')}\nUNION ALL\n{statement('any_aside')}"
 
 
-def _is_open(want: Want, queue: str, task: str) -> bool:
+def _is_open(want: ClaimRequest, queue: str, task: str) -> bool:
     return (
         (want.queues is None or queue in want.queues)
         and queue not in want.exclude_queues
@@ -46,7 +46,7 @@ def _is_open(want: Want, queue: str, task: str) -> bool:
     )
 
 
-def set_aside(transaction: Transaction, want: Want) -> None:
+def set_aside(transaction: Transaction, want: ClaimRequest) -> None:
     """Clear the lanes of excluded tenants' jobs as far as this claim can reach."""
     tenants = as_json(want.exclude_tenants)
     for queue, task, *_ in transaction.execute(statement("lanes")).fetchall():
@@ -56,7 +56,7 @@ def set_aside(transaction: Transaction, want: Want) -> None:
             transaction.execute(statement("set_aside"), (queue, task, *end, tenants))
 
 
-def _bring_back(transaction: Transaction, want: Want) -> None:
+def _bring_back(transaction: Transaction, want: ClaimRequest) -> None:
     """The first jobs of each lane suffice: a claim takes no more than its limit from any."""
     for tenant, queue, task in transaction.execute(statement("lanes_aside")).fetchall():
         if tenant not in want.exclude_tenants and _is_open(want, queue, task):

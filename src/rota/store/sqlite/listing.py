@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import OptionError
-from ...model import LIVE, Attempt, Job, JobFilter, Page, PageAsk, State
+from ...model import LIVE, Attempt, Job, JobFilter, Page, PageRequest, State
 from .rows import as_json, attempt, job, micros
 from .statements import BRIEF, JOB, statement
 
@@ -106,7 +106,7 @@ def _index(where: JobFilter, states: frozenset[State] | None) -> tuple[str, str]
     return f"INDEXED BY rota_jobs_{'scheduled' if where.scheduled else 'id'}", "id >= ''"
 
 
-def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageAsk) -> Page[Job]:
+def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageRequest) -> Page[Job]:
     """By id; the cursor is the last id seen."""
     text, params = matching(where)
     sign, order = ("<", "DESC") if page.newest_first else (">", "ASC")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ...errors import OptionError
-from ...model import Due, Firing, NewJob, Page, PageAsk, Schedule, ScheduleFilter
+from ...model import DueSchedules, Firing, NewJob, Page, PageRequest, Schedule, ScheduleFilter
 from .inserting import insert
 from .rows import as_json, readable_instant
 from .schedule_rows import columns, schedule
@@ -60,10 +60,10 @@ def fire(transaction: Transaction, firings: Sequence[Firing], now: int) -> froze
 # --- reading -------------------------------------------------------------------------------------
 
 
-def due(connection: sqlite3.Connection, now: int, limit: int) -> Due:
+def due(connection: sqlite3.Connection, now: int, limit: int) -> DueSchedules:
     rows = connection.execute(statement("due_schedules"), (now, limit)).fetchall()
     following = connection.execute(statement("next_look"), (now,)).fetchone()[0]
-    return Due(schedules=[schedule(row) for row in rows], next_look_at=readable_instant(following))
+    return DueSchedules(schedules=[schedule(row) for row in rows], next_look_at=readable_instant(following))
 
 
 def busy(connection: sqlite3.Connection, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
@@ -71,7 +71,7 @@ def busy(connection: sqlite3.Connection, schedules: Sequence[tuple[str, str]]) -
     return frozenset((tenant, name) for tenant, name in rows)
 
 
-def schedules(connection: sqlite3.Connection, where: ScheduleFilter, page: PageAsk) -> Page[Schedule]:
+def schedules(connection: sqlite3.Connection, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
     """By tenant and name; the cursor is the last pair seen."""
     rows = connection.execute(*page_query(where, page)).fetchall()
     items = [schedule(row) for row in rows[: page.limit]]
@@ -79,7 +79,7 @@ def schedules(connection: sqlite3.Connection, where: ScheduleFilter, page: PageA
     return Page(items, as_json((items[-1].tenant, items[-1].name)) if more else None)
 
 
-def page_query(where: ScheduleFilter, page: PageAsk) -> tuple[str, Sequence[Any]]:
+def page_query(where: ScheduleFilter, page: PageRequest) -> tuple[str, Sequence[Any]]:
     """The page and one more, which tells whether another follows."""
     terms, params = _terms(where)
     if page.cursor is not None:

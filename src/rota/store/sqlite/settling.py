@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ...model import Change, JobId, Pulse, Reply, State
+from ...model import Heartbeat, HeartbeatReply, JobId, Settlement, State
 from . import audit
 from .documents import write_document
 from .inserting import insert
@@ -26,7 +26,7 @@ REMOVED = "removed"  # what the tally calls a job that deleted itself
 _IDS = msgspec.json.Decoder(list[JobId])
 
 
-def settle(transaction: Transaction, changes: Sequence[Change], now: int) -> frozenset[JobId]:
+def settle(transaction: Transaction, changes: Sequence[Settlement], now: int) -> frozenset[JobId]:
     """Carry out the changes; the ids that were refused because the lease is gone."""
     first = {change.id: change for change in reversed(changes)}
     refused = frozenset(_settle(transaction, list(first.values())[::-1], now)) if first else frozenset()
@@ -37,11 +37,11 @@ def settle(transaction: Transaction, changes: Sequence[Change], now: int) -> fro
     return refused | settle(transaction, later, now)
 
 
-def _settle(transaction: Transaction, changes: Sequence[Change], now: int) -> set[JobId]:
-    ways: defaultdict[str, list[Change]] = defaultdict(list)
+def _settle(transaction: Transaction, changes: Sequence[Settlement], now: int) -> set[JobId]:
+    ways: defaultdict[str, list[Settlement]] = defaultdict(list)
     for change in changes:
         ways[REMOVED if change.remove else change.state.value].append(change)
-    held: list[Change] = []
+    held: list[Settlement] = []
     for way, alike in ways.items():
         held += _end(transaction, way, alike, now)
     records = [new_attempt(change.record) for change in held if change.record and not change.remove]
@@ -55,7 +55,7 @@ def _settle(transaction: Transaction, changes: Sequence[Change], now: int) -> se
     return refused
 
 
-def _end(transaction: Transaction, way: str, changes: Sequence[Change], now: int) -> Sequence[Change]:
+def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now: int) -> Sequence[Settlement]:
     """Carry out changes that end in one way; those of them whose lease still holds."""
     text = _texts(changes)
     lanes = [
@@ -82,11 +82,11 @@ def _end(transaction: Transaction, way: str, changes: Sequence[Change], now: int
     return changes
 
 
-def _texts(changes: Sequence[Change]) -> str:
+def _texts(changes: Sequence[Settlement]) -> str:
     return as_json({change.id: _columns(change) for change in changes})
 
 
-def _columns(change: Change) -> Row:
+def _columns(change: Settlement) -> Row:
     """In the order that ``held.sql``, ``finish.sql`` and ``requeue.sql`` read."""
     return (
         change.token,
@@ -100,12 +100,12 @@ def _columns(change: Change) -> Row:
     )
 
 
-def _is_wordy(change: Change) -> bool:
+def _is_wordy(change: Settlement) -> bool:
     """Most jobs that succeed leave nothing but their output."""
     return bool(change.error_json or change.cost_cents or change.progress_json)
 
 
-def beat(transaction: Transaction, pulse: Pulse, now: int) -> Reply:
+def beat(transaction: Transaction, pulse: Heartbeat, now: int) -> HeartbeatReply:
     """Renew the leases that are still ours, write the notes, record the worker."""
     leases = as_json([(lease.id, lease.token) for lease in pulse.leases])
     rows = transaction.execute(statement("renew"), (leases, now + span(pulse.lease_s))).fetchall()
@@ -114,7 +114,7 @@ def beat(transaction: Transaction, pulse: Pulse, now: int) -> Reply:
         notes = [(note.progress_json, note.id, note.token) for note in pulse.notes]
         transaction.executemany(statement("note"), notes)
     write_document(transaction, WORKER, pulse.worker, pulse.document, now)
-    return Reply(
+    return HeartbeatReply(
         lost=frozenset(lease.id for lease in pulse.leases if lease.id not in held),
         cancel=frozenset(id for (id,) in transaction.execute(statement("asked_to_stop"), (pulse.worker,))),
     )

@@ -13,35 +13,35 @@ from typing import Any
 
 from ...errors import RotaError
 from ...model import (
+    ActivityCount,
     Attempt,
     AuditEntry,
     AuditFilter,
     Capabilities,
-    Change,
+    ClaimRequest,
     Document,
-    Due,
+    DueSchedules,
     Edit,
     Finding,
     Firing,
-    Inserted,
+    Heartbeat,
+    HeartbeatReply,
+    InsertResult,
     Job,
     JobFilter,
     JobId,
     NewJob,
     Overview,
     Page,
-    PageAsk,
-    Pulse,
+    PageRequest,
     QueueDepth,
-    Reply,
     Schedule,
     ScheduleFilter,
+    Settlement,
     State,
-    Tally,
-    Turn,
-    Want,
+    TurnResult,
 )
-from ..sql.callers import caller, run
+from ..sql.external import caller, run
 from ..sql.migrations import as_text
 from . import (
     audit,
@@ -49,17 +49,17 @@ from . import (
     counting,
     documents,
     editing,
-    examining,
+    health_checks,
     inserting,
     listing,
     scheduling,
     settling,
 )
-from .address import parse, require_recent_sqlite
 from .connection import MIGRATIONS
 from .engine import Engine
 from .rows import instant, micros, some_instant, some_micros
 from .statements import statement
+from .url import parse, require_recent_sqlite
 from .waker import SqliteWaker
 from .writer import Transaction
 
@@ -112,34 +112,38 @@ class SqliteStore:
 
     async def insert(
         self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
-    ) -> Sequence[Inserted]:
+    ) -> Sequence[InsertResult]:
         # live and final jobs share a table, so an id is never stored twice, again or not
         return await self._engine.write(inserting.Insertion(jobs, micros(now)))
 
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
-    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
+    ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         script = inserting.script_for_caller(jobs, some_micros(now), self._url)
         return run(script, caller(connection))
 
-    async def turn(self, changes: Sequence[Change], want: Want | None, now: datetime) -> Turn:
+    async def turn(
+        self, changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime
+    ) -> TurnResult:
         at = micros(now)
 
-        def work(transaction: Transaction) -> Turn:
+        def work(transaction: Transaction) -> TurnResult:
             refused = settling.settle(transaction, changes, at)
             jobs = () if want is None else claiming.claim(transaction, want, at)
-            return Turn(refused=refused, jobs=jobs, next_due_at=some_instant(claiming.next_due(transaction)))
+            return TurnResult(
+                refused=refused, jobs=jobs, next_due_at=some_instant(claiming.next_due(transaction))
+            )
 
         # A claim alone need not outlive a power cut: whoever holds it does not, on the same machine.
         return await self._engine.write(work, durable=bool(changes))
 
-    async def claim(self, want: Want, now: datetime) -> Sequence[Job]:
+    async def claim(self, want: ClaimRequest, now: datetime) -> Sequence[Job]:
         return (await self.turn((), want, now)).jobs
 
-    async def settle(self, changes: Sequence[Change], now: datetime) -> frozenset[JobId]:
+    async def settle(self, changes: Sequence[Settlement], now: datetime) -> frozenset[JobId]:
         return (await self.turn(changes, None, now)).refused
 
-    async def beat(self, pulse: Pulse, now: datetime) -> Reply:
+    async def beat(self, pulse: Heartbeat, now: datetime) -> HeartbeatReply:
         at = micros(now)
         return await self._engine.write(lambda transaction: settling.beat(transaction, pulse, at))
 
@@ -158,10 +162,10 @@ class SqliteStore:
     async def drop_schedules(self, ids: Sequence[str]) -> Sequence[str]:
         return await self._engine.write(lambda transaction: scheduling.drop(transaction, ids))
 
-    async def schedules(self, where: ScheduleFilter, page: PageAsk) -> Page[Schedule]:
+    async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
         return await self._engine.read(lambda connection: scheduling.schedules(connection, where, page))
 
-    async def due_schedules(self, now: datetime, limit: int) -> Due:
+    async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
         at = micros(now)
         return await self._engine.read(lambda connection: scheduling.due(connection, at, limit))
 
@@ -178,7 +182,7 @@ class SqliteStore:
         at = micros(now)
         return await self._engine.write(lambda transaction: editing.edit(transaction, where, edit, limit, at))
 
-    async def jobs(self, where: JobFilter, page: PageAsk) -> Page[Job]:
+    async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:
         return await self._engine.read(lambda connection: listing.jobs(connection, where, page))
 
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
@@ -200,7 +204,7 @@ class SqliteStore:
         at = micros(now)
         return await self._engine.read(lambda connection: counting.tenants(connection, at, most))
 
-    async def activity(self, since: datetime, until: datetime) -> Sequence[Tally]:
+    async def activity(self, since: datetime, until: datetime) -> Sequence[ActivityCount]:
         span = micros(since), micros(until)
         return await self._engine.read(lambda connection: counting.activity(connection, *span))
 
@@ -213,11 +217,11 @@ class SqliteStore:
 
     async def examine(self, now: datetime) -> Sequence[Finding]:
         address = self._engine.address
-        schema = await examining.schema(self)
+        schema = await health_checks.schema(self)
         try:
-            found = await self._engine.read(lambda connection: examining.examine(connection, address))
+            found = await self._engine.read(lambda connection: health_checks.examine(connection, address))
         except RotaError as error:
-            found = [examining.unreachable(error)]
+            found = [health_checks.unreachable(error)]
         return [schema, *found]
 
     def gauges(self) -> Mapping[str, float]:
@@ -228,7 +232,7 @@ class SqliteStore:
     async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
         await self._engine.write(lambda transaction: audit.append(transaction, entries))
 
-    async def audit(self, where: AuditFilter, page: PageAsk) -> Page[AuditEntry]:
+    async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
         return await self._engine.read(lambda connection: audit.audit(connection, where, page))
 
     async def prune_audit(self, before: datetime, limit: int) -> int:

@@ -45,7 +45,7 @@ class Wait:
                 await self._future
 
 
-class Hub:
+class SqliteHintHub:
     """Everyone who waits on one store object. Used from all threads, hence the lock."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class SqliteWaker:
     """Remembers what it was told between two waits, so that no hint falls into the gap."""
 
     def __init__(
-        self, hub: Hub, nudge: Callable[[], None], has_ended: Callable[[str], Awaitable[bool]]
+        self, hub: SqliteHintHub, nudge: Callable[[], None], has_ended: Callable[[str], Awaitable[bool]]
     ) -> None:
         self._hub = hub
         self._nudge = nudge

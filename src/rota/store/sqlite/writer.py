@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from queue import Empty
 from typing import Any
 
-from .address import Address
 from .connection import patiently, rollback
-from .desk import Desk, Line, Order
+from .connection_threads import ConnectionThreads, LazyConnection, StoreCall
+from .file_watch import FileWatch, watch
 from .statements import statement
-from .waker import Hub
-from .watch import Watch, watch
+from .url import SqliteUrl
+from .waker import SqliteHintHub
 
 LARGEST_BATCH = 1000
 # While someone waits for other processes: when there is a reason to look, look often at first, for a
@@ -48,13 +48,13 @@ class Transaction:
             self.executemany(statement("count"), [(*what, n) for what, n in self._tally.items() if n])
 
 
-class Writer(Desk[Transaction]):
-    def __init__(self, address: Address, hub: Hub) -> None:
+class Writer(ConnectionThreads[Transaction]):
+    def __init__(self, address: SqliteUrl, hub: SqliteHintHub) -> None:
         super().__init__("rota-sqlite-writer", address, threads=1)
-        self.line = Line(address)
+        self.line = LazyConnection(address)
         self._hub = hub
         self._pause = SOON_S  # before the next look
-        self._watch: Watch | None = None
+        self._watch: FileWatch | None = None
         self._relaxed: sqlite3.Connection | None = None  # the one whose commits do not wait for the disk
 
     def nudge(self) -> None:
@@ -64,12 +64,12 @@ class Writer(Desk[Transaction]):
                 self._start()
                 self._orders.put(_LOOK)
 
-    def _line(self) -> Line:
+    def _line(self) -> LazyConnection:
         return self.line
 
     # --- gathering -------------------------------------------------------------------------------
 
-    def _next(self, line: Line) -> Sequence[Order[Transaction]] | None:
+    def _next(self, line: LazyConnection) -> Sequence[StoreCall[Transaction]] | None:
         order = self._first(line)
         if order is None:
             return None
@@ -85,7 +85,7 @@ class Writer(Desk[Transaction]):
                 orders.append(following)
         return orders
 
-    def _first(self, line: Line) -> Order[Transaction] | None:
+    def _first(self, line: LazyConnection) -> StoreCall[Transaction] | None:
         while True:
             try:
                 order = self._orders.get(timeout=self._pace())
@@ -116,7 +116,7 @@ class Writer(Desk[Transaction]):
             self._watch = None
         return self._watch is not None and self._watch.arm()
 
-    def _look(self, line: Line) -> None:
+    def _look(self, line: LazyConnection) -> None:
         if self.address.path is None:
             return
         try:
@@ -134,7 +134,7 @@ class Writer(Desk[Transaction]):
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def _serve(self, line: Line, orders: Sequence[Order[Transaction]]) -> None:
+    def _serve(self, line: LazyConnection, orders: Sequence[StoreCall[Transaction]]) -> None:
         durable = any(order.durable for order in orders)
         try:
             line.attempt(lambda connection: self._wait_for_disk(connection, durable))
@@ -145,7 +145,7 @@ class Writer(Desk[Transaction]):
             return
         self._write(line, orders)
 
-    def _write(self, line: Line, orders: Sequence[Order[Transaction]]) -> None:
+    def _write(self, line: LazyConnection, orders: Sequence[StoreCall[Transaction]]) -> None:
         try:
             transaction, results = line.attempt(lambda connection: self._transact(connection, orders))
         except Exception as error:
@@ -171,7 +171,7 @@ class Writer(Desk[Transaction]):
         patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.address.patience_s)
 
     def _transact(
-        self, connection: sqlite3.Connection, orders: Sequence[Order[Transaction]]
+        self, connection: sqlite3.Connection, orders: Sequence[StoreCall[Transaction]]
     ) -> tuple[Transaction, list[Any]]:
         if not connection.in_transaction:
             self._begin(connection)
@@ -186,7 +186,7 @@ class Writer(Desk[Transaction]):
         return transaction, results
 
 
-def _work(transaction: Transaction, orders: Sequence[Order[Transaction]]) -> list[Any]:
+def _work(transaction: Transaction, orders: Sequence[StoreCall[Transaction]]) -> list[Any]:
     """The results. Work of a kind that knows how to be done ``together`` is; it comes first."""
     results: list[Any] = [None] * len(orders)
     kinds: defaultdict[Any, list[int]] = defaultdict(list)
@@ -202,11 +202,11 @@ def _work(transaction: Transaction, orders: Sequence[Order[Transaction]]) -> lis
     return results
 
 
-class _Look(Order[Transaction]):
+class _ChangeCheck(StoreCall[Transaction]):
     """Not work: a reason to look at the file at once."""
 
     def __init__(self) -> None:
         pass
 
 
-_LOOK = _Look()
+_LOOK = _ChangeCheck()

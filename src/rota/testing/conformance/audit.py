@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from ...model import AuditEntry, AuditFilter, PageAsk
+from ...model import AuditEntry, AuditFilter, PageRequest
 from ...store.protocol import Store
-from .given import T0, at
+from .factories import T0, at
 
 ALL = AuditFilter()
 
@@ -22,7 +22,7 @@ def line(action: str = "job.cancel", **fields: Any) -> AuditEntry:
 
 async def lines(store: Store, where: AuditFilter = ALL) -> Sequence[AuditEntry]:
     """Those that the filter lets through, oldest first."""
-    return (await store.audit(where, PageAsk(limit=1000, newest_first=False))).items
+    return (await store.audit(where, PageRequest(limit=1000, newest_first=False))).items
 
 
 async def actions(store: Store, where: AuditFilter = ALL) -> list[str]:
@@ -69,10 +69,10 @@ class AuditRules:
         await store.append_audit([line(f"test.{n}") for n in range(7)])
         for newest_first in (True, False):
             found: list[str] = []
-            page = await store.audit(ALL, PageAsk(limit=3, newest_first=newest_first))
+            page = await store.audit(ALL, PageRequest(limit=3, newest_first=newest_first))
             found += [entry.action for entry in page.items]
             while page.next is not None:
-                ask = PageAsk(limit=3, cursor=page.next, newest_first=newest_first)
+                ask = PageRequest(limit=3, cursor=page.next, newest_first=newest_first)
                 page = await store.audit(ALL, ask)
                 found += [entry.action for entry in page.items]
             assert found == sorted([f"test.{n}" for n in range(7)], reverse=newest_first)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ...core import lifecycle
+from ...core.jobs import lifecycle
 from ...model import JobFilter, State
 from ...store.protocol import Store
-from .given import FINAL_STATES, T0, add, at, change, found, ids, in_state, new, running, want
+from .factories import FINAL_STATES, T0, add, at, change, found, ids, in_state, new, running, want
 
 
 class ClaimRules:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from ...core import lifecycle
+from ...core.jobs import lifecycle
 from ...model import JobFilter, State
 from ...store.protocol import Store
-from .given import EVERYTHING, REACHABLE, T0, add, at, change, found, in_state, new, running, want
+from .factories import EVERYTHING, REACHABLE, T0, add, at, change, found, in_state, new, running, want
 
 
 async def ended(store: Store, since: datetime, until: datetime) -> Counter[tuple[datetime, str, str, str]]:

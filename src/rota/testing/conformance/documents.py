@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ...store.protocol import Store
-from .given import T0, at
+from .factories import T0, at
 
 
 class DocumentRules:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core import lifecycle
+from ...core.jobs import lifecycle
 from ...model import Edit, JobFilter, JobId, State
 from ...store.protocol import Store
-from .given import (
+from .factories import (
     ERROR,
     FINAL_STATES,
     REACHABLE,

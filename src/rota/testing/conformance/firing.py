@@ -7,11 +7,11 @@ from collections import Counter
 from datetime import datetime
 from typing import Any
 
-from ...core import lifecycle
-from ...core.firing import job_id
-from ...model import Firing, JobFilter, NewJob, PageAsk, Schedule, State
+from ...core.jobs import lifecycle
+from ...core.schedules.firing import job_id
+from ...model import Firing, JobFilter, NewJob, PageRequest, Schedule, State
 from ...store.protocol import Store
-from .given import (
+from .factories import (
     ERROR,
     FINAL_STATES,
     REACHABLE,
@@ -46,7 +46,7 @@ def firing(schedule: Schedule, *jobs: NewJob, **fields: Any) -> Firing:
 
 async def made(store: Store, **where: Any) -> list[str]:
     """The ids of the jobs that schedules have made, oldest first."""
-    page = await store.jobs(JobFilter(scheduled=True, **where), PageAsk(limit=1000, newest_first=False))
+    page = await store.jobs(JobFilter(scheduled=True, **where), PageRequest(limit=1000, newest_first=False))
     return ids(page.items)
 
 
@@ -106,7 +106,7 @@ class FiringRules:
         await store.drop_schedules([schedule.id])
         assert await store.fire([firing(schedule)], T0) == {schedule.id}
         assert await made(store) == []
-        assert list((await store.schedules(ALL, PageAsk())).items) == []
+        assert list((await store.schedules(ALL, PageRequest())).items) == []
 
     async def test_a_fire_may_disable_its_schedule(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
@@ -225,9 +225,9 @@ class FiringRules:
     async def test_runs_are_listed_apart_from_other_jobs(self, store: Store) -> None:
         ended = [await in_state(store, state, schedule="s", queue=state.value) for state in REACHABLE]
         await add(store, new(), other := new(schedule="t", tenant="x"))
-        newest = await store.jobs(JobFilter(scheduled=True), PageAsk(limit=4))
+        newest = await store.jobs(JobFilter(scheduled=True), PageRequest(limit=4))
         assert ids(newest.items) == [other.id, *ended[:1:-1]]
-        rest = await store.jobs(JobFilter(scheduled=True), PageAsk(limit=4, cursor=newest.next))
+        rest = await store.jobs(JobFilter(scheduled=True), PageRequest(limit=4, cursor=newest.next))
         assert ids(rest.items) == ended[1::-1]
         assert await made(store, schedule="s") == ended
         assert await made(store, schedule="s", tenant="x") == []
@@ -235,7 +235,7 @@ class FiringRules:
         for state, job in zip(REACHABLE, ended, strict=True):
             assert await made(store, schedule="s", states=(state,)) == [job]
             assert await made(store, states=(state,), tenant="default") == [job]
-        assert len((await store.jobs(JobFilter(), PageAsk())).items) == 7
+        assert len((await store.jobs(JobFilter(), PageRequest())).items) == 7
 
     async def test_an_edit_of_scheduled_jobs_leaves_the_others_alone(self, store: Store) -> None:
         await add(store, plain := new(), run := new(schedule="s"), other := new(schedule="s", tenant="x"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...model import Backoff, PageAsk, State
+from ...model import Backoff, PageRequest, State
 from ...store.protocol import Store
-from .given import EVERYTHING, T0, add, at, change, found, in_state, new, new_id, running, want
+from .factories import EVERYTHING, T0, add, at, change, found, in_state, new, new_id, running, want
 
 
 class InsertRules:
@@ -124,5 +124,5 @@ class InsertRules:
         assert kept.run_at.utcoffset() is not None
 
     async def test_an_empty_store_is_empty(self, store: Store) -> None:
-        page = await store.jobs(EVERYTHING, PageAsk())
+        page = await store.jobs(EVERYTHING, PageRequest())
         assert (list(page.items), page.next) == ([], None)

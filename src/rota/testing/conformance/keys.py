@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...core import lifecycle
-from ...model import JobFilter, PageAsk, State
+from ...core.jobs import lifecycle
+from ...model import JobFilter, PageRequest, State
 from ...store.protocol import Store
-from .given import FINAL_STATES, T0, add, at, change, found, in_state, new, read, running, want
+from .factories import FINAL_STATES, T0, add, at, change, found, in_state, new, read, running, want
 
 
 class KeyRules:
@@ -39,7 +39,7 @@ class KeyRules:
         job = await found(store, holder.id)
         assert (job.task, job.queue, job.priority) == ("other", "q2", 3)
         assert (job.payload_json, job.run_at, job.key) == ("[2]", at(50), "k")
-        assert len((await store.jobs(JobFilter(key="k"), PageAsk())).items) == 1
+        assert len((await store.jobs(JobFilter(key="k"), PageRequest())).items) == 1
 
     async def test_a_replaced_job_can_be_claimed_at_its_new_time(self, store: Store) -> None:
         await add(store, new(key="k", run_at=at(100)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...core import lifecycle
-from ...model import JobFilter, Lease, Note, State
+from ...core.jobs import lifecycle
+from ...model import JobFilter, Lease, ProgressUpdate, State
 from ...store.protocol import Store
-from .given import FINAL_STATES, at, change, found, in_state, lease, new_id, pulse, running
+from .factories import FINAL_STATES, at, change, found, in_state, lease, new_id, pulse, running
 
 HALF = '{"percent":50.0,"message":"half"}'
 
@@ -76,14 +76,14 @@ class LeaseRules:
 
     async def test_a_beat_writes_progress(self, store: Store) -> None:
         job = await running(store)
-        note = Note(id=job.id, token=job.token, progress_json=HALF)
+        note = ProgressUpdate(id=job.id, token=job.token, progress_json=HALF)
         await store.beat(pulse([lease(job)], notes=[note]), at(5))
         assert (await found(store, job.id)).progress == {"percent": 50.0, "message": "half"}
 
     async def test_progress_with_an_old_token_is_not_written(self, store: Store) -> None:
         job = await running(store)
         await store.reclaim("w2", 30, 10, at(100))
-        note = Note(id=job.id, token=job.token, progress_json=HALF)
+        note = ProgressUpdate(id=job.id, token=job.token, progress_json=HALF)
         await store.beat(pulse([lease(job)], notes=[note]), at(101))
         assert (await found(store, job.id)).progress_json is None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from ...core import lifecycle
+from ...core.jobs import lifecycle
 from ...model import JobFilter, Overview, State
 from ...store.protocol import Store
-from .given import T0, add, at, change, claimed, new, running
+from .factories import T0, add, at, change, claimed, new, running
 
 
 async def counts(store: Store, now: datetime, **expected: int) -> Overview:

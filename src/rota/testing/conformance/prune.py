@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...core import lifecycle
-from ...model import JobFilter, JobId, PageAsk, State
+from ...core.jobs import lifecycle
+from ...model import JobFilter, JobId, PageRequest, State
 from ...store.protocol import Store
-from .given import EVERYTHING, FINAL_STATES, at, change, ids, in_state, read, record, running
+from .factories import EVERYTHING, FINAL_STATES, at, change, ids, in_state, read, record, running
 
 DAY = 86_400
 
@@ -27,13 +27,13 @@ class PruneRules:
     async def test_each_state_has_its_own_instant(self, store: Store) -> None:
         jobs = {state: await ended(store, state, 10) for state in FINAL_STATES}
         assert await store.prune({State.SUCCEEDED: at(50), State.FAILED: at(5)}, 10, at(DAY)) == 1
-        left = ids((await store.jobs(EVERYTHING, PageAsk())).items)
+        left = ids((await store.jobs(EVERYTHING, PageRequest())).items)
         assert set(left) == {jobs[State.FAILED], jobs[State.CANCELLED]}
 
     async def test_live_jobs_are_never_forgotten(self, store: Store) -> None:
         live = {await in_state(store, State.RUNNING), await in_state(store, State.QUEUED, run_at=at(1))}
         assert await store.prune(dict.fromkeys(FINAL_STATES, at(DAY * 365)), 10, at(DAY * 400)) == 0
-        assert set(ids((await store.jobs(EVERYTHING, PageAsk())).items)) == live
+        assert set(ids((await store.jobs(EVERYTHING, PageRequest())).items)) == live
 
     async def test_no_more_than_the_limit_is_forgotten_at_once(self, store: Store) -> None:
         for n in range(7):
@@ -50,7 +50,7 @@ class PruneRules:
     async def test_asking_for_no_state_forgets_nothing(self, store: Store) -> None:
         await ended(store, State.FAILED, 10)
         assert await store.prune({}, 10, at(DAY)) == 0
-        assert len((await store.jobs(JobFilter(states=(State.FAILED,)), PageAsk())).items) == 1
+        assert len((await store.jobs(JobFilter(states=(State.FAILED,)), PageRequest())).items) == 1
 
     async def test_a_retried_job_is_not_forgotten_for_its_former_end(self, store: Store) -> None:
         job = await ended(store, State.FAILED, 10)

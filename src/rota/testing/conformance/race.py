@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ...core import lifecycle
-from ...model import Change, Job, JobFilter, PageAsk, State
+from ...core.jobs import lifecycle
+from ...model import Job, JobFilter, PageRequest, Settlement, State
 from ...store.protocol import Store
-from .given import T0, add, at, change, found, ids, lease, new, pulse, running, want
+from .factories import T0, add, at, change, found, ids, lease, new, pulse, running, want
 
 
 class RaceRules:
@@ -118,7 +118,7 @@ class RaceRules:
             done = 0
             held: Sequence[Job] = ()
             while True:
-                ends: list[Change] = [change(job, State.SUCCEEDED) for job in held]
+                ends: list[Settlement] = [change(job, State.SUCCEEDED) for job in held]
                 turn = await store.turn(ends, want(9, worker=name), at(1))
                 assert turn.refused == frozenset()
                 done, held = done + len(ends), turn.jobs
@@ -128,5 +128,5 @@ class RaceRules:
         finished = sum(await asyncio.gather(*[worker(f"w{n}") for n in range(6)]))
         finished += await worker("last")
         assert finished == 300
-        left = await store.jobs(JobFilter(states=(State.QUEUED, State.RUNNING)), PageAsk())
+        left = await store.jobs(JobFilter(states=(State.QUEUED, State.RUNNING)), PageRequest())
         assert list(left.items) == []

@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...core import lifecycle
-from ...core.lifecycle import fault_json
-from ...model import Fault, JobFilter, JobId, PageAsk, State
+from ...core.jobs import lifecycle
+from ...core.jobs.lifecycle import fault_json
+from ...model import ErrorRecord, JobFilter, JobId, PageRequest, State
 from ...store.protocol import Store
-from .given import EVERYTHING, REACHABLE, T0, add, at, change, ids, in_state, new, running, want
+from .factories import EVERYTHING, REACHABLE, T0, add, at, change, ids, in_state, new, running, want
 
 
 async def paged(store: Store, where: JobFilter, limit: int, newest_first: bool) -> list[JobId]:
@@ -22,7 +22,7 @@ async def pages(store: Store, where: JobFilter, limit: int, newest_first: bool) 
     found: list[list[JobId]] = []
     cursor: str | None = None
     while True:
-        page = await store.jobs(where, PageAsk(limit=limit, cursor=cursor, newest_first=newest_first))
+        page = await store.jobs(where, PageRequest(limit=limit, cursor=cursor, newest_first=newest_first))
         found.append(ids(page.items))
         cursor = page.next
         if cursor is None:
@@ -52,17 +52,17 @@ class ReadRules:
     async def test_new_jobs_do_not_disturb_the_pages_of_older_ones(self, store: Store) -> None:
         old = [new() for _ in range(6)]
         await add(store, *old)
-        page = await store.jobs(EVERYTHING, PageAsk(limit=3))
+        page = await store.jobs(EVERYTHING, PageRequest(limit=3))
         await add(store, *[new() for _ in range(5)])
-        rest = await store.jobs(EVERYTHING, PageAsk(limit=10, cursor=page.next))
+        rest = await store.jobs(EVERYTHING, PageRequest(limit=10, cursor=page.next))
         assert ids(page.items) + ids(rest.items) == sorted([job.id for job in old], reverse=True)
 
     async def test_a_brief_page_has_everything_but_payload_and_output(self, store: Store) -> None:
         job = await running(store, payload_json='{"a":1}', tags=("t",), key="k")
-        error = fault_json(Fault(type="E", message="m"))
+        error = fault_json(ErrorRecord(type="E", message="m"))
         await store.settle([change(job, State.FAILED, output_json="[1]", error_json=error)], at(1))
-        (whole,) = (await store.jobs(EVERYTHING, PageAsk())).items
-        (brief,) = (await store.jobs(EVERYTHING, PageAsk(brief=True))).items
+        (whole,) = (await store.jobs(EVERYTHING, PageRequest())).items
+        (brief,) = (await store.jobs(EVERYTHING, PageRequest(brief=True))).items
         assert (whole.payload_json, brief.payload_json, brief.output_json) == ('{"a":1}', "{}", None)
         assert replace(whole, payload_json="{}", output_json=None) == brief
 
@@ -81,18 +81,20 @@ class ReadRules:
         await add(store, new(), new(tags=("other",)))
         for field, value in marks.items():
             await add(store, job := new(**{field: value}))
-            assert ids((await store.jobs(JobFilter(**{field: value}), PageAsk())).items) == [job.id], field
+            assert ids((await store.jobs(JobFilter(**{field: value}), PageRequest())).items) == [job.id], (
+                field
+            )
         await add(store, job := new(tags=("one", "two")))
-        assert ids((await store.jobs(JobFilter(tag="two"), PageAsk())).items) == [job.id]
+        assert ids((await store.jobs(JobFilter(tag="two"), PageRequest())).items) == [job.id]
 
     async def test_jobs_are_found_by_the_worker_that_had_them(self, store: Store) -> None:
         await add(store, new())
         (job,) = await store.claim(want(worker="w9"), T0)
         await running(store)
         for state in (State.RUNNING, State.SUCCEEDED):
-            assert ids((await store.jobs(JobFilter(worker="w9"), PageAsk())).items) == [job.id]
+            assert ids((await store.jobs(JobFilter(worker="w9"), PageRequest())).items) == [job.id]
             both = JobFilter(worker="w9", states=(state,))
-            assert ids((await store.jobs(both, PageAsk())).items) == [job.id]
+            assert ids((await store.jobs(both, PageRequest())).items) == [job.id]
             await store.settle([change(job, State.SUCCEEDED)], at(1))
 
     async def test_jobs_are_found_by_what_stands_in_their_payload(self, store: Store) -> None:
@@ -104,7 +106,7 @@ class ReadRules:
         first, second, third = [await self._with_payload(store, text) for text in texts]
 
         async def found(*path: str, text: str) -> list[JobId]:
-            return ids((await store.jobs(JobFilter(payload=((path, text),)), PageAsk())).items)
+            return ids((await store.jobs(JobFilter(payload=((path, text),)), PageRequest())).items)
 
         assert await found("order", "id", text="42") == [first]
         assert await found("order", "paid", text="true") == [first]
@@ -123,7 +125,7 @@ class ReadRules:
     async def test_jobs_are_found_by_words_of_their_error(self, store: Store) -> None:
         async def failing(kind: str, message: str, state: State = State.FAILED) -> JobId:
             job = await running(store, queue="e")
-            error = fault_json(Fault(type=kind, message=message, traceback="Gateway", at=T0, attempt=1))
+            error = fault_json(ErrorRecord(type=kind, message=message, traceback="Gateway", at=T0, attempt=1))
             await store.settle([change(job, state, error_json=error, run_at=at(900))], at(1))
             return job.id
 
@@ -132,7 +134,7 @@ class ReadRules:
         again = await failing("TimeoutError", "connection timed out", State.QUEUED)
 
         async def with_error(text: str, **fields: Any) -> list[JobId]:
-            return ids((await store.jobs(JobFilter(error=text, **fields), PageAsk())).items)
+            return ids((await store.jobs(JobFilter(error=text, **fields), PageRequest())).items)
 
         assert await with_error("connection") == [again, broken]
         assert await with_error("timeouterror") == [again]
@@ -147,10 +149,10 @@ class ReadRules:
         jobs = {(task, queue): new(task=task, queue=queue) for task in "tuv" for queue in "abc"}
         await add(store, *jobs.values())
         await in_state(store, State.SUCCEEDED, task="t", queue="z")
-        page = await store.jobs(JobFilter(not_tasks=("t", "v", "w")), PageAsk(newest_first=False))
+        page = await store.jobs(JobFilter(not_tasks=("t", "v", "w")), PageRequest(newest_first=False))
         assert ids(page.items) == [jobs["u", queue].id for queue in "abc"]
         both = JobFilter(not_tasks=("t", "v"), not_queues=("a", "b"))
-        assert ids((await store.jobs(both, PageAsk())).items) == [jobs["u", "c"].id]
+        assert ids((await store.jobs(both, PageRequest())).items) == [jobs["u", "c"].id]
 
     async def test_ids_bound_what_is_read_and_are_not_part_of_it(self, store: Store) -> None:
         made = [await in_state(store, REACHABLE[n % 5], queue=f"q{n}") for n in range(10)]
@@ -167,28 +169,31 @@ class ReadRules:
     async def test_each_state_can_be_filtered(self, store: Store) -> None:
         made = {state: await in_state(store, state, queue=state.value) for state in reversed(REACHABLE)}
         for state, job in made.items():
-            assert ids((await store.jobs(JobFilter(states=(state,)), PageAsk())).items) == [job]
+            assert ids((await store.jobs(JobFilter(states=(state,)), PageRequest())).items) == [job]
         both = JobFilter(states=(State.QUEUED, State.FAILED))
-        assert set(ids((await store.jobs(both, PageAsk())).items)) == {made[State.QUEUED], made[State.FAILED]}
+        assert set(ids((await store.jobs(both, PageRequest())).items)) == {
+            made[State.QUEUED],
+            made[State.FAILED],
+        }
 
     async def test_every_given_filter_must_hold(self, store: Store) -> None:
         await add(
             store, new(queue="a", tenant="x"), new(queue="a"), hit := new(queue="a", tenant="x", task="t")
         )
-        page = await store.jobs(JobFilter(queue="a", tenant="x", task="t"), PageAsk())
+        page = await store.jobs(JobFilter(queue="a", tenant="x", task="t"), PageRequest())
         assert ids(page.items) == [hit.id]
 
     async def test_filters_reach_running_and_ended_jobs_too(self, store: Store) -> None:
         for state in (State.SUCCEEDED, State.RUNNING):
             job = await in_state(store, state, tags=("t",), tenant="x", key="k")
             for where in (JobFilter(tag="t"), JobFilter(tenant="x"), JobFilter(key="k")):
-                assert job in ids((await store.jobs(where, PageAsk())).items)
+                assert job in ids((await store.jobs(where, PageRequest())).items)
 
     async def test_named_ids_are_found_and_strangers_are_not(self, store: Store) -> None:
         await add(store, first := new(), second := new(), new())
-        page = await store.jobs(JobFilter(ids=(first.id, second.id, new().id)), PageAsk())
+        page = await store.jobs(JobFilter(ids=(first.id, second.id, new().id)), PageRequest())
         assert ids(page.items) == [second.id, first.id]
-        assert list((await store.jobs(JobFilter(ids=()), PageAsk())).items) == []
+        assert list((await store.jobs(JobFilter(ids=()), PageRequest())).items) == []
 
     async def test_a_job_without_records_has_no_attempts(self, store: Store) -> None:
         assert list(await store.attempts(new().id)) == []
@@ -209,4 +214,4 @@ class ReadRules:
         job = await in_state(store, State.SUCCEEDED)
         for now in (T0, at(1), at(86_400 * 3)):
             await store.upkeep(now)
-        assert ids((await store.jobs(EVERYTHING, PageAsk())).items) == [job]
+        assert ids((await store.jobs(EVERYTHING, PageRequest())).items) == [job]

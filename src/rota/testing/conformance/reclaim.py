@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...core import lifecycle
+from ...core.jobs import lifecycle
 from ...model import JobFilter, State
 from ...store.protocol import Store
-from .given import add, at, change, found, ids, in_state, new, running, want
+from .factories import add, at, change, found, ids, in_state, new, running, want
 
 
 class ReclaimRules:

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from ...model import Firing, PageAsk, Schedule, ScheduleFilter
+from ...model import Firing, PageRequest, Schedule, ScheduleFilter
 from ...store.protocol import Store
-from .given import T0, at, new_id
+from .factories import T0, at, new_id
 
 ALL = ScheduleFilter()
 
@@ -36,7 +36,7 @@ async def stored(store: Store, *schedules: Schedule, now: datetime = T0) -> list
 
 async def kept(store: Store, schedule: str) -> Schedule:
     """The schedule, which must be there."""
-    page = await store.schedules(ScheduleFilter(ids=(schedule,)), PageAsk())
+    page = await store.schedules(ScheduleFilter(ids=(schedule,)), PageRequest())
     assert len(page.items) == 1, f"schedule {schedule} is not in the store"
     return page.items[0]
 
@@ -46,7 +46,7 @@ async def listed(store: Store, where: ScheduleFilter = ALL, limit: int = 50) -> 
     found: list[list[str]] = []
     cursor: str | None = None
     while True:
-        page = await store.schedules(where, PageAsk(limit=limit, cursor=cursor))
+        page = await store.schedules(where, PageRequest(limit=limit, cursor=cursor))
         found.append(names(page.items))
         cursor = page.next
         if cursor is None:
@@ -206,7 +206,7 @@ class ScheduleRules:
     async def test_every_given_schedule_filter_must_hold(self, store: Store) -> None:
         await stored(store, rule("a", task="t"), rule("b", task="t", enabled=False), rule("a", tenant="x"))
         assert await listed(store, ScheduleFilter(task="t", enabled=False)) == [["b"]]
-        (only,) = (await store.schedules(ScheduleFilter(name="a", tenant="x"), PageAsk(limit=1))).items
+        (only,) = (await store.schedules(ScheduleFilter(name="a", tenant="x"), PageRequest(limit=1))).items
         assert only.tenant == "x"
 
     async def test_schedules_are_found_by_id(self, store: Store) -> None:

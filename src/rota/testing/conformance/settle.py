@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...model import Job, NewJob, State
 from ...store.protocol import Store
 from .audit import line, lines
-from .given import (
+from .factories import (
     ERROR,
     FINAL_STATES,
     T0,

@@ -10,7 +10,7 @@ import { Code } from "./panel.js";
 import { Table } from "./table.js";
 import { When } from "./time.js";
 
-/** @typedef {import("../types").Failure} Failure */
+/** @typedef {import("../types").FailureGroup} Failure */
 
 /** The error of a job in one line. @param {any} error */
 export function errorLine(error) {
@@ -19,14 +19,14 @@ export function errorLine(error) {
   return line([error.type, error.message].filter(Boolean).join(": ")) || line(JSON.stringify(error));
 }
 
-/** @param {{found: import("../types").Failures, done: () => any}} props done: after a retry */
+/** @param {{found: import("../types").FailureGroups, done: () => any}} props done: after a retry */
 export function Failures({ found, done }) {
   const columns = useMemo(() => columnsOf(done), []);
   if (!found.items.length) return html`<p class="quiet">No job has failed for good.</p>`;
   return html`<${Table} caption="Failures by error" columns=${columns} rows=${found.items} id=${(/** @type {Failure} */ one) => one.fingerprint} /><${Rest} found=${found} />`;
 }
 
-/** What is not told above. @param {{found: import("../types").Failures}} props */
+/** What is not told above. @param {{found: import("../types").FailureGroups}} props */
 function Rest({ found: { items, groups, of, more } }) {
   const left = groups - items.length;
   if (!left && !more) return null;

@@ -1,0 +1,20 @@
+"""How the first person gets in: by a token, made once when nobody has a credential."""
+
+from __future__ import annotations
+
+from ..app import Rota
+from ..model import Actor
+from ..operate import Operations, access
+from ..operate.requests import CreateTokenRequest
+
+FIRST = Actor(name="first start", role="admin", payloads=True, via="system")
+
+
+async def first_token(rota: Rota) -> str | None:
+    """A new admin token if there is no credential at all; None if somebody can come in already."""
+    if await access.has_any(await rota.stores.get()):
+        return None
+    made = await Operations(rota, FIRST).access.create_token(
+        CreateTokenRequest(role="admin", name="first start")
+    )
+    return made.token

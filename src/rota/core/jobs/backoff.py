@@ -1,0 +1,38 @@
+"""How long to wait before the next attempt. Pure: chance comes in as ``jitter``."""
+
+from __future__ import annotations
+
+import math
+
+from ...errors import OptionError
+from ...model import Backoff
+
+# Far enough for any service to come back; keeps run_at inside what every store can hold.
+LONGEST = 30 * 24 * 3600.0
+
+
+def delay(policy: Backoff, attempt: int, jitter: float) -> float:
+    """Seconds to wait after failed attempt number ``attempt`` (counted from 1).
+
+    ``jitter`` is a number in [0, 1): the share of ``policy.jitter`` to add.
+    """
+    exponent = max(attempt, 1) - 1
+    try:
+        grown = policy.base * policy.factor**exponent
+    except OverflowError:
+        grown = math.inf
+    cap = LONGEST if policy.cap is None else min(policy.cap, LONGEST)
+    return min(grown, cap) + policy.jitter * jitter
+
+
+def check(policy: Backoff) -> Backoff:
+    """The policy itself, or an OptionError that names the value out of range."""
+    fields = {"base": policy.base, "factor": policy.factor, "jitter": policy.jitter, "cap": policy.cap}
+    for name, value in fields.items():
+        if value is None and name == "cap":
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
+            raise OptionError(f"backoff {name}={value!r}: must be a number from 0 to {LONGEST:.0f} (30 days)")
+    if policy.factor < 1:
+        raise OptionError(f"backoff factor={policy.factor!r}: must be at least 1, or waits would shrink")
+    return policy

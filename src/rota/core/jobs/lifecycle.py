@@ -1,0 +1,269 @@
+"""States, legal moves, and the one decision about the end of an attempt.
+
+Pure: ``now`` and ``jitter`` come in, a Change comes out. Every way a job can end or return to the
+queue is decided here and nowhere else; the stores only carry it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ...errors import OptionError
+from ...model import (
+    FINAL,
+    Attempt,
+    AttemptOutcome,
+    AuditEntry,
+    Backoff,
+    Edit,
+    ErrorRecord,
+    Job,
+    LogLine,
+    NewJob,
+    Settlement,
+    State,
+    Value,
+)
+from .backoff import LONGEST, delay
+from .options import name_text
+
+MOVES: dict[State, frozenset[State]] = {
+    State.WAITING: frozenset({State.QUEUED, State.CANCELLED}),
+    State.QUEUED: frozenset({State.RUNNING, State.CANCELLED}),
+    State.RUNNING: frozenset({State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED}),
+    State.SUCCEEDED: frozenset({State.QUEUED}),  # an operator may run it again
+    State.FAILED: frozenset({State.QUEUED}),
+    State.CANCELLED: frozenset({State.QUEUED}),
+}
+
+
+def legal(before: State, after: State) -> bool:
+    return after in MOVES[before]
+
+
+# --- what can become of an attempt ---------------------------------------------------------------
+
+
+class Succeeded(Value, frozen=True, kw_only=True, tag=True):
+    output_json: str | None = None
+
+
+class Failed(Value, frozen=True, kw_only=True, tag=True):
+    """The task raised, ran out of time or crashed. ``final``: trying again cannot help."""
+
+    fault: ErrorRecord
+    final: bool = False
+
+
+class Snoozed(Value, frozen=True, kw_only=True, tag=True):
+    """The task asked to be run later; the attempt is refunded."""
+
+    seconds: float
+    reason: str | None = None
+
+
+class Cancelled(Value, frozen=True, kw_only=True, tag=True):
+    reason: str
+
+
+class LeaseExpired(Value, frozen=True, kw_only=True, tag=True):
+    """The worker that ran the job went silent; whoever reclaimed it, the holder, decides."""
+
+    worker: str | None = None
+    holder: str | None = None
+
+
+class Released(Value, frozen=True, kw_only=True, tag=True):
+    """Handed back unfinished, or never begun: by a worker that stops. The attempt is refunded."""
+
+
+Outcome = Succeeded | Failed | Snoozed | Cancelled | LeaseExpired | Released
+
+
+class ExecutionReport(Value, frozen=True, kw_only=True):
+    """What the runner observed beside the outcome."""
+
+    worker: str | None = None
+    started_at: datetime | None = None
+    logs: Sequence[LogLine] = ()
+    cost_cents: float = 0.0
+    progress_json: str | None = None
+    then: tuple[NewJob, ...] = ()
+    audit: tuple[AuditEntry, ...] = ()  # what the task itself had to say
+
+
+NOTHING = ExecutionReport()
+
+
+def decide(
+    job: Job,
+    outcome: Outcome,
+    now: datetime,
+    jitter: float,
+    backoff: Backoff | None = None,
+    report: ExecutionReport = NOTHING,
+) -> Settlement:
+    """Where a running job goes. ``backoff`` is the task's policy; the job's own comes first."""
+    match outcome:
+        case Succeeded(output_json=output):
+            return _change(
+                job, State.SUCCEEDED, "succeeded", now, report, output_json=output, remove=job.auto_remove
+            )
+        case Snoozed(seconds=seconds):
+            later = now + timedelta(seconds=min(max(seconds, 0.0), LONGEST))
+            return _change(
+                job,
+                State.QUEUED,
+                "snoozed",
+                now,
+                report,
+                run_at=later,
+                refund=True,
+                error_json=job.error_json,
+            )
+        case Released():
+            return _change(job, State.QUEUED, "released", now, report, refund=True, error_json=job.error_json)
+        case Cancelled(reason=reason):
+            error = fault_json(ErrorRecord(type="Cancelled", message=reason, at=now, attempt=job.attempt))
+            return _change(job, State.CANCELLED, "cancelled", now, report, error_json=error)
+        case LeaseExpired(worker=worker, holder=holder):
+            fault = ErrorRecord(
+                type="LeaseExpired",
+                message=f"worker {worker or 'unknown'} fell silent during attempt {job.attempt}",
+                at=now,
+                attempt=job.attempt,
+            )
+            if (asked := reason_to_stop(job)) is not None:
+                fault = msgspec.structs.replace(fault, type="Cancelled", message=asked)
+            state = State.CANCELLED if job.cancel_requested else _retry_or_fail(job)
+            told = _told(job, RESCUES.get(state), fault, holder or worker, now)
+            return _change(job, state, "rescued", now, report, error_json=fault_json(fault), audit=told)
+        case Failed(fault=fault, final=final):
+            error = fault_json(msgspec.structs.replace(fault, at=fault.at or now, attempt=job.attempt))
+            used_up = _retry_or_fail(job) is State.FAILED
+            if final or used_up:
+                action = "job.exhausted_retries" if used_up else None
+                told = _told(job, action, fault, report.worker or job.worker, now)
+                return _change(job, State.FAILED, "failed", now, report, error_json=error, audit=told)
+            policy = job.backoff or backoff or Backoff.standard()
+            later = now + timedelta(seconds=delay(policy, job.attempt, jitter))
+            return _change(job, State.QUEUED, "failed", now, report, run_at=later, error_json=error)
+
+
+def reason_to_stop(job: Job) -> str | None:
+    """Why an operator asked a running job to stop: the request stands in its error until it ends."""
+    if not job.cancel_requested or job.error_json is None:
+        return None
+    try:
+        fault = msgspec.json.decode(job.error_json, type=ErrorRecord)
+    except msgspec.DecodeError:  # edited by hand
+        return None
+    return fault.message if fault.type == "Cancelled" else None
+
+
+def _retry_or_fail(job: Job) -> State:
+    return State.QUEUED if job.attempt < job.max_attempts else State.FAILED
+
+
+RESCUES = {State.QUEUED: "job.rescued", State.FAILED: "job.quarantined"}
+LONGEST_MESSAGE = 500
+
+
+def _told(
+    job: Job, action: str | None, fault: ErrorRecord, worker: str | None, now: datetime
+) -> tuple[AuditEntry, ...]:
+    """What the audit log is told when a worker decides something that somebody may have to answer for."""
+    if action is None:
+        return ()
+    first_line = next(iter(fault.message.splitlines()), "")
+    return (
+        AuditEntry(
+            action=action,
+            at=now,
+            actor=f"worker:{worker or 'unknown'}",
+            tenant=job.tenant,
+            object=f"job:{job.id}",
+            message=f"{fault.type}: {first_line}"[:LONGEST_MESSAGE],
+        ),
+    )
+
+
+def _change(
+    job: Job,
+    state: State,
+    outcome: AttemptOutcome,
+    now: datetime,
+    report: ExecutionReport,
+    *,
+    run_at: datetime | None = None,
+    output_json: str | None = None,
+    error_json: str | None = None,
+    refund: bool = False,
+    remove: bool = False,
+    audit: tuple[AuditEntry, ...] = (),
+) -> Settlement:
+    quiet = state is State.SUCCEEDED and job.attempt == 1 and not report.logs
+    never_begun = outcome == "released" and report.started_at is None
+    record = None
+    if not (quiet or never_begun or remove):
+        record = Attempt(
+            job=job.id,
+            attempt=job.attempt,
+            token=job.token,
+            outcome=outcome,
+            worker=report.worker or job.worker,
+            started_at=report.started_at or job.started_at,
+            finished_at=now,
+            error_json=error_json if outcome in ("failed", "rescued", "cancelled") else None,
+            logs_json=msgspec.json.encode(report.logs).decode() if report.logs else None,
+            cost_cents=report.cost_cents,
+        )
+    return Settlement(  # by position, which is quicker: every attempt ends here
+        job.id,
+        job.token,
+        state,
+        max(job.attempt - 1, 0) if refund else job.attempt,
+        run_at,
+        output_json,
+        error_json,
+        report.started_at,
+        report.cost_cents,
+        report.progress_json,
+        remove,
+        record,
+        report.then if report.then and state in FINAL else (),
+        report.audit + audit,
+    )
+
+
+def fault_json(fault: ErrorRecord) -> str:
+    return msgspec.json.encode(fault).decode()
+
+
+# --- operators' edits ----------------------------------------------------------------------------
+
+
+def cancel(reason: str, now: datetime) -> Edit:
+    error = fault_json(ErrorRecord(type="Cancelled", message=reason, at=now))
+    return Edit(
+        verb="cancel", touches=frozenset({State.WAITING, State.QUEUED, State.RUNNING}), error_json=error
+    )
+
+
+def retry(now: datetime) -> Edit:
+    return Edit(verb="retry", touches=FINAL, run_at=now)
+
+
+def move(*, run_at: datetime | None = None, priority: int | None = None, queue: str | None = None) -> Edit:
+    if run_at is None and priority is None and queue is None:
+        raise OptionError("nothing to change: give run_at, priority or queue")
+    if queue is not None:
+        name_text("queue", queue)
+    return Edit(verb="move", touches=frozenset({State.QUEUED}), run_at=run_at, priority=priority, queue=queue)
+
+
+def delete() -> Edit:
+    return Edit(verb="delete", touches=FINAL | {State.QUEUED, State.WAITING})

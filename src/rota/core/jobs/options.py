@@ -1,0 +1,190 @@
+"""Job options: what may be said about a job, checked before anything is written. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypedDict
+
+import msgspec
+
+from ...errors import OptionError
+from ...model import Backoff
+from ..ids import is_id
+from .backoff import LONGEST, check
+
+LONGEST_NAME = 200
+MOST_TAGS = 20
+PRIORITY_LIMIT = 2**31 - 2  # both signs fit a 32-bit column
+CONFLICTS = ("return", "raise", "replace")
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task, ``.options(…)`` or ``enqueue`` said; None means: not said here."""
+
+    queue: str | None = None
+    priority: int | None = None
+    tenant: str | None = None
+    run_at: datetime | None = None
+    delay: float | None = None
+    key: str | None = None
+    on_conflict: str | None = None
+    max_attempts: int | None = None
+    backoff: Backoff | None = None
+    timeout: float | None = None
+    auto_remove: bool | None = None
+    tags: tuple[str, ...] | None = None
+    parent: str | None = None
+    connection: Any = None
+
+
+class TaskOptions(TypedDict, total=False):
+    """What ``@app.task(…)`` takes: the defaults of a task's jobs."""
+
+    queue: str | None
+    priority: int | None
+    tenant: str | None
+    on_conflict: Literal["return", "raise", "replace"] | None
+    max_attempts: int | None
+    backoff: Backoff | None
+    timeout: float | timedelta | None
+    auto_remove: bool | None
+    tags: Sequence[str] | None
+
+
+class JobOptions(TaskOptions, total=False):
+    """What ``.options(…)`` and ``app.enqueue(…)`` take: also what belongs to one job alone."""
+
+    run_at: datetime | None
+    delay: float | timedelta | None
+    key: str | None
+    parent: str | None
+    connection: Any
+
+
+FIELDS = Options.__struct_fields__
+ABOUT_THE_JOB = frozenset({"run_at", "delay", "key", "parent", "connection"})  # no default on a task
+
+
+def options(given: Mapping[str, Any], *, for_task: str | None = None) -> Options:
+    """Checked options. ``for_task``: they are a task's defaults, where some make no sense."""
+    for name, value in given.items():
+        if name not in FIELDS:
+            near = difflib.get_close_matches(name, FIELDS, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; options are: {', '.join(FIELDS)}"
+            raise OptionError(f"there is no job option {name!r}{hint}")
+        if for_task is not None and name in ABOUT_THE_JOB and value is not None:
+            raise OptionError(
+                f"task {for_task!r}: {name} belongs to one job, not to a task; give it to .options({name}=…)"
+            )
+    values = {name: _CHECKS[name](name, value) for name, value in given.items() if value is not None}
+    if "delay" in values and "run_at" in values:
+        raise OptionError("delay and run_at were both given: keep one")
+    return Options(**values)
+
+
+def merge(base: Options, over: Options) -> Options:
+    """``over`` where it says something, else ``base``; a new due time replaces an older one whole."""
+    said = {name: value for name in FIELDS if (value := getattr(over, name)) is not None}
+    if not said:
+        return base
+    if "delay" in said or "run_at" in said:
+        said = {"delay": None, "run_at": None, **said}
+    return msgspec.structs.replace(base, **said)
+
+
+def due(chosen: Options, now: datetime) -> datetime | None:
+    """The instant from which the job may run; None: at once."""
+    if chosen.delay is not None:
+        return now + timedelta(seconds=chosen.delay) if chosen.delay > 0 else None
+    return chosen.run_at
+
+
+def name_text(what: str, value: Any) -> str:
+    """A short printable text: queue, tenant, task, key, tag."""
+    if not isinstance(value, str):
+        raise OptionError(f"{what}={value!r}: must be text, not {type(value).__name__}")
+    if not value or len(value) > LONGEST_NAME:
+        raise OptionError(f"{what}={value[:40]!r}…: must have 1 to {LONGEST_NAME} characters")
+    if not value.isprintable():
+        raise OptionError(f"{what}={value!r}: must not contain control or other unprintable characters")
+    return value
+
+
+def _number(name: str, value: Any, low: float, high: float) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise OptionError(f"{name}={value!r}: must be a number from {low:g} to {high:g}")
+    return value
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise OptionError(f"{name}={value!r}: must be a whole number from {low} to {high}")
+    return value
+
+
+def _seconds(name: str, value: Any, low: float = 0.0, high: float = 100 * 365 * 86400.0) -> float:
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    return float(_number(name, value, low, high))
+
+
+def _instant(name: str, value: Any) -> datetime:
+    if not isinstance(value, datetime):
+        raise OptionError(f"{name}={value!r}: must be a datetime, not {type(value).__name__}")
+    if value.tzinfo is None:
+        raise OptionError(f"{name}={value.isoformat()}: has no time zone; use datetime(…, tzinfo=UTC)")
+    return value.astimezone(UTC)
+
+
+def _tags(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise OptionError(f"{name}={value!r}: must be a list of texts")
+    tags = tuple(dict.fromkeys(name_text("tag", tag) for tag in value))
+    if len(tags) > MOST_TAGS:
+        raise OptionError(f"{name}: a job may have at most {MOST_TAGS} tags, {len(tags)} were given")
+    return tags
+
+
+def _backoff(name: str, value: Any) -> Backoff:
+    if not isinstance(value, Backoff):
+        raise OptionError(f"{name}={value!r}: must be a Backoff, such as Backoff(base=5, factor=2, cap=300)")
+    return check(value)
+
+
+def _conflict(name: str, value: Any) -> str:
+    if value not in CONFLICTS:
+        raise OptionError(f"{name}={value!r}: must be one of {', '.join(CONFLICTS)}")
+    return str(value)
+
+
+def _job_id(name: str, value: Any) -> str:
+    lowered = value.strip().lower() if isinstance(value, str) else ""
+    if not is_id(lowered):
+        raise OptionError(f"{name}={value!r}: must be a job id, such as job.id")
+    return lowered
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise OptionError(f"{name}={value!r}: must be True or False")
+    return value
+
+
+_CHECKS: dict[str, Any] = {
+    "queue": name_text,
+    "priority": lambda n, v: _whole(n, v, -PRIORITY_LIMIT, PRIORITY_LIMIT),
+    "tenant": name_text,
+    "run_at": _instant,
+    "delay": _seconds,
+    "key": name_text,
+    "on_conflict": _conflict,
+    "max_attempts": lambda n, v: _whole(n, v, 1, 100),
+    "backoff": _backoff,
+    "timeout": lambda n, v: _seconds(n, v, 0.001, LONGEST),
+    "auto_remove": _flag,
+    "tags": _tags,
+    "parent": _job_id,
+    "connection": lambda n, v: v,
+}

@@ -1,0 +1,117 @@
+"""Rules in words for people, and a preview of the coming fires with what the clocks do to them. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from cronsim.explain import explain
+
+from ...errors import InvalidSchedule
+from ...model import Value
+from . import cron as crons
+from .dst import RuleMatch, goes_on
+from .intervals import briefly, in_words
+from .rules import ScheduleRule, anchor, hit_after
+from .zones import OffsetChange, bend_at, bend_between, zone
+
+MOST_FIRES = 1000
+_EVERY = re.compile(r"\*(?:/(\d+))?", re.ASCII)
+_DAY = re.compile(r" on (?=(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)")
+
+
+class FirePreview(Value, frozen=True, kw_only=True):
+    """One coming fire: the instant, the same in the zone of the rule, and what a clock change does to it."""
+
+    at: datetime
+    local: datetime
+    note: str | None = None
+
+
+def words(rule: ScheduleRule) -> str:
+    """The rule as a person would say it: ``At 08:00, Monday through Friday, New York time``."""
+    if rule.at is not None:
+        return f"Once, at {_moment(rule.at, rule)}"
+    if rule.every is not None:
+        start = f" from {_moment(anchor(rule), rule)}" if rule.start_at or rule.anchor_at else ""
+        return f"Every {in_words(rule.every)}{start}{_until(rule)}"
+    start = f", from {_moment(rule.start_at, rule)}" if rule.start_at else ""
+    return f"{_cron_words(rule.cron or '', rule.timezone)}{start}{_until(rule)}"
+
+
+def preview(rule: ScheduleRule, after: datetime, n: int) -> list[FirePreview]:
+    """The next ``n`` fires later than ``after`` (fewer when the rule ends)."""
+    if not 0 <= n <= MOST_FIRES:
+        raise InvalidSchedule(f"n={n}: a preview has at most {MOST_FIRES} fires; ask for fewer")
+    fires: list[FirePreview] = []
+    while len(fires) < n and (hit := hit_after(rule, after)) is not None:
+        local = hit.at.astimezone(zone(rule.timezone))
+        fires.append(FirePreview(at=hit.at, local=local, note=_note(rule, after, hit)))
+        after = hit.at
+    return fires
+
+
+def _cron_words(text: str, timezone: str) -> str:
+    cron = crons.read(text)
+    interval = _plain_interval(cron.wording.split())
+    if interval is not None:
+        return interval if cron.every_hour else f"{interval}{_zone_words(timezone)}"
+    return f"{_polished(explain(cron.wording))}{_zone_words(timezone)}"
+
+
+def _polished(said: str) -> str:
+    said = said.replace(" if it's on ", ", if it is a ").replace(" and on ", " and every ")
+    return _DAY.sub(", ", said.removesuffix(" every day") + ", every day" * said.endswith(" every day"))
+
+
+def _plain_interval(fields: list[str]) -> str | None:
+    """``Every 15 minutes`` where a step divides its hour, minute or day, so that intervals are equal."""
+    fields = ["0"] * (6 - len(fields)) + fields
+    for place, (unit, size) in enumerate((("second", 60), ("minute", 60), ("hour", 24))):
+        match = _EVERY.fullmatch(fields[place])
+        rest = {"*"} >= set(fields[place + 1 :]) and {"0"} >= set(fields[:place])
+        if match and rest:
+            step = int(match[1] or 1)
+            plural = f"{step} {unit}s" if step > 1 else unit
+            return f"Every {plural}" if size % step == 0 else None
+    return None
+
+
+def _zone_words(name: str) -> str:
+    if name in ("UTC", "Etc/UTC"):
+        return ", UTC"
+    return f", {name.rpartition('/')[2].replace('_', ' ')} time"
+
+
+def _until(rule: ScheduleRule) -> str:
+    return f", until {_moment(rule.until, rule)}" if rule.until else ""
+
+
+def _moment(instant: datetime, rule: ScheduleRule) -> str:
+    local = instant.astimezone(zone(rule.timezone))
+    clock = f"{local:%H:%M}" if not local.second and not local.microsecond else f"{local:%H:%M:%S}"
+    return f"{local:%Y-%m-%d} {clock}{_zone_words(rule.timezone).removeprefix(',')}"
+
+
+def _note(rule: ScheduleRule, after: datetime, hit: RuleMatch) -> str | None:
+    where = zone(rule.timezone)
+    if rule.cron is not None and (bend := bend_at(hit.wall, where)) is not None:
+        return _bite(crons.read(rule.cron), bend, hit)
+    passed = bend_between(after.replace(microsecond=0), hit.at, where)
+    return None if passed is None else f"clocks go {_change(passed)} before this run"
+
+
+def _bite(cron: crons.Cron, bend: OffsetChange, hit: RuleMatch) -> str:
+    if bend.is_gap:
+        return f"clocks go {_change(bend)}: {hit.wall:%H:%M} does not exist, runs at {bend.upper:%H:%M}"
+    if not goes_on(cron, bend):
+        return f"{hit.wall:%H:%M} happens twice: runs the first time"
+    turn = "second" if hit.at >= bend.at else "first"
+    return f"{hit.wall:%H:%M} happens twice: runs both times, this is the {turn}"
+
+
+def _change(bend: OffsetChange) -> str:
+    way = "forward" if bend.is_gap else "back"
+    length: timedelta = bend.upper - bend.lower
+    when = (bend.at + bend.before).replace(tzinfo=None)
+    return f"{way} {briefly(length.total_seconds())} on {when:%Y-%m-%d} at {when:%H:%M}"

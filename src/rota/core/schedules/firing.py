@@ -1,0 +1,167 @@
+"""What a schedule does when a scheduler looks at it. Pure: the time, the calendar and the facts come in.
+
+``decide`` joins the rule, the policy for missed fires and the policy for overlap into one Decision;
+``start`` computes when a new, edited or newly enabled schedule is due. Neither touches the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Literal, get_args
+
+import msgspec
+
+from ...errors import InvalidSchedule
+from ...model import CalendarMode, Overlap, Schedule, Value
+from ..ids import uuid7
+from .calendars import Calendar, next_allowed
+from .catchup import check as check_missed
+from .catchup import fires
+from .rules import ScheduleRule, parse, spread
+
+Origin = Literal["scheduler", "catchup"]
+LOOK_AGAIN_S = 1.0  # at a schedule that holds a fire back until its previous run has ended
+MOST_HELD = 100
+CHOICES: dict[str, tuple[str, ...]] = {"overlap": get_args(Overlap), "calendar_mode": get_args(CalendarMode)}
+
+
+class DueFire(Value, frozen=True, kw_only=True):
+    at: datetime
+    origin: Origin
+
+
+class FireDecision(Value, frozen=True, kw_only=True):
+    """``schedule`` as it shall be; ``fires`` become jobs now; the rest tells what was not run."""
+
+    schedule: Schedule
+    fires: tuple[DueFire, ...] = ()
+    cancel_previous: bool = False
+    dropped: int = 0  # missed and not caught up
+    skipped: int = 0  # left out because the previous run still goes on
+    broken: str | None = None  # why it was disabled
+
+
+def rule_of(schedule: Schedule) -> ScheduleRule:
+    """The rule that a row holds; InvalidSchedule if somebody wrote nonsense into it."""
+    return parse(
+        cron=schedule.cron,
+        every=schedule.every,
+        at=schedule.at,
+        timezone=schedule.timezone,
+        start_at=schedule.start_at,
+        until=schedule.until,
+        jitter=schedule.jitter,
+        anchor_at=schedule.created_at,
+    )
+
+
+def check(schedule: Schedule) -> None:
+    """InvalidSchedule if one of its policies is none that there is."""
+    check_missed(schedule.missed, schedule.missed_cap, schedule.missed_window, 0.0)
+    for name, known in CHOICES.items():
+        value = getattr(schedule, name)
+        if value not in known:
+            raise InvalidSchedule(f"{name}={value!r}: must be one of {', '.join(known)}")
+
+
+def key_of(schedule: Schedule) -> str:
+    return f"{schedule.tenant}/{schedule.name}"
+
+
+def job_id(schedule_id: str, fire_at: datetime) -> str:
+    """The one id that the job of this fire can have."""
+    told = f"{schedule_id}@{fire_at.astimezone(UTC).isoformat()}"
+    digest = hashlib.blake2b(told.encode(), digest_size=10).digest()
+    return uuid7(int(fire_at.timestamp() * 1000), int.from_bytes(digest, "big") >> 6)
+
+
+def start(schedule: Schedule, now: datetime, calendar: Calendar | None = None) -> Schedule:
+    """The schedule with its next fire counted from now; a disabled one is not looked at."""
+    if not schedule.enabled:
+        return msgspec.structs.replace(schedule, look_at=None, held=())
+    rule = rule_of(schedule)
+    following = next_allowed(rule, calendar, schedule.calendar_mode, now)
+    return _with_next(schedule, rule, following, (), now)
+
+
+def decide(
+    schedule: Schedule, now: datetime, grace: float, calendar: Calendar | None = None, busy: bool = False
+) -> FireDecision:
+    """What to do about a schedule whose time to be looked at has come."""
+    if not schedule.enabled:  # its row could not be read
+        return _off(schedule, schedule.reason or "its row cannot be read")
+    try:
+        rule = rule_of(schedule)
+        check(schedule)
+        if schedule.calendar is not None and calendar is None:
+            raise InvalidSchedule(
+                f"there is no calendar named {schedule.calendar!r}: import it, then enable the schedule"
+            )
+        if schedule.next_run_at is None and not schedule.held:
+            return FireDecision(schedule=start(schedule, now, calendar))
+        found = fires(
+            rule,
+            schedule.next_run_at,
+            now - timedelta(seconds=spread(rule, key_of(schedule))),
+            schedule.missed,
+            schedule.missed_cap,
+            schedule.missed_window,
+            grace,
+            calendar,
+            schedule.calendar_mode,
+        )
+    except (InvalidSchedule, OverflowError) as error:
+        return _off(schedule, str(error))
+    due = tuple(DueFire(at=at, origin=origin) for at, origin in found.fire_at)
+    run, held, skipped = _overlap(schedule, due, busy)
+    after = _with_next(schedule, rule, found.next_run_at, held, now)
+    if run:
+        after = msgspec.structs.replace(after, last_fire_at=max(fire.at for fire in run))
+    return FireDecision(
+        schedule=after,
+        fires=run,
+        cancel_previous=bool(run) and busy and schedule.overlap == "cancel_previous",
+        dropped=found.dropped,
+        skipped=skipped,
+    )
+
+
+def _off(schedule: Schedule, why: str) -> FireDecision:
+    off = msgspec.structs.replace(schedule, enabled=False, reason=why, look_at=None, held=())
+    return FireDecision(schedule=off, broken=why)
+
+
+def _overlap(
+    schedule: Schedule, due: tuple[DueFire, ...], busy: bool
+) -> tuple[tuple[DueFire, ...], tuple[datetime, ...], int]:
+    """Which fires run now, which are held back, how many are left out."""
+    match schedule.overlap:
+        case "skip":
+            run = () if busy else due[:1]
+            return run, (), len(due) - len(run)
+        case "cancel_previous":
+            return due[-1:], (), max(len(due) - 1, 0)
+        case "queue":
+            waiting = (*(DueFire(at=at, origin="catchup") for at in schedule.held), *due)
+            run = () if busy else waiting[:1]
+            rest = waiting[len(run) :]
+            return run, tuple(fire.at for fire in rest[-MOST_HELD:]), max(len(rest) - MOST_HELD, 0)
+        case _:
+            return due, (), 0
+
+
+def _with_next(
+    schedule: Schedule,
+    rule: ScheduleRule,
+    following: datetime | None,
+    held: tuple[datetime, ...],
+    now: datetime,
+) -> Schedule:
+    look_at = None
+    if following is not None:
+        look_at = following + timedelta(seconds=spread(rule, key_of(schedule)))
+    if held:
+        soon = now + timedelta(seconds=LOOK_AGAIN_S)
+        look_at = soon if look_at is None else min(look_at, soon)
+    return msgspec.structs.replace(schedule, next_run_at=following, look_at=look_at, held=held)

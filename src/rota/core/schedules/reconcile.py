@@ -1,0 +1,100 @@
+"""Schedules that code declares, beside those in the store: who may change what. Pure.
+
+Code updates what it declared itself. A field that an operator has edited since stays as it is, and is
+named; a pause is never undone; what the code no longer declares is retired, not deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ...model import Schedule, Value
+
+FIELDS = (
+    "task",
+    "cron",
+    "every",
+    "at",
+    "timezone",
+    "start_at",
+    "until",
+    "jitter",
+    "payload_json",
+    "queue",
+    "priority",
+    "max_attempts",
+    "timeout",
+    "description",
+    "missed",
+    "missed_cap",
+    "missed_window",
+    "overlap",
+    "calendar",
+    "calendar_mode",
+)
+RULE = frozenset({"cron", "every", "at"})  # half of one rule and half of another make none
+RETIRED = "retired: "
+
+
+class Reconciled(Value, frozen=True, kw_only=True):
+    """``write``: as it shall be, None if nothing changes. ``kept``: what an operator said instead."""
+
+    write: Schedule | None = None
+    restart: bool = False  # its timing changed, so its next fire must be computed anew
+    kept: tuple[str, ...] = ()
+
+
+TIMING = frozenset(
+    {"cron", "every", "at", "timezone", "start_at", "until", "jitter", "calendar", "calendar_mode"}
+)
+
+
+def said(schedule: Schedule) -> str:
+    """What the code says, as it is kept with the row to tell later edits from it."""
+    return msgspec.json.encode({name: getattr(schedule, name) for name in FIELDS}, order="sorted").decode()
+
+
+def reconcile(stored: Schedule | None, declared: Schedule) -> Reconciled:
+    """What a program that starts does about one of its schedules."""
+    text = said(declared)
+    if stored is None:
+        return Reconciled(write=msgspec.structs.replace(declared, declared_json=text), restart=True)
+    if stored.source != "code":
+        return Reconciled(kept=("all of it: a schedule of that name was made by hand",))
+    before = _before(stored)
+    now = msgspec.to_builtins({name: getattr(declared, name) for name in FIELDS})
+    there = msgspec.to_builtins({name: getattr(stored, name) for name in FIELDS})
+    differ = {name for name in FIELDS if now[name] != there[name]}
+    edited = {name for name in differ if there[name] != before.get(name)}
+    if edited & RULE:
+        edited |= differ & RULE
+    take = {name: getattr(declared, name) for name in differ - edited}
+    revive = not stored.enabled and (stored.reason or "").startswith(RETIRED)
+    kept = tuple(sorted(edited | ({"enabled"} if not stored.enabled and not revive else set())))
+    if not take and not revive and stored.owner == declared.owner and stored.declared_json == text:
+        return Reconciled(kept=kept)
+    values: dict[str, Any] = {**take, "declared_json": text, "owner": declared.owner}
+    if revive:
+        values |= {"enabled": True, "reason": None}
+    write = msgspec.structs.replace(stored, **values)
+    return Reconciled(write=write, restart=revive or bool(take.keys() & TIMING), kept=kept)
+
+
+def retire(stored: Schedule, owner: str) -> Schedule | None:
+    """A schedule that its program no longer declares; None if it is off already."""
+    if not stored.enabled:
+        return None
+    return msgspec.structs.replace(
+        stored, enabled=False, reason=f"{RETIRED}{owner} no longer declares it", look_at=None, held=()
+    )
+
+
+def _before(stored: Schedule) -> Mapping[str, Any]:
+    try:
+        found = msgspec.json.decode(stored.declared_json or "{}")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,63 @@
+"""Actors and audit entries."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from .choices import Role, Via
+from .value import Value
+
+
+class Actor(Value, frozen=True, kw_only=True):
+    """Who acts: for the rules of access, and for the audit log."""
+
+    name: str
+    role: Role = "viewer"
+    tenant: str | None = None  # None: all tenants
+    payloads: bool = False  # may see what jobs were given and what they returned
+    via: Via = "python"
+    ends_at: datetime | None = None  # of the credential; None: never
+    request_id: str | None = None
+    address: str | None = None
+
+
+class AuditEntry(Value, frozen=True, kw_only=True):
+    """One line of the audit log: who did what to which object, and how it ended. Never changed again."""
+
+    action: str  # ``job.cancel``, ``queue.pause``, ``job.exhausted_retries``, ``email.sent`` …
+    at: datetime
+    id: str = ""  # given by the store: grows with time
+    actor: str = "system"
+    role: str | None = None
+    via: str = "system"
+    tenant: str | None = None  # of the object; None: it belongs to nobody
+    object: str | None = None  # ``job:ID``, ``queue:mail``, ``schedule:default/nightly``, ``token:ID`` …
+    before_json: str | None = None
+    after_json: str | None = None
+    result: str = "done"
+    message: str | None = None
+    request_id: str | None = None
+    address: str | None = None
+
+    @property
+    def before(self) -> Any:
+        return None if self.before_json is None else msgspec.json.decode(self.before_json)
+
+    @property
+    def after(self) -> Any:
+        return None if self.after_json is None else msgspec.json.decode(self.after_json)
+
+
+class AuditFilter(Value, frozen=True, kw_only=True):
+    """Which lines; empty means all. Every given field must hold."""
+
+    actor: str | None = None
+    action: str | None = None  # exact, or all that begin with it when it ends with a dot: ``job.``
+    object: str | None = None
+    tenant: str | None = None
+    result: str | None = None
+    since_at: datetime | None = None
+    until_at: datetime | None = None

@@ -1,0 +1,59 @@
+"""Enumerations and closed choices, each defined once. The dashboard, CLI and OpenAPI list them from here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+Origin = Literal["api", "scheduler", "manual", "catchup", "sql", "job"]
+
+
+OnConflict = Literal["return", "raise", "replace"]
+
+
+Insertion = Literal["created", "existing", "replaced", "refused"]
+
+
+Missed = Literal["skip", "latest", "all"]
+
+
+Overlap = Literal["allow", "skip", "queue", "cancel_previous"]
+
+
+CalendarMode = Literal["skip", "next_working_day"]
+
+
+Source = Literal["code", "user", "registry", "sql"]
+
+
+Role = Literal["viewer", "operator", "admin"]
+
+
+Via = Literal["python", "cli", "http", "system"]
+
+
+AuditResult = Literal["done", "refused", "failed"]
+
+
+Scope = Literal["all", "queue", "task", "tenant", "schedule"]
+
+
+Level = Literal["fine", "warning", "problem"]
+
+
+AttemptOutcome = Literal["succeeded", "failed", "snoozed", "cancelled", "rescued", "released"]
+
+
+class State(StrEnum):
+    WAITING = "waiting"
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
+
+
+LIVE = frozenset({State.WAITING, State.QUEUED, State.RUNNING})

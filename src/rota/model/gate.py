@@ -1,0 +1,35 @@
+"""Pauses."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from urllib.parse import quote
+
+from .choices import Scope
+from .value import Value
+
+
+class Gate(Value, frozen=True, kw_only=True):
+    """A pause switch. While it stands, nothing it covers is begun; what runs goes on."""
+
+    scope: Scope
+    name: str | None = None  # of the queue, task, tenant or schedule; None for everything
+    tenant: str | None = None  # of a schedule
+    reason: str = ""
+    actor: str = "system"
+    since_at: datetime
+    until_at: datetime | None = None  # None: until it is lifted
+    by_tenant: str | None = None  # whose operator closed it; None: somebody who is bound to no tenant
+
+    @property
+    def id(self) -> str:
+        return gate_id(self.scope, self.name, self.tenant)
+
+
+def gate_id(scope: str, name: str | None = None, tenant: str | None = None) -> str:
+    """``all``, ``queue:mail``, ``schedule:default/nightly``: a tenant's own slash is never taken for ours."""
+    if scope == "all":
+        return "all"
+    if scope == "schedule":
+        return f"schedule:{quote(tenant or 'default', safe='')}/{name}"
+    return f"{scope}:{name}"

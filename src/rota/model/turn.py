@@ -1,0 +1,75 @@
+"""What a worker and a store exchange: claims, settlements, heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from .audit import AuditEntry
+from .choices import State
+from .job import Attempt, Job, Lease, NewJob
+from .value import JobId, Value
+
+
+class Settlement(Value, frozen=True, kw_only=False):
+    """The decided end of an attempt: where the job goes, written only if (id, token) still holds."""
+
+    id: JobId
+    token: int
+    state: State  # QUEUED, SUCCEEDED, FAILED or CANCELLED
+    attempt: int  # the count to store: lowered when the attempt is refunded
+    run_at: datetime | None = None  # when QUEUED; None: due at once
+    output_json: str | None = None
+    error_json: str | None = None
+    started_at: datetime | None = None  # when the task's code began; None: keep the time of the claim
+    cost_cents: float = 0.0  # added to the job's cost
+    progress_json: str | None = None  # None: keep
+    remove: bool = False  # leave no row: a succeeded ``auto_remove`` job
+    record: Attempt | None = None
+    then: tuple[NewJob, ...] = ()  # follow-up jobs, stored together with the change
+    audit: tuple[AuditEntry, ...] = ()  # what must be told of it for ever, stored together with the change
+
+
+class ClaimRequest(Value, frozen=True, kw_only=True):
+    """What a worker asks for in a claim."""
+
+    worker: str
+    limit: int
+    lease_s: float
+    queues: tuple[str, ...] | None = None  # None: all
+    exclude_queues: tuple[str, ...] = ()
+    tasks: tuple[str, ...] | None = None  # the tasks it knows; None: any
+    exclude_tenants: tuple[str, ...] = ()
+
+
+class TurnResult(Value, frozen=True, kw_only=True):
+    """The answer to one turn of a worker: what was refused, what was claimed, what comes next."""
+
+    refused: frozenset[JobId] = frozenset()
+    jobs: Sequence[Job] = ()
+    next_due_at: datetime | None = None  # earliest queued job that is not due yet, any queue
+
+
+class ProgressUpdate(Value, frozen=True, kw_only=True):
+    """Progress of a running job, written with the next beat."""
+
+    id: JobId
+    token: int
+    progress_json: str
+
+
+class Heartbeat(Value, frozen=True, kw_only=True):
+    """One heartbeat of a process: who it is, the leases to renew, what its jobs have to say."""
+
+    worker: str
+    document: str  # JSON about the worker, shown by ``rota workers list``
+    lease_s: float
+    leases: Sequence[Lease] = ()  # to renew
+    notes: Sequence[ProgressUpdate] = ()
+
+
+class HeartbeatReply(Value, frozen=True, kw_only=True):
+    """``lost``: leases of the pulse that are no longer ours. ``cancel``: our jobs to stop."""
+
+    lost: frozenset[JobId] = frozenset()
+    cancel: frozenset[JobId] = frozenset()

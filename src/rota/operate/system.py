@@ -1,0 +1,287 @@
+"""The whole house at a glance: counts, queues, tasks, tenants, workers, activity, audit, health, settings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from .. import __version__, config
+from ..core.access import PERMISSIONS, may
+from ..core.jobs.gates import active
+from ..model import (
+    ActivityCount,
+    AuditFilter,
+    Gate,
+    Job,
+    JobFilter,
+    Page,
+    PageRequest,
+    QueueDepth,
+    ScheduleFilter,
+    State,
+    gate_id,
+)
+from . import doctor
+from .operations import ActionGroup, requires
+from .requests import ActivityRequest, AuditRequest
+from .views import (
+    ActivityBucket,
+    AuditView,
+    CurrentActor,
+    DoctorReport,
+    GateView,
+    QueueView,
+    Setting,
+    Stats,
+    TaskView,
+    TenantView,
+    WorkerView,
+    audit_view,
+    gate_view,
+)
+from .workers import live_workers, worker_views
+
+LATELY = timedelta(minutes=10)
+SAMPLE = 1000
+MOST_READ = 100_000
+ENDED = {"succeeded": "succeeded", "removed": "succeeded", "failed": "failed", "cancelled": "cancelled"}
+
+
+class SystemActions(ActionGroup):
+    @requires("read")
+    async def me(self) -> CurrentActor:
+        """Who is asking, and what they may."""
+        actor = self.operations.actor
+        return CurrentActor(
+            name=actor.name,
+            role=actor.role,
+            tenant=actor.tenant,
+            payloads=actor.payloads,
+            permissions=tuple(name for name in PERMISSIONS if may(actor, name)),
+            version=__version__,
+            store=self.app.stores.root().url if actor.tenant is None else None,
+            now=self.app.clock.now(),
+        )
+
+    @requires("read")
+    async def stats(self) -> Stats:
+        """Counts by state, the age of the oldest due job, and the depth of each queue."""
+        now = self.app.clock.now()
+        overview = await (await self.operations.store()).overview(now, self.operations.tenant(None))
+        return Stats(
+            **{state.value: overview.counts.get(state, 0) for state in State},
+            oldest_due_s=overview.oldest_due_s,
+            queues=dict(overview.queues),
+            estimated=tuple(sorted(overview.estimated)),
+            paused=any(gate.scope == "all" for gate in await self._gates()),
+            now=now,
+        )
+
+    @requires("read")
+    async def queues(self) -> Page[QueueView]:
+        """Each queue that has jobs, had some lately, is served by name, or is paused."""
+        store, now = await self.operations.store(), self.app.clock.now()
+        own = self.operations.tenant(None)
+        depths = dict((await store.overview(now, own)).queues)
+        gates = {gate.id: gate for gate in await self._gates()}
+        workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
+        lately = [] if own is not None else await store.activity(now - LATELY, now)
+        ended, failed = _rates(lately, "queue")
+        names = {*depths, *ended}
+        if own is None:
+            names |= {gate.name for gate in gates.values() if gate.scope == "queue" and gate.name}
+            names |= {queue for worker in workers for queue in worker.queues or ()}
+        return Page(
+            items=[
+                QueueView(
+                    name=name,
+                    **_depth(depths.get(name, QueueDepth())),
+                    per_minute=ended[name],
+                    failed_per_minute=failed[name],
+                    workers=sum(worker.serves(name) for worker in workers),
+                    gate=_gate(gates, "queue", name),
+                )
+                for name in sorted(names)
+            ]
+        )
+
+    @requires("read.shared")
+    async def tasks(self) -> Page[TaskView]:
+        """Each task that a live worker knows or that ran lately, with its pace and durations."""
+        store, now = await self.operations.store(), self.app.clock.now()
+        gates = {gate.id: gate for gate in await self._gates()}
+        workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
+        lately = await store.activity(now - LATELY, now)
+        ended, failed = _rates(lately, "task")
+        newest = (await store.jobs(JobFilter(states=(State.SUCCEEDED,)), PageRequest(limit=SAMPLE))).items
+        durations = _durations(newest)
+        queues = {(row.task, row.queue) for row in lately} | {(job.task, job.queue) for job in newest}
+        names = {*ended, *(task for worker in workers for task in worker.tasks)}
+        names |= {gate.name for gate in gates.values() if gate.scope == "task" and gate.name}
+        return Page(
+            items=[
+                TaskView(
+                    name=name,
+                    per_minute=ended[name],
+                    failed_per_minute=failed[name],
+                    workers=sum(name in worker.tasks for worker in workers),
+                    p50_ms=_quantile(durations[name], 0.5),
+                    p95_ms=_quantile(durations[name], 0.95),
+                    p99_ms=_quantile(durations[name], 0.99),
+                    queues=tuple(sorted(queue for task, queue in queues if task == name)),
+                    gate=_gate(gates, "task", name),
+                )
+                for name in sorted(names)
+            ]
+        )
+
+    @requires("read")
+    async def tenants(self) -> Page[TenantView]:
+        """Each tenant that has live jobs, schedules or a gate."""
+        store, now = await self.operations.store(), self.app.clock.now()
+        depths = await store.tenants(now, MOST_READ)
+        complete = sum(d.queued + d.scheduled + d.running for d in depths.values()) < MOST_READ
+        gates = {gate.id: gate for gate in await self._gates()}
+        schedules = await self._schedules_by_tenant()
+        costs = await self._costs()
+        names = {*depths, *schedules, *costs}
+        names |= {gate.name for gate in gates.values() if gate.scope == "tenant" and gate.name}
+        return Page(
+            items=[
+                TenantView(
+                    name=name,
+                    **_depth(depths.get(name, QueueDepth())),
+                    schedules=schedules.get(name, 0),
+                    cost_cents=costs.get(name, 0.0),
+                    estimated=not complete,
+                    gate=_gate(gates, "tenant", name),
+                )
+                for name in sorted(names)
+                if self.operations.sees(name)
+            ]
+        )
+
+    async def _schedules_by_tenant(self) -> dict[str, int]:
+        store, found, cursor = await self.operations.store(), dict[str, int](), None
+        while True:
+            page = await store.schedules(
+                ScheduleFilter(tenant=self.operations.tenant(None)), PageRequest(limit=1000, cursor=cursor)
+            )
+            for schedule in page.items:
+                found[schedule.tenant] = found.get(schedule.tenant, 0) + 1
+            if (cursor := page.next) is None or sum(found.values()) > MOST_READ:
+                return found
+
+    async def _costs(self) -> dict[str, float]:
+        """What the newest jobs cost, by tenant."""
+        store = await self.operations.store()
+        found: dict[str, float] = {}
+        for job in (
+            await store.jobs(JobFilter(tenant=self.operations.tenant(None)), PageRequest(limit=SAMPLE))
+        ).items:
+            found[job.tenant] = found.get(job.tenant, 0.0) + job.cost_cents
+        return found
+
+    @requires("read.shared")
+    async def workers(self) -> Page[WorkerView]:
+        """Workers heard of lately, the live ones first."""
+        store = await self.operations.store()
+        return Page(items=await worker_views(store, self.app.clock, self.app.settings.lease_duration_s))
+
+    @requires("read.shared")
+    async def activity(self, ask: ActivityRequest) -> Page[ActivityBucket]:
+        """How many jobs ended how, in steps of time, the oldest first; steps without any are left out."""
+        store, now = await self.operations.store(), self.app.clock.now()
+        rows = await store.activity(now - timedelta(hours=ask.hours), now)
+        counts: dict[tuple[datetime, str | None], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for row in rows:
+            seconds = int(row.at.timestamp())
+            at = row.at - timedelta(seconds=seconds % ask.step_s)
+            name = None if ask.by == "all" else getattr(row, ask.by)
+            if row.state in ENDED:
+                counts[at, name][ENDED[row.state]] += row.n
+        return Page(
+            items=[
+                ActivityBucket(
+                    at=at,
+                    name=name,
+                    succeeded=found["succeeded"],
+                    failed=found["failed"],
+                    cancelled=found["cancelled"],
+                )
+                for (at, name), found in sorted(counts.items(), key=lambda one: (one[0][0], one[0][1] or ""))
+            ]
+        )
+
+    @requires("audit")
+    async def audit(self, ask: AuditRequest) -> Page[AuditView]:
+        """The audit log, newest first."""
+        where = AuditFilter(
+            actor=ask.actor,
+            action=ask.action,
+            object=ask.object,
+            tenant=self.operations.tenant(ask.tenant),
+            result=ask.result,
+            since_at=ask.since,
+            until_at=ask.until,
+        )
+        store = await self.operations.store()
+        page = await store.audit(where, PageRequest(limit=ask.limit, cursor=ask.cursor))
+        return Page(
+            items=[audit_view(entry, self.operations.visibility) for entry in page.items], next=page.next
+        )
+
+    @requires("operate.shared")
+    async def doctor(self) -> DoctorReport:
+        """Everything that can be looked at, each finding with its remedy."""
+        findings = await doctor.examine(self.app)
+        order = ("fine", "warning", "problem")
+        worst = max((finding.level for finding in findings), key=order.index, default="fine")
+        return DoctorReport(findings=tuple(findings), worst=worst)
+
+    @requires("admin.shared")
+    async def settings(self) -> Page[Setting]:
+        """Each setting, its value and where that came from; secrets masked."""
+        return Page(items=[Setting(**told) for told in config.explain(self.app.settings)])
+
+    async def _gates(self) -> Sequence[Gate]:
+        return active(await self.operations.gates.stored(), self.app.clock.now())
+
+
+def _depth(depth: QueueDepth) -> dict[str, Any]:
+    return {name: getattr(depth, name) for name in QueueDepth.__struct_fields__}
+
+
+def _gate(gates: dict[str, Gate], scope: str, name: str) -> GateView | None:
+    gate = gates.get(gate_id(scope, name))
+    return None if gate is None else gate_view(gate)
+
+
+def _rates(rows: Sequence[ActivityCount], by: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Jobs that ended per minute, and of these the failed ones, by queue or task."""
+    minutes = LATELY.total_seconds() / 60
+    ended: dict[str, float] = defaultdict(float)
+    failed: dict[str, float] = defaultdict(float)
+    for row in rows:
+        ended[getattr(row, by)] += row.n / minutes
+        if row.state == "failed":
+            failed[getattr(row, by)] += row.n / minutes
+    return ended, failed
+
+
+def _durations(jobs: Sequence[Job]) -> dict[str, list[float]]:
+    """Milliseconds that they took, by task."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for job in jobs:
+        if job.started_at is not None and job.finished_at is not None:
+            found[job.task].append((job.finished_at - job.started_at).total_seconds() * 1000)
+    return found
+
+
+def _quantile(values: Sequence[float], part: float) -> float | None:
+    if not values:
+        return None
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * part), len(ordered) - 1)]

@@ -1,0 +1,124 @@
+"""What rota tells the world: names of events, and the hooks that listen.
+
+A hook may be sync or async. Hooks run one after another, beside the work: a slow hook delays later
+events, never a job, and an error in a hook is logged and harms nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import inspect
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from ..errors import ConfigError
+from ..model import Job, Value
+
+log = logging.getLogger("rota.events")
+
+NAMES = (
+    "worker.started",
+    "worker.stopped",
+    "worker.idle",
+    "worker.error",
+    "job.started",
+    "job.succeeded",
+    "job.retried",
+    "job.snoozed",
+    "job.released",
+    "job.failed",
+    "job.cancelled",
+    "job.rescued",
+    "job.refused",
+    "schedule.fired",
+)
+
+
+class Event(Value, frozen=True, kw_only=True):
+    """``job`` is the job as it was when the event happened; ``error`` is set where there is one."""
+
+    name: str
+    at: datetime
+    worker: str | None = None
+    job: Job | None = None
+    schedule: str | None = None  # the name of the schedule that fired
+    error: Any = None
+
+
+def about(job: Job, worker: str | None = None) -> dict[str, Any]:
+    """For ``extra=`` of a log record that tells of a job: what a line of JSON says beside the message."""
+    return {
+        "rota": {
+            "job_id": job.id,
+            "task": job.task,
+            "queue": job.queue,
+            "tenant": job.tenant,
+            "attempt": job.attempt,
+            "worker": worker or job.worker,
+        }
+    }
+
+
+Hook = Callable[[Event], Any]
+H = TypeVar("H", bound=Hook)
+
+
+class Hooks:
+    """The listeners of one app, and the queue that feeds them while a worker runs."""
+
+    def __init__(self) -> None:
+        self._hooks: dict[str, list[Hook]] = {}
+        self._queue: asyncio.Queue[Event | None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, name: str, hook: Hook) -> None:
+        if name not in NAMES:
+            near = difflib.get_close_matches(name, NAMES, 1)
+            raise ConfigError(
+                f"there is no event {name!r}"
+                + (f"; did you mean {near[0]!r}?" if near else f"; events: {', '.join(NAMES)}")
+            )
+        self._hooks.setdefault(name, []).append(hook)
+
+    def __bool__(self) -> bool:
+        """Whether anybody listens to anything."""
+        return bool(self._hooks)
+
+    def wants(self, name: str) -> bool:
+        return name in self._hooks
+
+    def emit(self, event: Event) -> None:
+        """Pass the event on; costs nothing when nobody listens. Call from the worker's loop."""
+        if event.name in self._hooks and self._queue is not None:
+            self._queue.put_nowait(event)
+
+    async def start(self) -> None:
+        self._queue = asyncio.Queue()
+        self._task = asyncio.create_task(self._deliver(self._queue), name="rota-hooks")
+
+    async def stop(self, timeout: float) -> None:
+        """Deliver what is waiting, for at most ``timeout`` seconds."""
+        if self._queue is None or self._task is None:
+            return
+        self._queue.put_nowait(None)
+        _, late = await asyncio.wait({self._task}, timeout=timeout)
+        for task in late:
+            log.warning("hooks did not finish within %.0f s; %d events dropped", timeout, self._queue.qsize())
+            task.cancel()
+        self._queue = self._task = None
+
+    async def _deliver(self, queue: asyncio.Queue[Event | None]) -> None:
+        while (event := await queue.get()) is not None:
+            for hook in self._hooks.get(event.name, ()):
+                try:
+                    if inspect.iscoroutinefunction(hook):
+                        await hook(event)
+                    else:
+                        result = await asyncio.to_thread(hook, event)
+                        if inspect.isawaitable(result):
+                            await result
+                except Exception:
+                    log.exception("hook %r failed on %s", getattr(hook, "__name__", hook), event.name)

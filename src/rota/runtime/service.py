@@ -1,0 +1,161 @@
+"""The only loop, the only waiting, and the one policy for a store that went away.
+
+A service is a ``step``: an async function that does one pass and returns how many seconds may go by
+before the next. Nothing else in rota loops or sleeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from ..errors import StoreError, StoreUnavailable
+from . import systemd
+from .clock import chance, monotonic
+
+log = logging.getLogger("rota.service")
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 5.0
+LOG_EVERY = 30.0
+
+Step = Callable[[], Awaitable[float]]
+
+
+class ReconnectPolicy:
+    """How long to wait for a store that is away (0.1 → 5 s, with jitter), and how rarely to say so."""
+
+    def __init__(self, name: str, longest: float = LONGEST_DELAY) -> None:
+        self.name = name
+        self._longest = longest
+        self.down_since: float | None = None
+        self._delay = FIRST_DELAY
+        self._said_at = -LOG_EVERY
+
+    def failed(self, error: BaseException, since: float | None = None) -> float:
+        """Note a failure of what was asked at ``since``; the seconds to wait before trying again."""
+        now = monotonic()
+        if self.down_since is None:
+            self.down_since = now if since is None else since
+        if isinstance(error, StoreUnavailable) and now - self._said_at >= LOG_EVERY:
+            self._said_at = now
+            log.warning("%s: the store is away, trying again until it is back: %s", self.name, error)
+        delay = self._delay * (0.5 + chance() / 2)
+        self._delay = min(self._delay * 2, self._longest)
+        return delay
+
+    def worked(self) -> None:
+        if self.down_since is not None:
+            log.warning("%s: the store is back after %.1f s", self.name, monotonic() - self.down_since)
+            self.down_since = None
+            self._delay = FIRST_DELAY
+            self._said_at = -LOG_EVERY
+
+    @property
+    def down_for(self) -> float:
+        return 0.0 if self.down_since is None else monotonic() - self.down_since
+
+
+async def pause(seconds: float, until: asyncio.Event) -> bool:
+    """Wait; True if the event was set meanwhile."""
+    if until.is_set():
+        return True
+    if seconds <= 0:
+        await asyncio.sleep(0)
+        return until.is_set()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await until.wait()
+    return until.is_set()
+
+
+async def repeat(
+    step: Step, stop: asyncio.Event, reconnect: ReconnectPolicy, wake: asyncio.Event | None = None
+) -> None:
+    """Step until told to stop, sooner when woken.
+
+    A store that is away is waited for; any other error is logged and survived.
+    """
+    while not stop.is_set():
+        if wake is not None:
+            wake.clear()
+        try:
+            delay = await step()
+            reconnect.worked()
+        except StoreUnavailable as error:
+            delay = reconnect.failed(error)
+        except StoreError as error:
+            log.error("%s: %s", reconnect.name, error)
+            delay = reconnect.failed(error)
+        except Exception as error:
+            log.exception("%s: a step failed; going on", reconnect.name)
+            delay = reconnect.failed(error)
+        if wake is None or delay <= 0:
+            await pause(delay, stop)
+        else:
+            await any_of(stop.wait(), wake.wait(), timeout=delay)
+
+
+async def watchdog(stop: asyncio.Event) -> None:
+    """Tell systemd that we are alive, for as long as the event loop this runs on goes round."""
+    seconds = systemd.watchdog_s()
+    while seconds is not None and not stop.is_set():
+        systemd.say("WATCHDOG=1")
+        await pause(seconds, stop)
+
+
+class StopSignals:
+    """First TERM or INT: ``drain``. Second: ``force``. Inert where signals cannot be caught."""
+
+    def __init__(
+        self,
+        drain: Callable[[], None],
+        force: Callable[[], None],
+        *,
+        first: str = "no new jobs; waiting for the running ones (again to hand them back at once)",
+        second: str = "handing running jobs back now",
+    ) -> None:
+        self._drain, self._force = drain, force
+        self._first, self._second = first, second
+        self._seen = 0
+        self._installed: list[int] = []
+
+    def __enter__(self) -> StopSignals:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # Windows, and threads other than the main one, have no signal handlers.
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(number, self._caught, number)
+                self._installed.append(number)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in self._installed:
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.remove_signal_handler(number)
+
+    def _caught(self, number: int) -> None:
+        self._seen += 1
+        if self._seen == 1:
+            log.info("%s: %s", signal.Signals(number).name, self._first)
+            systemd.stopping(self._first)
+            self._drain()
+        else:
+            log.warning("%s again: %s", signal.Signals(number).name, self._second)
+            self._force()
+
+
+async def any_of(*waits: Coroutine[Any, Any, object], timeout: float) -> None:
+    """Until one of them is over, or the timeout is; the others are cancelled."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, timeout=max(timeout, 0.0), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,73 @@
+"""Calendars as data: named sets of excluded dates, kept as documents in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..core.jobs.options import name_text
+from ..core.schedules.calendars import Calendar, parse_ics
+from ..errors import AlreadyRegistered, NotFound
+from ..store.protocol import Store
+
+if TYPE_CHECKING:
+    from ..app import Rota
+
+KIND = "calendar"
+
+
+async def load(store: Store, name: str) -> Calendar | None:
+    """The calendar; None if there is none, or if somebody wrote nonsense into it."""
+    document = await store.get(KIND, name)
+    try:
+        return None if document is None else msgspec.json.decode(document.body, type=Calendar)
+    except msgspec.DecodeError:
+        return None
+
+
+class Calendars:
+    """``app.calendars``: put, import, list and delete."""
+
+    def __init__(self, app: Rota) -> None:
+        self._app = app
+
+    async def put(
+        self, name: str, dates: Iterable[date], *, weekend: Iterable[int] = (5, 6), new: bool = False
+    ) -> Calendar:
+        """Store a set of dates on which schedules that name it do not run.
+
+        Replaces an older one; with ``new`` that is an error instead.
+        """
+        calendar = Calendar(
+            name=name_text("calendar", name), dates=frozenset(dates), weekend=frozenset(weekend)
+        )
+        store = await self._app.stores.get()
+        body = msgspec.json.encode(calendar).decode()
+        expected = 0 if new else None
+        if await store.put(KIND, name, body, expected, self._app.clock.now()) is None:
+            raise AlreadyRegistered(
+                f"there is a calendar {name!r} already: change that one instead, or choose another name"
+            )
+        return calendar
+
+    async def import_ics(self, name: str, text: str, *, new: bool = False) -> Calendar:
+        """Store the dates of an iCalendar file."""
+        calendar = parse_ics(text, name, self._app.clock.now().date())
+        return await self.put(name, calendar.dates, weekend=calendar.weekend, new=new)
+
+    async def get(self, name: str) -> Calendar:
+        calendar = await load(await self._app.stores.get(), name)
+        if calendar is None:
+            raise NotFound(f"there is no calendar named {name!r}")
+        return calendar
+
+    async def list(self) -> Sequence[Calendar]:
+        store = await self._app.stores.get()
+        return [msgspec.json.decode(found.body, type=Calendar) for found in await store.find(KIND)]
+
+    async def delete(self, name: str) -> None:
+        if not await (await self._app.stores.get()).drop(KIND, name):
+            raise NotFound(f"there is no calendar named {name!r}")

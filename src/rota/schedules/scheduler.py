@@ -1,0 +1,238 @@
+"""The scheduler: looks at the schedules that are due, and writes what ``core/firing.py`` decides.
+
+Any number of schedulers may run: a firing is a compare-and-set in the store, and the id of a job
+derives from its schedule and fire time, so (schedule, fire time) makes at most one job, ever. One
+pass is ``step``; it returns the seconds until the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ..config import Settings
+from ..core.jobs.gates import active, over_schedule
+from ..core.jobs.lifecycle import cancel
+from ..core.schedules.calendars import Calendar
+from ..core.schedules.firing import DueFire, FireDecision, decide, job_id, key_of, rule_of
+from ..core.schedules.rules import spread
+from ..errors import StoreError, StoreUnavailable
+from ..model import LIVE, AuditEntry, Firing, Gate, JobFilter, NewJob, PageRequest, Schedule
+from ..runtime.clock import Clock
+from ..runtime.events import Event, Hooks
+from ..runtime.failpoints import hit
+from ..runtime.gate_watch import load as load_gates
+from ..runtime.metrics import WorkerMetrics
+from ..store.protocol import Store
+from ..tasks.handle import job_of
+from ..tasks.task import Registry
+from .calendars import load
+
+log = logging.getLogger("rota.scheduler")
+
+BATCH = 200  # a batch is decided without a pause: no more than the loop's other tasks can wait for
+REFUSED_S = 0.05
+GRACE_S = 5.0  # a fire that is late by no more than this, and a tick, is on time
+MOST_PREVIOUS = 1000
+LOOK_AT_GATE_S = 30.0  # a gate may be lifted without anybody telling us
+LONGEST_MESSAGE = 500
+
+
+class Scheduler:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        clock: Clock,
+        settings: Settings,
+        hooks: Hooks,
+        declare: Callable[[], Awaitable[None]],
+        tick_s: float,
+    ) -> None:
+        self.wake = asyncio.Event()  # set when a schedule was made here that may be due soon
+        self._declare = declare
+        self._declared = False
+        self._store = store
+        self._registry = registry
+        self._clock = clock
+        self._settings = settings
+        self._hooks = hooks
+        self._tick_s = tick_s
+        self.measures = WorkerMetrics()  # its worker's, once it has one
+
+    async def step(self) -> float:
+        """Fire what is due; the seconds until the next schedule is, at most the tick."""
+        if not self._declared:
+            await self._declare()
+            self._declared = True
+        now = self._clock.now()
+        due = await self._store.due_schedules(now, BATCH)
+        if due.schedules:
+            refused = await self._fire(due.schedules, now)
+            # All refused: others are at it, or hold the rows. They need not be watched at full speed.
+            return 0.0 if len(refused) < len(due.schedules) else min(REFUSED_S, self._tick_s)
+        if due.next_look_at is None:
+            return self._tick_s
+        return min(max((due.next_look_at - now).total_seconds(), 0.0), self._tick_s)
+
+    async def _fire(self, schedules: Sequence[Schedule], now: datetime) -> frozenset[str]:
+        calendars = await self._calendars(schedules)
+        busy = await self._busy(schedules)
+        gates = active(await load_gates(self._store), now)
+        grace = GRACE_S + self._tick_s
+        decisions = [
+            held_back(schedule, gates, now)
+            or decide(schedule, now, grace, calendars.get(schedule.calendar or ""), key_of(schedule) in busy)
+            for schedule in schedules
+        ]
+        firings = [
+            Firing(schedule=decision.schedule, expected=before.version, jobs=self._jobs(decision))
+            for before, decision in zip(schedules, decisions, strict=True)
+        ]
+        hit("fire.before")
+        refused = await self._write(firings, now)
+        hit("fire.after")
+        notes: list[AuditEntry] = []
+        for decision, firing in zip(decisions, firings, strict=True):
+            if firing.schedule.id not in refused:
+                if decision.cancel_previous:
+                    await self._cancel_previous(decision, now)
+                self._count(decision, now)
+                notes += self._told(decision, firing.jobs, now)
+        await self._note(notes)
+        return refused
+
+    def _count(self, decision: FireDecision, now: datetime) -> None:
+        schedule = decision.schedule
+        for fire in decision.fires:
+            self.measures.fires[fire.origin] += 1
+            if fire.origin == "scheduler":  # what is caught up is late by its nature
+                meant = spread(rule_of(schedule), key_of(schedule)) if schedule.jitter else 0.0
+                self.measures.late.add(now - fire.at - timedelta(seconds=meant))
+
+    async def _write(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+        """Fire them all; if the store cannot take one of them, that one is disabled and the others fire."""
+        try:
+            return await self._store.fire(firings, now)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            if len(firings) > 1:
+                refused = [await self._write([firing], now) for firing in firings]
+                return frozenset().union(*refused)
+            return await self._give_up(firings[0], f"its jobs cannot be stored: {error}", now)
+
+    async def _give_up(self, firing: Firing, why: str, now: datetime) -> frozenset[str]:
+        off = msgspec.structs.replace(
+            firing.schedule, enabled=False, reason=why, look_at=None, held=(), version=firing.expected
+        )
+        if (await self._store.put_schedules([off], now))[0] is not None:
+            await self._note([disabled(off, why, now)])
+        return frozenset({off.id})
+
+    async def _note(self, entries: Sequence[AuditEntry]) -> None:
+        """In the audit log, for what no job will tell of."""
+        try:
+            if entries:
+                await self._store.append_audit(entries)
+        except StoreError as error:  # it is in the log as well
+            log.error("%d lines could not be added to the audit log: %s", len(entries), error)
+
+    def _told(self, decision: FireDecision, jobs: Sequence[NewJob], now: datetime) -> list[AuditEntry]:
+        """Tell of a decision that is stored; what of it belongs into the audit log."""
+        schedule, notes = decision.schedule, []
+        if decision.broken is not None:
+            notes.append(disabled(schedule, decision.broken, now))
+        if decision.dropped:
+            fires = "1 missed fire is" if decision.dropped == 1 else f"{decision.dropped} missed fires are"
+            missed = f"{fires} not caught up (missed={schedule.missed})"
+            log.warning("schedule %s: %s", key_of(schedule), missed)
+            notes.append(entry("schedule.missed", schedule, missed, now))
+        if decision.skipped:
+            log.warning(
+                "schedule %s: %d fires left out, the previous run still goes on (overlap=%s)",
+                key_of(schedule),
+                decision.skipped,
+                schedule.overlap,
+            )
+        if self._hooks.wants("schedule.fired"):
+            for job in jobs:
+                event = Event(name="schedule.fired", at=now, job=job_of(job, now), schedule=schedule.name)
+                self._hooks.emit(event)
+        return notes
+
+    def _jobs(self, decision: FireDecision) -> tuple[NewJob, ...]:
+        schedule = decision.schedule
+        return tuple(scheduled_job(schedule, fire, self._registry, self._settings) for fire in decision.fires)
+
+    async def _cancel_previous(self, decision: FireDecision, now: datetime) -> None:
+        """Only once the new run is ours: a scheduler that came too late must not cancel another's."""
+        schedule, began = decision.schedule, decision.fires[-1].at
+        where = JobFilter(schedule=schedule.name, tenant=schedule.tenant, states=tuple(LIVE))
+        live = (await self._store.jobs(where, PageRequest(limit=MOST_PREVIOUS, newest_first=False))).items
+        previous = tuple(job.id for job in live if job.scheduled_for is None or job.scheduled_for < began)
+        edit = cancel(f"replaced by the next run of schedule {schedule.name}", now)
+        await self._store.edit(JobFilter(ids=previous), edit, MOST_PREVIOUS, now)
+
+    async def _busy(self, schedules: Sequence[Schedule]) -> frozenset[str]:
+        asked = [(s.tenant, s.name) for s in schedules if s.overlap != "allow"]
+        if not asked:
+            return frozenset()
+        return frozenset(f"{tenant}/{name}" for tenant, name in await self._store.busy(asked))
+
+    async def _calendars(self, schedules: Sequence[Schedule]) -> dict[str, Calendar]:
+        names = {s.calendar for s in schedules if s.calendar is not None}
+        found = {name: await load(self._store, name) for name in names}
+        return {name: calendar for name, calendar in found.items() if calendar is not None}
+
+
+def disabled(schedule: Schedule, why: str, now: datetime) -> AuditEntry:
+    log.error("schedule %s is disabled: %s", key_of(schedule), why)
+    return entry("schedule.disabled_by_error", schedule, why, now)
+
+
+def entry(action: str, schedule: Schedule, message: str, now: datetime) -> AuditEntry:
+    return AuditEntry(
+        action=action,
+        at=now,
+        actor="scheduler",
+        tenant=schedule.tenant,
+        object=f"schedule:{key_of(schedule)}",
+        message=message[:LONGEST_MESSAGE],
+    )
+
+
+def held_back(schedule: Schedule, gates: Sequence[Gate], now: datetime) -> FireDecision | None:
+    """A paused schedule keeps its next fire, and is looked at again: its ``missed`` policy then decides."""
+    gate = over_schedule(gates, schedule.tenant, schedule.name)
+    if gate is None or not schedule.enabled:
+        return None
+    again_at = now + timedelta(seconds=LOOK_AT_GATE_S)
+    if gate.until_at is not None:
+        again_at = min(again_at, gate.until_at)
+    return FireDecision(schedule=msgspec.structs.replace(schedule, look_at=again_at))
+
+
+def scheduled_job(schedule: Schedule, fire: DueFire, registry: Registry, settings: Settings) -> NewJob:
+    """The job of one fire. What the schedule leaves open, the task says, if this program knows it."""
+    task = registry.get(schedule.task)
+    said = None if task is None else task.chosen
+    return NewJob(
+        id=job_id(schedule.id, fire.at),
+        task=schedule.task,
+        payload_json=schedule.payload_json,
+        queue=schedule.queue or (said and said.queue) or "default",
+        tenant=schedule.tenant,
+        priority=schedule.priority if schedule.priority is not None else (said and said.priority) or 0,
+        max_attempts=schedule.max_attempts or (said and said.max_attempts) or settings.max_attempts,
+        timeout=schedule.timeout,
+        auto_remove=bool(said and said.auto_remove),
+        tags=(said and said.tags) or (),
+        origin=fire.origin,
+        schedule=schedule.name,
+        scheduled_for=fire.at,
+    )

@@ -1,0 +1,214 @@
+"""What ``rota doctor`` asks a PostgreSQL server: schema, dead rows, what holds back vacuum, room to connect.
+
+Owns the questions and the remedies. Must never change anything, nor raise for what the role may not
+see: that is a finding of its own. A server that is away is raised as ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+
+from ...errors import RotaError, SchemaMismatch, StoreUnavailable
+from ...model import Finding, Level
+from ..sql.migrations import require_current
+from . import schema
+from .connection_probes import encryption, wake_ups
+from .connections import Connections
+from .url import PostgresUrl
+
+LONG_S = 60.0  # a transaction that holds back vacuum for longer is worth a word
+TOO_LONG_S = 3600.0
+OLD_XIDS = 100_000  # transactions a replication slot may be behind
+MANY_DEAD = 200_000  # rows; a busy queue leaves fewer between two vacuums
+LARGE_INDEXES = 64 * 2**20  # bytes; below this nobody cares
+BLOATED_ROW = 1000  # bytes of indexes per row; a sound table has about 200
+FULL = 0.8  # of the server's connections
+STRAYS = 10_000  # finished jobs counted in the default partition
+HOT = ["attempts", "documents", "keys", "queued", "running", "schedules", "tally"]
+
+_INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX (\w+) ON rota\.[^;]+;")
+_INDEXES = """
+SELECT c.relname, i.indisvalid FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+ WHERE c.relnamespace = to_regnamespace('rota')
+"""
+_TABLES = """
+SELECT relname, n_live_tup, n_dead_tup, greatest(last_vacuum, last_autovacuum), pg_indexes_size(relid),
+       pg_size_pretty(pg_total_relation_size(relid))
+  FROM pg_stat_user_tables WHERE schemaname = 'rota' AND relname = ANY (%s) ORDER BY relname
+"""
+# A session that reads or writes keeps every row that it might still see.
+_SESSIONS = """
+SELECT pid, usename, application_name, extract(epoch FROM clock_timestamp() - xact_start)::float8
+  FROM pg_stat_activity
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+   AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
+   AND xact_start <= clock_timestamp() - make_interval(secs => %s)
+ ORDER BY xact_start LIMIT 10
+"""
+_PREPARED = """
+SELECT gid, owner, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts
+ WHERE database = current_database() AND prepared <= clock_timestamp() - make_interval(secs => %s)
+ ORDER BY prepared LIMIT 10
+"""
+_SLOTS = "SELECT slot_name, age(xmin), active FROM pg_replication_slots WHERE age(xmin) >= %s ORDER BY 2 DESC"
+_SEES_ALL = "SELECT pg_has_role('pg_read_all_stats', 'MEMBER'), current_user"
+_BUDGET = """
+SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+       (SELECT coalesce(sum(numbackends), 0)::int FROM pg_stat_database),
+       (SELECT count(*) FROM pg_stat_activity WHERE application_name = current_setting('application_name'))
+"""
+_STRAYS = "SELECT count(*) FROM (SELECT FROM rota.done_default LIMIT %s) AS d"
+_LAST_DAY = "SELECT max(day) FROM rota.days"
+
+Check = Callable[[Connections, PostgresUrl, datetime], Awaitable[Sequence[Finding]]]
+
+
+async def examine(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    found: list[Finding] = []
+    for name, check in CHECKS.items():
+        try:
+            found += await check(connections, address, now)
+        except StoreUnavailable:
+            raise
+        except RotaError as error:
+            remedy = "let a role that may see it look: the owner of the schema, or a member of pg_monitor"
+            text = f"could not be looked at: {error}"
+            found.append(Finding(check=name, level="warning", text=text, remedy=remedy))
+    return found
+
+
+async def _schema(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    version = await schema.version(connections)
+    try:
+        require_current(schema.MIGRATIONS, version, address.shown)
+    except SchemaMismatch as error:
+        said, _, remedy = str(error).rpartition(": ")
+        return [Finding(check="schema", level="problem", text=said, remedy=remedy)]
+    return [Finding(check="schema", level="fine", text=f"version {version} is current")]
+
+
+async def _server(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    ((version, vacuums),) = await connections.rows(
+        "SELECT current_setting('server_version'), current_setting('autovacuum')"
+    )
+    found = [Finding(check="server", level="fine", text=f"PostgreSQL {version}")]
+    if vacuums != "on":
+        remedy = "set autovacuum = on in the server's configuration"
+        text = "autovacuum is off: the tables grow with every job and claims become slow"
+        found.append(Finding(check="server", level="problem", text=text, remedy=remedy))
+    return found
+
+
+async def _indexes(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    there: dict[str, bool] = {row[0]: row[1] for row in await connections.rows(_INDEXES)}
+    found = []
+    for made in (made for one in schema.MIGRATIONS for made in _INDEX.finditer(one.sql)):
+        if made[1] not in there:
+            text = f"index rota.{made[1]} is missing: what it serves reads whole tables"
+            found.append(
+                Finding(check="indexes", level="problem", text=text, remedy=" ".join(made[0].split()))
+            )
+    for name in sorted(name for name, is_valid in there.items() if not is_valid):
+        is_leftover = re.search(r"_cc(new|old)\d*$", name)  # of a REINDEX CONCURRENTLY that was broken off
+        remedy = f"{'DROP INDEX' if is_leftover else 'REINDEX INDEX'} CONCURRENTLY rota.{name};"
+        text = f"index rota.{name} is invalid: it is paid for but never used"
+        found.append(Finding(check="indexes", level="problem", text=text, remedy=remedy))
+    return found or [Finding(check="indexes", level="fine", text="all are there and valid")]
+
+
+async def _tables(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    return [_table(*row) for row in await connections.rows(_TABLES, (HOT,))]
+
+
+def _table(name: str, live: int, dead: int, vacuumed_at: datetime | None, indexes: int, size: str) -> Finding:
+    last = f"{vacuumed_at:%Y-%m-%d %H:%M:%S} UTC" if vacuumed_at else "never"
+    text = f"rota.{name}: about {live} rows and {dead} dead ones in {size}, last vacuum {last}"
+    level: Level = "warning"
+    remedy: str | None = None
+    if dead >= MANY_DEAD and dead > live:
+        remedy = f"end what holds back vacuum (see long transactions), then VACUUM rota.{name};"
+    elif indexes >= LARGE_INDEXES and indexes > BLOATED_ROW * max(live, 1):
+        remedy = f"its indexes are mostly empty pages: REINDEX TABLE CONCURRENTLY rota.{name};"
+    else:
+        level = "fine"
+    return Finding(check="dead rows", level=level, text=text, remedy=remedy)
+
+
+async def _transactions(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    found = []
+    for pid, user, program, age in await connections.rows(_SESSIONS, (LONG_S,)):
+        who = f"transaction of pid {pid} (user {_plain(user)}, application {_plain(program) or 'unnamed'})"
+        remedy = f"end it where it was begun, or SELECT pg_terminate_backend({pid});"
+        found.append(_holds_back(who, age, remedy))
+    for gid, owner, age in await connections.rows(_PREPARED, (LONG_S,)):
+        remedy = f"COMMIT PREPARED or ROLLBACK PREPARED '{_plain(gid)}';"
+        found.append(_holds_back(f"prepared transaction {_plain(gid)} (user {_plain(owner)})", age, remedy))
+    for slot, age, is_active in await connections.rows(_SLOTS, (OLD_XIDS,)):
+        text = f"replication slot {_plain(slot)} keeps the dead rows of {age} transactions"
+        wait = "let its reader catch up" if is_active else "nobody reads it: start its reader"
+        remedy = f"{wait}, or SELECT pg_drop_replication_slot('{_plain(slot)}');"
+        found.append(Finding(check="long transactions", level="warning", text=text, remedy=remedy))
+    ((sees_all, role),) = await connections.rows(_SEES_ALL)
+    if not sees_all:
+        text = f"the role {_plain(role)} sees its own sessions only: others may hold back vacuum"
+        remedy = f'GRANT pg_read_all_stats TO "{_plain(role)}";'
+        found.append(Finding(check="long transactions", level="warning", text=text, remedy=remedy))
+    return found or [Finding(check="long transactions", level="fine", text="none holds back vacuum")]
+
+
+def _holds_back(who: str, age: float, remedy: str) -> Finding:
+    text = f"{who} has been open for {timedelta(seconds=round(age))}: vacuum removes nothing that died since"
+    level: Level = "problem" if age >= TOO_LONG_S else "warning"
+    return Finding(check="long transactions", level=level, text=text, remedy=remedy)
+
+
+async def _budget(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    ((most, used, ours),) = await connections.rows(_BUDGET)
+    text = f"{used} of {most} connections are in use, {ours} of them by rota"
+    if used < FULL * most:
+        return [Finding(check="connections", level="fine", text=text)]
+    remedy = "raise max_connections, or put a pooler between (docs/howto/poolers.md)"
+    return [Finding(check="connections", level="warning", text=text, remedy=remedy)]
+
+
+async def _history(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    ((strays,),) = await connections.rows(_STRAYS, (STRAYS,))
+    ((last,),) = await connections.rows(_LAST_DAY)
+    found = []
+    owner = "let a worker run whose role owns the schema rota: its upkeep makes the days ahead"
+    if last is None or last < now + timedelta(days=1):
+        text = "history has no partition for tomorrow: jobs will end in rota.done_default"
+        found.append(Finding(check="history", level="warning", text=text, remedy=owner))
+    if strays:
+        many = f"{strays} or more" if strays == STRAYS else strays
+        text = f"rota.done_default holds {many} finished jobs of days without a partition: slower to prune"
+        found.append(Finding(check="history", level="warning", text=text, remedy=owner))
+    return found or [Finding(check="history", level="fine", text=f"partitions reach to {last:%Y-%m-%d}")]
+
+
+async def _encryption(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    return encryption(address)
+
+
+async def _wake_ups(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    return [await wake_ups(connections, address)]
+
+
+def _plain(text: str | None) -> str:
+    """Names are other people's: no line breaks, no escape sequences, no quotes out of place."""
+    return "".join(c for c in text or "" if c.isprintable()).replace("'", "''")
+
+
+CHECKS: dict[str, Check] = {
+    "schema": _schema,
+    "server": _server,
+    "indexes": _indexes,
+    "dead rows": _tables,
+    "long transactions": _transactions,
+    "history": _history,
+    "connections": _budget,
+    "wake-ups": _wake_ups,
+    "encryption": _encryption,
+}

@@ -1,0 +1,73 @@
+"""The URL of a PostgreSQL store: what is ours in it, what is libpq's, and how to show it.
+
+Owns the parsing of our own query parameters. Must never connect, nor show a password.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+import msgspec
+from psycopg import Error
+from psycopg.conninfo import conninfo_to_dict
+
+from ...errors import ConfigError
+
+SCHEMES = ("postgresql", "postgres")
+SECRETS = frozenset({"password", "sslpassword", "passfile"})
+
+
+class PostgresUrl(msgspec.Struct, frozen=True):
+    conninfo: str  # for libpq
+    shown: str  # for people
+    listen: str | None  # the conninfo to listen on; None: do not listen
+
+
+def parse(url: str) -> PostgresUrl:
+    """``?listen=off`` turns push wake-ups off; ``?listen=URL`` gives a way around a transaction pooler."""
+    conninfo, listen = _split(url)
+    if listen == "off":
+        return PostgresUrl(conninfo, _shown(url), None)
+    return PostgresUrl(conninfo, _shown(url), _split(listen)[0] if listen else conninfo)
+
+
+def _split(url: str) -> tuple[str, str | None]:
+    try:
+        parts = urlsplit(url)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError as error:
+        raise ConfigError(f"the PostgreSQL URL cannot be read: {error}") from None
+    if parts.scheme not in SCHEMES:
+        raise ConfigError(f"{_shown(url)}: a PostgreSQL URL begins with postgresql:// or postgres://")
+    listen = next((value for name, value in query if name == "listen"), None)
+    ours_removed = urlencode([pair for pair in query if pair[0] != "listen"], quote_via=quote)
+    conninfo = _joined(parts._replace(query=ours_removed))
+    try:
+        conninfo_to_dict(conninfo)
+    except Error as error:
+        # libpq quotes the part it could not read, which may be the password
+        said = type(error).__name__ if parts.password else str(error).strip()
+        raise ConfigError(f"{_shown(url)}: libpq cannot read this URL: {said}") from None
+    return conninfo, listen
+
+
+def _joined(parts: SplitResult) -> str:
+    """Also without a host, which means a socket on this machine: ``urlunsplit`` would forget the slashes."""
+    return f"{parts.scheme}://{parts.netloc}{urlunsplit(parts._replace(scheme='', netloc=''))}"
+
+
+def _shown(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        netloc = parts.netloc
+        if "@" in netloc:
+            account, _, host = netloc.rpartition("@")
+            user, colon, _ = account.partition(":")
+            netloc = f"{user}:***@{host}" if colon else netloc
+        query = [
+            (name, "***" if name in SECRETS or "://" in value else value)
+            for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        ]
+        return _joined(parts._replace(netloc=netloc, query=urlencode(query, safe="*/", quote_via=quote)))
+    except ValueError:
+        return "postgresql://…"

@@ -1,0 +1,208 @@
+"""Threads that own a connection each and serve callers of any event loop.
+
+Owns the way from an ``await`` to a connection and back: the answers of a batch reach each loop with
+one call. Must never know what the work is about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Generic, TypeVar
+
+from ...errors import StoreUnavailable
+from .connection import connect, decode_anything, is_broken, is_undecodable, migrate, patiently, translated
+from .url import SqliteUrl
+
+T = TypeVar("T")
+C = TypeVar("C")
+
+
+class StoreCall(Generic[C]):
+    """One piece of work, and the future of the loop that waits for it."""
+
+    __slots__ = ("durable", "error", "future", "loop", "result", "work")
+
+    def __init__(self, work: Callable[[C], Any], loop: asyncio.AbstractEventLoop, durable: bool) -> None:
+        self.work = work
+        self.loop = loop
+        self.durable = durable  # its answer is a promise that a power cut must not break
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self.result: Any = None
+        self.error: Exception | None = None
+
+    def settle(self) -> None:
+        if self.future.done():  # the caller was cancelled meanwhile
+            return
+        if self.error is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(self.error)
+
+
+def deliver(orders: Sequence[StoreCall[Any]]) -> None:
+    """Answer the callers, with one call into each event loop."""
+    loops: defaultdict[asyncio.AbstractEventLoop, list[StoreCall[Any]]] = defaultdict(list)
+    for order in orders:
+        loops[order.loop].append(order)
+    for loop, answered in loops.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, answered)
+
+
+def _settle(orders: Sequence[StoreCall[Any]]) -> None:
+    for order in orders:
+        order.settle()
+
+
+class LazyConnection:
+    """A connection that is made when needed and made anew after it broke."""
+
+    def __init__(self, address: SqliteUrl) -> None:
+        self.address = address
+        self.migrated: Sequence[str] = ()  # what the first connection had to apply
+        self._connection: sqlite3.Connection | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    def get(self) -> sqlite3.Connection:
+        if self._connection is None:
+            connection = connect(self.address)
+            try:
+                self.migrated = migrate(connection, self.address)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def attempt(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        """Act on the connection; errors leave in rota's words."""
+        try:
+            return self._act(act)
+        except sqlite3.Error as error:
+            if is_broken(error) and self.address.path is not None:
+                self.drop()
+            raise translated(error, self.address) from error
+
+    def _act(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        connection = self.get()
+        try:
+            return act(connection)
+        except sqlite3.OperationalError as error:
+            if not is_undecodable(error):
+                raise
+            decode_anything(connection)
+            return act(connection)
+
+
+class ConnectionThreads(ABC, Generic[C]):
+    """A queue of orders and the threads that serve it."""
+
+    def __init__(self, name: str, address: SqliteUrl, threads: int) -> None:
+        self.address = address
+        self._name = name
+        self._orders: SimpleQueue[StoreCall[C] | None] = SimpleQueue()
+        self._lock = Lock()
+        self._threads: list[Thread] = []
+        self._wanted = threads
+        self._closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @property
+    def backlog(self) -> int:
+        return self._orders.qsize()
+
+    async def do(self, work: Callable[[C], T], durable: bool = True) -> T:
+        """Run the work on a thread of this desk; its result, or its error."""
+        order: StoreCall[C] = StoreCall(work, asyncio.get_running_loop(), durable)
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable(f"{self.address.url} is closed; open it again first")
+            self._start()
+            self._orders.put(order)
+        result: T = await order.future
+        return result
+
+    async def close(self) -> None:
+        """Serve what was ordered before, then end the threads and close their connections."""
+        with self._lock:
+            self._closed = True
+            threads, self._threads = self._threads, []
+            for _ in threads:
+                self._orders.put(None)
+        loop = asyncio.get_running_loop()
+        for thread in threads:
+            await loop.run_in_executor(None, thread.join)
+
+    def _start(self) -> None:
+        for number in range(len(self._threads), self._wanted):
+            thread = Thread(target=self._run, name=f"{self._name}-{number}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _run(self) -> None:
+        line = self._line()
+        try:
+            while (orders := self._next(line)) is not None:
+                self._serve(line, [order for order in orders if not order.future.cancelled()])
+                deliver(orders)
+                del orders  # a thread that waits must not keep answers alive
+        finally:
+            line.drop()
+
+    def _line(self) -> LazyConnection:
+        return LazyConnection(self.address)
+
+    @abstractmethod
+    def _next(self, line: LazyConnection) -> Sequence[StoreCall[C]] | None:
+        """The next batch, waiting for it; None to end."""
+
+    @abstractmethod
+    def _serve(self, line: LazyConnection, orders: Sequence[StoreCall[C]]) -> None:
+        """Do the work of the batch; each order gets its result or its error. Must not raise."""
+
+
+class Reader(ConnectionThreads[sqlite3.Connection]):
+    """Reads each see one snapshot; they never wait for the writer, nor the writer for them."""
+
+    def _next(self, line: LazyConnection) -> Sequence[StoreCall[sqlite3.Connection]] | None:
+        order = self._orders.get()
+        return None if order is None else (order,)
+
+    def _serve(self, line: LazyConnection, orders: Sequence[StoreCall[sqlite3.Connection]]) -> None:
+        for order in orders:
+            try:
+                order.result = line.attempt(partial(self._read, order.work))
+            except Exception as error:
+                order.error = error
+
+    def _read(self, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+        # readers meet a lock only while the log is recovered or tidied away
+        return patiently(lambda: _snapshot(connection, work), self.address.patience_s)
+
+
+def _snapshot(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

@@ -1,0 +1,124 @@
+"""Small builders for the suite: fixed instants, growing ids, jobs, claims and changes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ...core.ids import uuid7
+from ...core.jobs.lifecycle import fault_json
+from ...model import (
+    Attempt,
+    AttemptOutcome,
+    ClaimRequest,
+    ErrorRecord,
+    Heartbeat,
+    InsertResult,
+    Job,
+    JobFilter,
+    JobId,
+    Lease,
+    NewJob,
+    PageRequest,
+    Settlement,
+    State,
+)
+from ...store.protocol import Store
+
+T0 = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
+LEASE_S = 30.0
+ERROR = fault_json(ErrorRecord(type="ValueError", message="no luck", at=T0, attempt=1))
+
+_serial = itertools.count(1)
+
+
+def at(seconds: float) -> datetime:
+    return T0 + timedelta(seconds=seconds)
+
+
+def new_id() -> JobId:
+    return uuid7(int(T0.timestamp() * 1000), next(_serial))
+
+
+def new(**fields: Any) -> NewJob:
+    told: dict[str, Any] = {"id": new_id(), "task": "work"}
+    return NewJob(**(told | fields))
+
+
+def want(limit: int = 10, **fields: Any) -> ClaimRequest:
+    told: dict[str, Any] = {"worker": "w1", "limit": limit, "lease_s": LEASE_S}
+    return ClaimRequest(**(told | fields))
+
+
+def pulse(leases: Sequence[Lease] = (), **fields: Any) -> Heartbeat:
+    told: dict[str, Any] = {"worker": "w1", "document": "{}", "lease_s": LEASE_S, "leases": leases}
+    return Heartbeat(**(told | fields))
+
+
+def lease(job: Job) -> Lease:
+    return Lease(id=job.id, token=job.token)
+
+
+def change(job: Job, state: State, **fields: Any) -> Settlement:
+    told: dict[str, Any] = {"id": job.id, "token": job.token, "state": state, "attempt": job.attempt}
+    return Settlement(**(told | fields))
+
+
+def record(job: Job, outcome: AttemptOutcome, now: datetime, **fields: Any) -> Attempt:
+    told: dict[str, Any] = {"job": job.id, "attempt": job.attempt, "token": job.token, "outcome": outcome}
+    seen: dict[str, Any] = {"worker": job.worker, "started_at": job.started_at, "finished_at": now}
+    return Attempt(**(told | seen | fields))
+
+
+async def add(store: Store, *jobs: NewJob, now: datetime = T0) -> Sequence[InsertResult]:
+    return await store.insert(jobs, now)
+
+
+async def read(store: Store, job: JobId) -> Job | None:
+    page = await store.jobs(JobFilter(ids=(job,)), PageRequest())
+    return page.items[0] if page.items else None
+
+
+async def found(store: Store, job: JobId) -> Job:
+    """The job, which must be there."""
+    item = await read(store, job)
+    assert item is not None, f"job {job} is not in the store"
+    return item
+
+
+async def claimed(store: Store, job: JobId, now: datetime = T0, **fields: Any) -> Job:
+    """That one job, claimed; all others that the claim may take must not exist."""
+    taken = await store.claim(want(**({"limit": 1} | fields)), now)
+    assert [item.id for item in taken] == [job]
+    return taken[0]
+
+
+async def running(store: Store, now: datetime = T0, **fields: Any) -> Job:
+    """A new job, claimed by ``w1``."""
+    job = new(**fields)
+    await add(store, job, now=now)
+    return await claimed(store, job.id, now, queues=(job.queue,))
+
+
+async def in_state(store: Store, state: State, **fields: Any) -> JobId:
+    """A new job brought into the state by the verbs of the store."""
+    if state is State.QUEUED:
+        job = new(**fields)
+        await add(store, job)
+        return job.id
+    ran = await running(store, **fields)
+    if state is not State.RUNNING:
+        error = None if state is State.SUCCEEDED else ERROR
+        assert not await store.settle([change(ran, state, error_json=error)], at(1))
+    return ran.id
+
+
+def ids(jobs: Sequence[Job]) -> list[JobId]:
+    return [job.id for job in jobs]
+
+
+FINAL_STATES = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+REACHABLE = (State.QUEUED, State.RUNNING, *FINAL_STATES)
+EVERYTHING = JobFilter()

@@ -1,0 +1,149 @@
+"""The far side of the process executor: ``python -m rota.worker.executors.process_child``.
+
+Reads one request a line, runs it, answers in lines. What the task prints goes to standard error,
+since standard output carries the answers; what it reads is empty, since standard input carries the
+requests. When the worker is gone, so is this process, in the middle of a run if need be: its outcome
+could not be told to anybody, and another worker will run the job again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import logging
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, BinaryIO
+
+import msgspec
+
+from ...core.jobs.lifecycle import Cancelled, Failed, Outcome, Snoozed, Succeeded
+from ...errors import ConfigError, PayloadError
+from ...model import Job
+from ...runtime.clock import Clock
+from ...tasks.task import Task
+from ..context import Context, LogCapture
+from ..execution import Execution, Undecodable, raised, returned
+from .process import ChildReply, ChildRequest
+
+_modules: dict[str, Any] = {}
+
+
+def main() -> None:
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    logging.getLogger().addHandler(LogCapture())
+    lines: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=listen, args=(requests, lines), name="rota-requests", daemon=True).start()
+    while True:
+        serve(msgspec.json.decode(lines.get(), type=ChildRequest), answers)
+
+
+def listen(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
+    """Pass requests on; the end of the pipe is the end of the worker, however it died."""
+    for line in requests:
+        lines.put(line)
+    with suppress(OSError, AttributeError):  # with whatever the task has started
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def serve(request: ChildRequest, answers: BinaryIO) -> None:
+    job = msgspec.convert(request.job, Job, strict=False)
+    sent = 0
+
+    def answer(context: Context, **end: Any) -> None:
+        nonlocal sent
+        lines = context.lines
+        new = list(lines[sent:]) if len(lines) >= sent else list(lines)
+        sent = len(lines)
+        message = ChildReply(
+            progress_json=context.progress_json,
+            cost_cents=context.cost_cents,
+            lines=new,
+            audited=context.audited,
+            **end,
+        )
+        answers.write(msgspec.json.encode(message) + b"\n")
+
+    context = Context(job, request.worker, Clock(), changed=answer, secret_fields=request.secret_fields)
+    outcome = attempt(request, job, context)
+    answer(context, done=True, **_told(outcome))
+
+
+def attempt(request: ChildRequest, job: Job, context: Context) -> Outcome:
+    run: Execution | None = None
+    try:
+        task = find(request)
+        run = Execution(job, task, context, 0.0)
+        try:
+            arguments = run.arguments()
+        except PayloadError as error:
+            raise Undecodable(error) from error
+        value = run.enter().run(_call, task, arguments)
+        return returned(run, value, request.limit)
+    except BaseException as error:
+        return raised(run or Execution(job, None, context, 0.0), error)  # type: ignore[arg-type]
+
+
+def _call(task: Task[..., Any], arguments: dict[str, Any]) -> Any:
+    result = task.fn(**arguments)
+    return asyncio.run(result) if inspect.iscoroutine(result) else result
+
+
+def find(request: ChildRequest) -> Task[..., Any]:
+    """The task by its module and name; only what is registered as a task can be run."""
+    module = _modules.get(request.module)
+    if module is None:
+        sys.path[:] = list(dict.fromkeys([*request.path, *sys.path]))
+        module = _modules[request.module] = _load(request)
+    found: Any = module
+    for part in request.qualname.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, Task) and found.name == request.task:
+        return found
+    for value in vars(module).values():
+        if isinstance(value, Task) and value.name == request.task:
+            return value
+    raise ConfigError(
+        f"task {request.task!r} was not found in module {request.module!r}: "
+        "a task that runs in a process must be at the top level of its module"
+    )
+
+
+def _load(request: ChildRequest) -> Any:
+    if request.file is None:
+        return importlib.import_module(request.module)
+    # The program's own script, under another name so that its __main__ part does not run again.
+    spec = importlib.util.spec_from_file_location("__rota_main__", request.file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["__rota_main__"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    match outcome:
+        case Succeeded(output_json=output):
+            return {"outcome": "succeeded", "output_json": output}
+        case Snoozed(seconds=seconds, reason=reason):
+            return {"outcome": "snoozed", "seconds": seconds, "reason": reason}
+        case Cancelled(reason=reason):
+            return {"outcome": "cancelled", "reason": reason}
+        case Failed(fault=fault, final=final):
+            return {"outcome": "failed", "fault": fault, "final": final}
+        case _:
+            return {"outcome": "failed"}
+
+
+if __name__ == "__main__":
+    main()
