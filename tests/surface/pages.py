@@ -1,4 +1,4 @@
-"""The papers as data: pages, fenced blocks, links, commands. Reads files; runs nothing."""
+"""The documentation as data: pages, fenced blocks, links, commands. Reads files; runs nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROTA = re.compile(r"(?:^|[\s/=])rota((?: +[^\s#;|&<>]+)+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block. ``python`` and ``console`` blocks are run unless they say ``notest``."""
+    """One fenced block. ``python`` and ``console`` blocks are run unless marked ``notest``."""
 
     language: str
     is_run: bool
@@ -31,7 +31,7 @@ class Block:
 
     @property
     def file(self) -> tuple[str, bool] | None:
-        """The file that the block is, and whether it continues one: its first line says so."""
+        """The file that the first line names, and whether the block continues it."""
         match = _TITLE.match(self.text)
         return (match["file"], match["more"] is not None) if match else None
 
@@ -66,7 +66,7 @@ class Page:
 
     @property
     def links(self) -> list[str]:
-        """Where its links and pictures lead, as far as that is within the project."""
+        """Targets of its links and pictures within the project."""
         found = [link or picture for link, picture in _LINK.findall(self.prose)]
         return [one for one in found if "://" not in one and "mailto:" not in one]
 
@@ -75,19 +75,19 @@ class Page:
         return {_slug(heading) for heading in _HEADING.findall(self.prose)}
 
     @property
-    def words(self) -> set[str]:
-        """Everything that stands in backticks."""
+    def inline_code(self) -> set[str]:
+        """Everything in backticks, outside fenced blocks."""
         return set(_INLINE.findall(self.prose))
 
     def commands(self) -> Iterator[str]:
-        """What follows ``rota`` wherever a command line is shown."""
+        """The arguments of every ``rota`` command line on the page."""
         for block in self.blocks:
             if block.language in ("sh", "console", "ini", "procfile", "dockerfile", "yaml"):
                 shown = _typed(block) if block.language == "console" else block.text
                 yield from (found.strip() for found in _ROTA.findall(shown))
-        for word in self.words:
-            if word.startswith("rota ") and "…" not in word:
-                yield word.removeprefix("rota ").strip()
+        for code in self.inline_code:
+            if code.startswith("rota ") and "…" not in code:
+                yield code.removeprefix("rota ").strip()
 
 
 def all_pages() -> list[Page]:
@@ -100,6 +100,6 @@ def _typed(block: Block) -> str:
 
 
 def _slug(heading: str) -> str:
-    """As GitHub and most renderers make it."""
+    """The anchor of a heading, as GitHub and most renderers build it."""
     kept = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
     return kept.strip().replace(" ", "-")

@@ -1,4 +1,4 @@
-"""The papers tell the truth: examples run, commands exist, names are documented, links lead somewhere."""
+"""The documentation is true: examples run, commands exist, names are documented, links work."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from rota.worker.worker import WorkerOptions
 
 PAGES = all_pages()
 RUNNER = Path(__file__).with_name("page_runner.py")
-SERVER = "://localhost/shop"  # where the papers' PostgreSQL is
-PLACES_OF_SOMEONE = re.compile(r"/(?:home|root|Users|work|tmp|mnt|private)/|[A-Z]:\\")
+SERVER = "://localhost/shop"  # the PostgreSQL server of the examples
+MACHINE_PATHS = re.compile(r"/(?:home|root|Users|work|tmp|mnt|private)/|[A-Z]:\\")
 RUNNABLE = [page for page in PAGES if any(block.is_run and block.language != "toml" for block in page.blocks)]
 
 
@@ -38,7 +38,7 @@ def named(pages: list[Page]) -> list[object]:
     return [pytest.param(page, id=page.name) for page in pages]
 
 
-# --- what is shown runs --------------------------------------------------------------------------
+# --- examples run --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", named(RUNNABLE))
@@ -92,16 +92,16 @@ def test_every_block_has_a_language() -> None:
     assert [(page.name, b.line) for page in PAGES for b in page.blocks if not b.language] == []
 
 
-# --- what is named exists ------------------------------------------------------------------------
+# --- what is mentioned exists ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", named([page for page in PAGES if any(page.commands())]))
 def test_commands_of_the_page_exist(page: Page) -> None:
-    unknown = [said for command in page.commands() if (said := fault_of(command)) is not None]
-    assert unknown == []
+    problems = [problem_of(command) for command in page.commands()]
+    assert [problem for problem in problems if problem is not None] == []
 
 
-def fault_of(line: str) -> str | None:
+def problem_of(line: str) -> str | None:
     """What is wrong with the command line ``rota LINE``; None if every word of it is known."""
     command: click.Command = root
     known = flags(root)
@@ -137,7 +137,7 @@ def flags(command: click.Command) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("page", named(PAGES))
-def test_links_of_the_page_lead_somewhere(page: Page) -> None:
+def test_links_of_the_page_work(page: Page) -> None:
     for link in page.links:
         target, _, anchor = link.partition("#")
         path = (page.path.parent / target).resolve() if target else page.path
@@ -147,17 +147,17 @@ def test_links_of_the_page_lead_somewhere(page: Page) -> None:
 
 
 @pytest.mark.parametrize("page", named(PAGES))
-def test_the_page_names_no_place_on_someones_machine(page: Page) -> None:
-    assert PLACES_OF_SOMEONE.findall(page.text) == []
+def test_the_page_names_no_path_of_a_machine(page: Page) -> None:
+    assert MACHINE_PATHS.findall(page.text) == []
 
 
 # --- what exists is documented -------------------------------------------------------------------
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    words = {word for page in PAGES if "docs/reference/" in page.name for word in page.words}
-    words = {re.split(r"[(\s:]", word)[0] for word in words}
-    assert sorted(set(rota.__all__) - words) == []
+    shown = {code for page in PAGES if "docs/reference/" in page.name for code in page.inline_code}
+    names = {re.split(r"[(\s:]", code)[0] for code in shown}
+    assert sorted(set(rota.__all__) - names) == []
 
 
 def table_rows(page: Page) -> dict[str, str]:
@@ -251,7 +251,7 @@ def test_the_readme_names_the_two_commands_of_a_fresh_clone() -> None:
     assert {"make run", "make test"} <= {line.split("#")[0].strip() for line in lines}
 
 
-def test_the_http_reference_is_what_the_api_says_of_itself() -> None:
+def test_the_http_reference_matches_the_openapi_document() -> None:
     script = Path(__file__).parents[2] / "tools" / "http_reference.py"
     done = subprocess.run([sys.executable, str(script), "--check"], env=environment(), check=False)
-    assert done.returncode == 0, "docs/reference/http.md is out of date: run make papers"
+    assert done.returncode == 0, "docs/reference/http.md is out of date: run tools/http_reference.py"
