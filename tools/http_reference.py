@@ -29,6 +29,11 @@ The OpenAPI document is at `/api/openapi.json`, a page to try requests at `/api/
 **Permissions.** `read`, `operate` and `admin` are for the roles viewer, operator and admin; `audit` is for operators. Those with `.shared` cover what all tenants share, and need a token that is not limited to a tenant. Another tenant's object returns 404.
 """
 
+SEE_ALSO = """## See also
+
+[Secure the dashboard and API](../howto/secure.md) · [Command line](cli.md) · [Errors](errors.md)
+"""
+
 
 def page() -> str:
     api = document("")
@@ -39,7 +44,8 @@ def page() -> str:
         parts += [_operation(method, path, one, schemas) for method, path, one in _of(api, tag)]
     parts.append("## Views\n")
     parts += [_view(name, schemas) for name in sorted(schemas) if _is_view(name, schemas)]
-    return "\n".join(parts).rstrip() + "\n"
+    parts.append(SEE_ALSO)
+    return "\n".join(parts)
 
 
 def _statuses() -> str:

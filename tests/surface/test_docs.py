@@ -151,6 +151,26 @@ def test_the_page_names_no_path_of_a_machine(page: Page) -> None:
     assert MACHINE_PATHS.findall(page.text) == []
 
 
+# --- every page has the same shape --------------------------------------------------------------
+
+GUIDES = [page for page in PAGES if page.name.startswith("docs/") and "/decisions/" not in page.name]
+OTHER_SHAPE = ("docs/index.md", "docs/howto/dashboard.md", "docs/reference/writing-a-store.md")
+SHAPED = [page for page in GUIDES if page.name not in OTHER_SHAPE]
+
+
+@pytest.mark.parametrize("page", named(SHAPED))
+def test_the_page_has_a_title_and_then_a_summary(page: Page) -> None:
+    title, blank, summary, after = page.text.split("\n")[:4]
+    assert title.startswith("# ") and (blank, after) == ("", "")
+    assert summary[0].isalnum() and summary.endswith("."), summary
+
+
+@pytest.mark.parametrize("page", named(SHAPED))
+def test_the_page_ends_with_see_also(page: Page) -> None:
+    headings = [line for line in page.prose.split("\n") if line.startswith("## ")]
+    assert headings[-1] == "## See also"
+
+
 # --- what exists is documented -------------------------------------------------------------------
 
 
@@ -184,6 +204,13 @@ def test_the_reference_has_a_row_for_every(name: str, expected: list[str]) -> No
     aliases = {"shutdown_timeout_s": "shutdown_timeout"}
     rows = table_rows(page(name))
     assert [each for each in expected if aliases.get(each, each) not in rows and each not in outside] == []
+
+
+def test_every_metric_is_documented() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/rota/admin").glob("*.py"))
+    names = set(re.findall(r'"(rota_[a-z_]+)", "(?:gauge|counter|histogram)"', sources))
+    assert len(names) > 5
+    assert sorted(names - page("docs/howto/monitor.md").inline_code) == []
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
