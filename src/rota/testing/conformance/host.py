@@ -41,7 +41,7 @@ class StoreHost(Protocol):
         """
 
 
-class Child:
+class StoreProcess:
     """A process that uses the store: see ``child.py`` for what it can be asked to do."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -76,7 +76,7 @@ class Child:
 
 
 @contextlib.asynccontextmanager
-async def child(host: StoreHost, action: str, **given: Any) -> AsyncIterator[Child]:
+async def child(host: StoreHost, action: str, **given: Any) -> AsyncIterator[StoreProcess]:
     """A child process that carries out the action; killed at the end of the block if it still runs."""
     order = msgspec.json.encode({"url": host.url, "factory": host.factory, "action": action, **given})
     process = await asyncio.create_subprocess_exec(
@@ -87,7 +87,7 @@ async def child(host: StoreHost, action: str, **given: Any) -> AsyncIterator[Chi
     process.stdin.write(order)
     process.stdin.close()
     try:
-        yield Child(process)
+        yield StoreProcess(process)
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
