@@ -366,9 +366,8 @@ async def run_hops() -> int:
     store.turn = watched  # type: ignore[method-assign]
     await nothing.enqueue()
     with profiled(profile):
-        async with app.running(**still(burst=True, scheduler=False, concurrency=1)) as worker:
-            while not worker.finished:
-                await asyncio.sleep(0)
+        async with app.worker(**still(burst=True, scheduler=False, concurrency=1)) as worker:
+            await worker.run()
     await app.close()
     if "-v" in sys.argv:
         print(*calls, sep="\n")
