@@ -1,7 +1,7 @@
-"""The public door to the conformance suite; how to use it: see ``StoreConformance``'s package."""
+"""The public door to the conformance suite; how to use it: see the package ``rota.testing.conformance``."""
 
 from __future__ import annotations
 
-from .conformance import StoreConformance
+from .conformance import StoreConformance, StoreCrashConformance, StoreHost
 
-__all__ = ["StoreConformance"]
+__all__ = ["StoreConformance", "StoreCrashConformance", "StoreHost"]

@@ -19,28 +19,39 @@ For the author of a store, with pytest-asyncio in auto mode::
         pass
 
 The fixture must yield an empty store for every test.
+
+``StoreCrashConformance`` has the rules that need more than one process: durability, atomicity at every step,
+wake-ups between processes, transactions of the caller, outages. It takes a second fixture, ``host``, which is
+a ``StoreHost`` on the same data as ``store``. A store is safe to use when it keeps both sets.
 """
 
 from __future__ import annotations
 
+from .atomicity import AtomicityRules
 from .audit import AuditRules
 from .claim import ClaimRules
 from .counting import CountRules
 from .documents import DocumentRules
+from .durability import DurabilityRules
 from .edit import EditRules
 from .firing import FiringRules
+from .host import StoreHost
 from .insert import InsertRules
 from .keys import KeyRules
 from .lease import LeaseRules
+from .outage import OutageRules
 from .overview import OverviewRules
+from .processes import LoopRules, ProcessRules
 from .prune import PruneRules
 from .race import RaceRules
 from .reading import ReadRules
 from .reclaim import ReclaimRules
 from .schedules import ScheduleRules
 from .settle import SettleRules
+from .transactions import ConnectionRules, TransactionRules
+from .wakeups import WakeUpRules, WakeUpsBetweenProcessesRules
 
-__all__ = ["StoreConformance"]
+__all__ = ["StoreConformance", "StoreCrashConformance", "StoreHost"]
 
 
 class StoreConformance(
@@ -60,5 +71,19 @@ class StoreConformance(
     ScheduleRules,
     FiringRules,
     RaceRules,
+    LoopRules,
+    ConnectionRules,
+    WakeUpRules,
 ):
-    """Inherit from it in a class whose name begins with ``Test``."""
+    """The rules for one process. Inherit from it in a class whose name begins with ``Test``."""
+
+
+class StoreCrashConformance(
+    DurabilityRules,
+    AtomicityRules,
+    ProcessRules,
+    WakeUpsBetweenProcessesRules,
+    TransactionRules,
+    OutageRules,
+):
+    """The rules for several processes, some of them killed. Needs the fixtures ``store`` and ``host``."""

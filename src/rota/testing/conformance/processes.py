@@ -1,0 +1,61 @@
+"""Several processes and event loops on the same data: each job runs once, none is lost with its holder."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from ...model import State
+from ...store.protocol import Store
+from .factories import T0, add, at, change, found, ids, new
+from .host import StoreHost, child
+
+MANY = 300
+HELD = 7
+
+
+class ProcessRules:
+    async def test_two_processes_share_the_jobs_and_each_ends_once(
+        self, store: Store, host: StoreHost
+    ) -> None:
+        jobs = [new() for _ in range(MANY)]
+        await add(store, *jobs)
+        async with child(host, "work", worker="one") as one, child(host, "work", worker="two") as two:
+            done = await one.done() + await two.done()
+        assert sorted(done) == sorted(job.id for job in jobs)
+        assert (await store.overview(at(3))).counts[State.SUCCEEDED] == MANY
+
+    async def test_what_a_killed_process_held_is_reclaimed_when_its_lease_has_expired(
+        self, store: Store, host: StoreHost
+    ) -> None:
+        await add(store, *[new() for _ in range(HELD)])
+        async with child(host, "hold", worker="lost", count=HELD) as process:
+            held = [await process.line() for _ in range(HELD)]
+            await process.kill()
+        assert list(await store.reclaim("w2", 30, 50, at(2))) == []
+        taken = await store.reclaim("w2", 30, 50, at(100))
+        assert sorted(ids(taken)) == sorted(held)
+        assert {(job.worker, job.token) for job in taken} == {("lost", 2)}
+        assert not await store.settle([change(job, State.SUCCEEDED) for job in taken], at(101))
+
+
+class LoopRules:
+    async def test_another_event_loop_uses_the_same_data(self, store: Store) -> None:
+        there, here = new(), new()
+        await add(store, here)
+        beside = store.beside()
+        seen: list[State] = []
+
+        async def elsewhere() -> None:
+            await beside.open()
+            try:
+                await beside.insert([there], T0)
+                seen.append((await found(beside, here.id)).state)
+            finally:
+                await beside.close()
+
+        thread = threading.Thread(target=lambda: asyncio.run(elsewhere()))
+        thread.start()
+        await asyncio.to_thread(thread.join, 60)
+        assert seen == [State.QUEUED]
+        assert (await found(store, there.id)).state is State.QUEUED

@@ -1,0 +1,96 @@
+"""Wake-ups: a store that promises them sends one soon after the write, within a process and between two.
+
+The limit is far above what any store needs and far below the timeout that the waiter asked for: it tells a
+wake-up from a timeout, and measures no speed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ...model import State
+from ...store.protocol import Store, Waker
+from .factories import add, at, change, new, running
+from .firing import firing, run_of
+from .host import StoreHost, child
+from .schedules import rule, stored
+
+WAIT_S = 300.0  # what the waiter asks for
+SOON_S = 60.0  # a wake-up comes before this; a timeout does not
+
+
+async def woken(waiting: Callable[[Waker], Awaitable[None]], store: Store, act: Callable[[], Any]) -> None:
+    """The waiter returns after the act, well before its own timeout, if the store promises wake-ups."""
+    waker = store.waker()
+    try:
+        waiter = asyncio.ensure_future(waiting(waker))
+        for _ in range(20):  # let it begin to wait
+            await asyncio.sleep(0)
+        await act()
+        if not store.can.push:
+            waiter.cancel()
+            return
+        async with asyncio.timeout(SOON_S):
+            await waiter
+    finally:
+        await waker.close()
+
+
+def for_mail(waker: Waker) -> Awaitable[None]:
+    return waker.wait(["mail"], WAIT_S)
+
+
+class WakeUpRules:
+    async def test_an_insert_wakes_a_waiting_worker(self, store: Store) -> None:
+        await woken(for_mail, store, lambda: add(store, new(queue="mail")))
+
+    async def test_a_fire_wakes_a_waiting_worker(self, store: Store) -> None:
+        (schedule,) = await stored(store, rule())
+        act = firing(schedule, run_of(schedule, queue="mail"))
+        await woken(for_mail, store, lambda: store.fire([act], at(1)))
+
+    async def test_a_follow_up_job_wakes_a_waiting_worker(self, store: Store) -> None:
+        job = await running(store)
+        settlement = change(job, State.SUCCEEDED, then=(new(queue="mail"),))
+        await woken(for_mail, store, lambda: store.settle([settlement], at(1)))
+
+    async def test_the_end_of_a_job_wakes_whoever_waits_for_it(self, store: Store) -> None:
+        job = await running(store)
+        await woken(
+            lambda waker: waker.wait_finished(job.id, WAIT_S),
+            store,
+            lambda: store.settle([change(job, State.SUCCEEDED)], at(1)),
+        )
+
+    async def test_a_waiter_returns_when_its_time_is_over(self, store: Store) -> None:
+        waker = store.waker()
+        try:
+            async with asyncio.timeout(SOON_S):
+                await waker.wait(["mail"], 0.01)
+                await waker.wait_finished(new().id, 0.01)
+        finally:
+            await waker.close()
+
+
+class WakeUpsBetweenProcessesRules:
+    async def test_an_insert_in_another_process_wakes_a_waiting_worker(
+        self, store: Store, host: StoreHost
+    ) -> None:
+        async def insert() -> None:
+            async with child(host, "insert", jobs=[new(queue="mail")]) as process:
+                assert await process.done() == ["inserted"]
+
+        await woken(for_mail, store, insert)
+
+    async def test_a_job_that_ends_in_another_process_wakes_whoever_waits_for_it(
+        self, store: Store, host: StoreHost
+    ) -> None:
+        job = await running(store)
+
+        async def settle() -> None:
+            async with child(host, "settle", settlements=[change(job, State.SUCCEEDED)]) as process:
+                assert await process.done() == ["settled"]
+
+        await woken(lambda waker: waker.wait_finished(job.id, WAIT_S), store, settle)
