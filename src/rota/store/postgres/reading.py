@@ -13,7 +13,7 @@ from typing import Any
 from psycopg import errors
 
 from ...errors import OptionError
-from ...model import FINAL, Job, JobFilter, JobId, Page, PageRequest, State
+from ...model import FINAL, Job, JobFilter, Page, PageRequest, State
 from .connections import Connections
 from .rows import BRIEF_COLUMNS, JOB_COLUMNS, Row, ids, job
 
@@ -72,18 +72,6 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
         clauses.append("error IS NOT NULL")
         add(_SAYS, where.error)
     return " AND ".join(clauses) or "true", params
-
-
-async def matching(
-    connections: Connections, where: JobFilter, touches: frozenset[State], limit: int
-) -> tuple[list[JobId], list[State]]:
-    """At most ``limit`` ids that the filter names, and the states in which they may be touched."""
-    states = sorted(touches if where.states is None else touches & frozenset(where.states))
-    condition, params = conditions(where, states)
-    rows = await connections.rows(
-        f"SELECT id FROM {_among(states)} WHERE {condition} ORDER BY id LIMIT %s", [*params, limit]
-    )
-    return [row[0] for row in rows], states
 
 
 def page_statement(where: JobFilter, ask: PageRequest) -> tuple[str, list[Any]]:

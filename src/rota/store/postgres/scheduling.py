@@ -22,7 +22,7 @@ FIELDS = Schedule.__struct_fields__
 COLUMNS = ", ".join(name.removesuffix("_json") for name in FIELDS)
 
 _PUT = "SELECT ord, version FROM rota.put_schedules(CAST(%s AS json), %s)"
-_DROP = """
+_DELETE = """
 WITH found AS MATERIALIZED (
     SELECT id FROM rota.schedules WHERE id = ANY (%s::text[]) ORDER BY tenant, name FOR UPDATE)
 DELETE FROM rota.schedules WHERE id IN (SELECT id FROM found) RETURNING id
@@ -39,15 +39,25 @@ async def put(connections: Connections, schedules: Sequence[Schedule], now: date
     return [version for _, version in sorted(rows, key=lambda row: row[0])]
 
 
-async def drop(connections: Connections, ids: Sequence[str]) -> list[str]:
-    return [row[0] for row in await connections.rows(_DROP, (list(ids),))]
+async def delete(connections: Connections, ids: Sequence[str]) -> list[str]:
+    return [row[0] for row in await connections.rows(_DELETE, (list(ids),))]
 
 
 async def due(connections: Connections, now: datetime, limit: int) -> DueSchedules:
     """The server adds the first schedule whose time has not come: it tells when to look again."""
     found = [schedule(row) for row in await connections.rows(_DUE, (now, limit))]
     later = found.pop().look_at if found and (found[-1].look_at or now) > now else None
-    return DueSchedules(schedules=found, next_look_at=later)
+    return DueSchedules(schedules=found, next_look_at=later, busy=await _busy(connections, found))
+
+
+async def _busy(connections: Connections, schedules: Sequence[Schedule]) -> frozenset[str]:
+    """The ids of those that have a live job, if their runs must not overlap."""
+    ids = {(one.tenant, one.name): one.id for one in schedules if one.overlap != "allow"}
+    if not ids:
+        return frozenset()
+    tenants, names = [tenant for tenant, _ in ids], [name for _, name in ids]
+    rows = await connections.rows(_BUSY, (tenants, names))
+    return frozenset(ids[tenant, name] for tenant, name in rows)
 
 
 async def fire(connections: Connections, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
@@ -82,11 +92,6 @@ async def _fire_apart(connections: Connections, firings: Sequence[Firing], now: 
     if failure is not None:
         raise failure
     return refused
-
-
-async def busy(connections: Connections, pairs: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    tenants, names = [tenant for tenant, _ in pairs], [name for _, name in pairs]
-    return frozenset((row[0], row[1]) for row in await connections.rows(_BUSY, (tenants, names)))
 
 
 # --- pages ---------------------------------------------------------------------------------------

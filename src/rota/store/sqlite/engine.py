@@ -16,9 +16,9 @@ from typing import TypeVar
 
 from ...errors import StoreUnavailable
 from ..forks import current_pid
-from ..sql.migrations import Migration
+from ..sql.migrations import Migration, as_text
 from .connection import MIGRATIONS, connect, lacking, translated
-from .connection_threads import Reader
+from .connection_threads import LazyConnection, Reader
 from .listing import has_ended
 from .url import SqliteUrl
 from .waker import SqliteHintHub, SqliteWaker
@@ -34,6 +34,7 @@ _inherited: list[object] = []
 class Engine:
     def __init__(self, address: SqliteUrl) -> None:
         self.address = address
+        self.schema = SqliteSchema(self)
         self._start()
 
     def _start(self) -> None:
@@ -101,29 +102,44 @@ class Engine:
         """How many orders wait for each kind of thread."""
         return {"sqlite_writer_backlog": self._writer.backlog, "sqlite_reader_backlog": self._reader.backlog}
 
-    # --- schema ----------------------------------------------------------------------------------
+    @property
+    def line(self) -> LazyConnection:
+        """The connection that writes."""
+        return self._writer.line
+
+
+class SqliteSchema:
+    """The tables of one file."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def text(self) -> str:
+        return as_text(MIGRATIONS)
 
     async def migrate(self) -> Sequence[str]:
         """A new connection migrates by itself: say what ours did, if it is new."""
-        was_open = self._writer.line.is_open
-        await self.write(lambda transaction: None)
-        return () if was_open else self._writer.line.migrated
+        was_open = self._engine.line.is_open
+        await self._engine.write(lambda transaction: None)
+        return () if was_open else self._engine.line.migrated
 
     async def pending(self) -> Sequence[str]:
-        """Looks with a connection of its own, since ours would migrate."""
-        if self.address.path is None:
-            return () if self._writer.line.is_open else _names(MIGRATIONS)
+        """Reads with a connection of its own, since ours would migrate."""
+        if self._engine.address.path is None:
+            return () if self._engine.line.is_open else _names(MIGRATIONS)
         return await asyncio.get_running_loop().run_in_executor(None, self._pending)
 
     def _pending(self) -> Sequence[str]:
-        path = self.address.path or ""
+        address = self._engine.address
+        path = address.path or ""
         if not os.path.exists(path):
             return _names(MIGRATIONS)
         try:
-            with closing(connect(self.address)) as connection:
+            with closing(connect(address)) as connection:
                 return _names(lacking(connection, path))
         except sqlite3.Error as error:
-            raise translated(error, self.address) from error
+            raise translated(error, address) from error
 
 
 def _names(migrations: Sequence[Migration]) -> Sequence[str]:

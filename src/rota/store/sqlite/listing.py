@@ -42,9 +42,9 @@ LISTS = {
 }
 
 
-def matching(where: JobFilter, touches: frozenset[State] | None = None) -> tuple[str, list[Any]]:
-    """``FROM … WHERE …`` with its parameters; ``touches`` narrows the states further."""
-    states = _states(where, touches)
+def matching(where: JobFilter) -> tuple[str, list[Any]]:
+    """``FROM … WHERE …`` with its parameters."""
+    states = None if where.states is None else frozenset(where.states)
     terms, params = _terms(where)
     hint, term = _index(where, states)
     terms.append(term)
@@ -52,12 +52,6 @@ def matching(where: JobFilter, touches: frozenset[State] | None = None) -> tuple
         # the plus keeps the planner away from indexes on state, which would sort all they find
         terms.append(f"+state IN ({', '.join(sorted(repr(state.value) for state in states))})")
     return f"FROM rota_jobs {hint} WHERE {' AND '.join(terms)}", params
-
-
-def _states(where: JobFilter, touches: frozenset[State] | None) -> frozenset[State] | None:
-    if where.states is None:
-        return touches
-    return frozenset(where.states) if touches is None else touches.intersection(where.states)
 
 
 def _terms(where: JobFilter) -> tuple[list[str], list[Any]]:
@@ -146,7 +140,7 @@ def _searched(
         connection.set_progress_handler(None, 0)
 
 
-def ahead(connection: sqlite3.Connection, job: Job, most: int) -> int:
+def count_ahead(connection: sqlite3.Connection, job: Job, most: int) -> int:
     """Lane by lane, for each is in the order of a claim; jobs that are set aside do not count."""
     place, n = (-job.priority, micros(job.run_at), job.id), 0
     for queue, task, *_ in connection.execute(statement("lanes")).fetchall():

@@ -39,7 +39,7 @@ def _rewrite(transaction: Transaction, name: str, schedule: Schedule, expected: 
     return transaction.execute(statement(name), params).rowcount
 
 
-def drop(transaction: Transaction, ids: Sequence[str]) -> Sequence[str]:
+def delete(transaction: Transaction, ids: Sequence[str]) -> Sequence[str]:
     return [row[0] for row in transaction.execute(statement("drop_schedules"), (as_json(ids),)).fetchall()]
 
 
@@ -63,12 +63,19 @@ def fire(transaction: Transaction, firings: Sequence[Firing], now: int) -> froze
 def due(connection: sqlite3.Connection, now: int, limit: int) -> DueSchedules:
     rows = connection.execute(statement("due_schedules"), (now, limit)).fetchall()
     following = connection.execute(statement("next_look"), (now,)).fetchone()[0]
-    return DueSchedules(schedules=[schedule(row) for row in rows], next_look_at=readable_instant(following))
+    found = [schedule(row) for row in rows]
+    return DueSchedules(
+        schedules=found, next_look_at=readable_instant(following), busy=_busy(connection, found)
+    )
 
 
-def busy(connection: sqlite3.Connection, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    rows = connection.execute(statement("busy"), (as_json(schedules),))
-    return frozenset((tenant, name) for tenant, name in rows)
+def _busy(connection: sqlite3.Connection, schedules: Sequence[Schedule]) -> frozenset[str]:
+    """The ids of those that have a live job, if their runs must not overlap."""
+    ids = {(one.tenant, one.name): one.id for one in schedules if one.overlap != "allow"}
+    if not ids:
+        return frozenset()
+    rows = connection.execute(statement("busy"), (as_json(list(ids)),))
+    return frozenset(ids[tenant, name] for tenant, name in rows)
 
 
 def schedules(connection: sqlite3.Connection, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
