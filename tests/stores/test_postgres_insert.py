@@ -300,7 +300,7 @@ async def test_the_first_insert_after_a_silence_notifies_in_its_own_transaction(
         (notice,) = [one async for one in ear.notifies(timeout=10, stop_after=1)]
     assert notice.payload == "first"
     # Nothing is left to be told in a transaction of its own.
-    assert store._herald._task is None and not store._herald._pending
+    assert store._publisher._task is None and not store._publisher._pending
 
 
 async def test_later_inserts_are_told_too_once_each_queue(

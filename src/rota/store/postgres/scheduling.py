@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from ...errors import StoreError
 from ...model import DueSchedules, Firing, Page, PageRequest, Schedule, ScheduleFilter
+from .. import cursors
 from .connections import Connections
 from .driver_errors import is_data
 from .rows import LATEST, Row, text
 
 FIELDS = Schedule.__struct_fields__
 COLUMNS = ", ".join(name.removesuffix("_json") for name in FIELDS)
+_NAME = itemgetter(FIELDS.index("tenant"), FIELDS.index("name"))
 
 _PUT = "SELECT ord, version FROM rota.put_schedules(CAST(%s AS json), %s)"
 _DELETE = """
@@ -108,7 +111,7 @@ def page_statement(where: ScheduleFilter, ask: PageRequest) -> tuple[str, list[A
         if (value := getattr(where, name)) is not None:
             clauses.append(f"{name} = %s")
             params.append(value)
-    if (place := _place(ask.cursor)) is not None:
+    if (place := cursors.read_pair(ask.cursor)) is not None:
         clauses.append("(tenant, name) > (%s, %s)")
         params += place
     condition = " AND ".join(clauses)
@@ -117,18 +120,8 @@ def page_statement(where: ScheduleFilter, ask: PageRequest) -> tuple[str, list[A
 
 
 async def page(connections: Connections, where: ScheduleFilter, ask: PageRequest) -> Page[Schedule]:
-    found = [schedule(row) for row in await connections.rows(*page_statement(where, ask))]
-    more = len(found) > ask.limit
-    found = found[: ask.limit]
-    return Page(items=found, next=text((found[-1].tenant, found[-1].name)) if more and found else None)
-
-
-def _place(cursor: str | None) -> tuple[str, str] | None:
-    """Where a page begins; a text that is no cursor of ours means the first page."""
-    try:
-        return None if cursor is None else msgspec.json.decode(cursor, type=tuple[str, str])
-    except msgspec.DecodeError:
-        return None
+    rows = await connections.rows(*page_statement(where, ask))
+    return cursors.page(rows, ask.limit, schedule, lambda row: cursors.pair(*_NAME(row)))
 
 
 def schedule(row: Row) -> Schedule:

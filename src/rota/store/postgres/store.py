@@ -42,6 +42,7 @@ from ...model import (
     State,
     TurnResult,
 )
+from ..hints import HintHub
 from ..protocol import Waker
 from ..sql import external
 from . import auditing, counting, health_checks, reading, scheduling, schema
@@ -53,7 +54,7 @@ from .listener import Listener
 from .rows import JOB_COLUMNS, attempt, claim_order, claimed, document, ended, job, text
 from .rows import ids as possible_ids
 from .url import parse
-from .waker import HintHub, HintPublisher, PostgresWaker
+from .waker import HintPublisher, PostgresWaker
 
 _TURN = (
     "SELECT * FROM rota.turn("
@@ -101,12 +102,12 @@ class PostgresStore:
         self.schema = schema.PostgresSchema(self._connections, shown)
         self._history = History(self._connections, shown)
         self._places = ClaimCursors()
-        self._board = HintHub()
-        self._herald = HintPublisher(self._connections, self._board)
-        self._inserter = Inserter(self._connections, shown, self._herald)
+        self._hub = HintHub()
+        self._publisher = HintPublisher(self._connections, self._hub)
+        self._inserter = Inserter(self._connections, shown, self._publisher)
         self._listener: Listener | None = None
         if self._address.listen is not None:
-            self._listener = Listener(self._address.listen, shown, self._connections, self._board)
+            self._listener = Listener(self._address.listen, shown, self._connections, self._hub)
 
     @property
     def url(self) -> str:
@@ -137,7 +138,7 @@ class PostgresStore:
     async def close(self) -> None:
         if self._listener is not None:
             await self._listener.close()
-        await self._herald.close()
+        await self._publisher.close()
         await self._connections.close()
 
     def for_another_loop(self) -> PostgresStore:
@@ -146,7 +147,7 @@ class PostgresStore:
     def waker(self) -> Waker:
         if self._listener is not None:
             self._listener.start()
-        return PostgresWaker(self._connections, self._board)
+        return PostgresWaker(self._connections, self._hub)
 
     async def clock(self) -> datetime:
         ((now,),) = await self._connections.rows("SELECT clock_timestamp()")
@@ -174,11 +175,11 @@ class PostgresStore:
         began = loop.time()
         since = None if request is None else self._places.since(request, began)
         # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
-        told, *rows = await self._connections.rows(
+        first, *rows = await self._connections.rows(
             _TURN, (*ended(settlements, now), *asked(request, now, since), now), repeatable=False, often=True
         )
-        refused, woken, next_due_at = told[:3]
-        self._tell(settlements, woken)
+        refused, woken, next_due_at = first[:3]
+        self._publish_turn(settlements, woken)
         jobs: list[Job] = []
         if request is not None:
             lease_until = now + timedelta(seconds=request.lease_s)
@@ -187,13 +188,11 @@ class PostgresStore:
             self._places.note(request, jobs, began, loop.time(), front=since is None)
         return TurnResult(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at)
 
-    def _tell(self, settlements: Sequence[Settlement], woken: Sequence[str] | None) -> None:
+    def _publish_turn(self, settlements: Sequence[Settlement], woken: Sequence[str] | None) -> None:
         queues = {job.queue for settlement in settlements for job in settlement.then}
         queues.update(woken or ())
-        self._herald.tell(queues)
-        for settlement in settlements:
-            if settlement.state is not State.QUEUED:
-                self._board.heard_end(settlement.id)
+        self._publisher.publish(queues)
+        self._hub.publish((), {one.id for one in settlements if one.state is not State.QUEUED})
 
     async def heartbeat(self, heartbeat: Heartbeat, now: datetime) -> HeartbeatReply:
         params = (
@@ -228,7 +227,7 @@ class PostgresStore:
     async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
         refused = await scheduling.fire(self._connections, firings, now)
         fired = (firing for firing in firings if firing.schedule.id not in refused)
-        self._herald.tell({job.queue for firing in fired for job in firing.jobs})
+        self._publisher.publish({job.queue for firing in fired for job in firing.jobs})
         return refused
 
     # --- operators -------------------------------------------------------------------------------
@@ -237,18 +236,17 @@ class PostgresStore:
         if not (known := possible_ids(sorted(set(ids)))):
             return ()
         statement, params = _edit(edit, known, sorted(edit.touches), now)
-        ((touched,),) = await self._connections.rows(statement, params)
-        await self._told_of_edit(edit, touched)
-        return list(touched)
+        ((changed,),) = await self._connections.rows(statement, params)
+        await self._publish_edit(edit, changed)
+        return list(changed)
 
-    async def _told_of_edit(self, edit: Edit, touched: Sequence[JobId]) -> None:
-        if edit.verb in ("retry", "move") and touched:
+    async def _publish_edit(self, edit: Edit, changed: Sequence[JobId]) -> None:
+        if edit.verb in ("retry", "move") and changed:
             rows = await self._connections.rows(
-                "SELECT DISTINCT queue FROM rota.queued WHERE id = ANY (%s::uuid[])", (touched,)
+                "SELECT DISTINCT queue FROM rota.queued WHERE id = ANY (%s::uuid[])", (changed,)
             )
-            self._herald.tell(row[0] for row in rows)
-        for one in touched:
-            self._board.heard_end(one)
+            self._publisher.publish({row[0] for row in rows})
+        self._hub.publish((), changed)
 
     async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:
         return await reading.page(self._connections, where, page)

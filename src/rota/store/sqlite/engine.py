@@ -19,7 +19,7 @@ from ..forks import current_pid
 from ..sql.migrations import Migration, as_text
 from .connection import MIGRATIONS, connect, lacking, translated
 from .connection_threads import LazyConnection, Reader
-from .listing import has_ended
+from .listing import is_finished
 from .url import SqliteUrl
 from .waker import SqliteHintHub, SqliteWaker
 from .writer import Transaction, Writer
@@ -95,7 +95,7 @@ class Engine:
     def waker(self) -> SqliteWaker:
         self._follow_fork()
         return SqliteWaker(
-            self._hub, lambda: self._writer.nudge(), lambda job: self.read(partial(has_ended, job=job))
+            self._hub, lambda: self._writer.nudge(), lambda job: self.read(partial(is_finished, job=job))
         )
 
     def backlogs(self) -> Mapping[str, float]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from ...errors import OptionError
 from ...model import LIVE, Attempt, Job, JobFilter, Page, PageRequest, State
+from .. import cursors
 from .rows import as_json, attempt, job, micros
 from .statements import BRIEF, JOB, statement
 
+_ID_PLACE = JOB.split(", ").index("id")
 # A filter on one of these finds its few jobs by an index of its own.
 NARROW = ("key", "parent", "schedule")
 # Otherwise jobs are read in the order of their ids, from the smallest index that holds the state.
@@ -103,14 +106,13 @@ def _index(where: JobFilter, states: frozenset[State] | None) -> tuple[str, str]
 def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageRequest) -> Page[Job]:
     """By id; the cursor is the last id seen."""
     text, params = matching(where)
-    sign, order = ("<", "DESC") if page.newest_first else (">", "ASC")
+    order, beyond = cursors.by_id(page)
     if page.cursor is not None:
-        text += f" AND id {sign} ?"
+        text += f" AND id {beyond} ?"
         params.append(page.cursor)
     query = f"SELECT {BRIEF if page.brief else JOB} {text} ORDER BY id {order} LIMIT ?"
     rows = _searched(connection, where, query, (*params, page.limit + 1))
-    items = [job(row) for row in rows[: page.limit]]
-    return Page(items, items[-1].id if items and len(rows) > page.limit else None)
+    return cursors.page(rows, page.limit, job, itemgetter(_ID_PLACE))
 
 
 def count(connection: sqlite3.Connection, where: JobFilter, most: int) -> int:
@@ -153,7 +155,7 @@ def attempts(connection: sqlite3.Connection, job: str) -> Sequence[Attempt]:
     return [attempt(row) for row in connection.execute(statement("attempts"), (job,))]
 
 
-def has_ended(connection: sqlite3.Connection, job: str) -> bool:
-    """True too if there is no such job (any more)."""
+def is_finished(connection: sqlite3.Connection, job: str) -> bool:
+    """True too if there is no such job."""
     rows = connection.execute(statement("states"), (as_json([job]),)).fetchall()
     return not rows or rows[0][1] not in LIVE

@@ -8,7 +8,7 @@ therefore run twice and must touch nothing but its Transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from queue import Empty
 from typing import Any
@@ -120,7 +120,7 @@ class Writer(ConnectionThreads[Transaction]):
         if self.address.path is None:
             return
         try:
-            if line.attempt(self._hub.look):
+            if line.attempt(self._hub.check_for_commits):
                 self._pause = SOON_S
         except Exception:
             return  # a hint is missing; the next write will say what is wrong
@@ -157,7 +157,7 @@ class Writer(ConnectionThreads[Transaction]):
         else:
             for order, result in zip(orders, results, strict=True):
                 order.result = result
-            self._hub.tell(transaction.ready, transaction.finished)
+            self._hub.publish(transaction.ready, transaction.finished)
             if transaction.ready:
                 self._pause = SOON_S  # business: others will answer soon
 
@@ -177,29 +177,13 @@ class Writer(ConnectionThreads[Transaction]):
             self._begin(connection)
         try:
             transaction = Transaction(connection)
-            results = _work(transaction, orders)
+            results = [order.work(transaction) for order in orders]
             transaction.write_tally()
             connection.execute("COMMIT")
         except BaseException:
             rollback(connection)
             raise
         return transaction, results
-
-
-def _work(transaction: Transaction, orders: Sequence[StoreCall[Transaction]]) -> list[Any]:
-    """The results. Work of a kind that knows how to be done ``together`` is; it comes first."""
-    results: list[Any] = [None] * len(orders)
-    kinds: defaultdict[Any, list[int]] = defaultdict(list)
-    for place, order in enumerate(orders):
-        kinds[getattr(order.work, "together", None)].append(place)
-    alone = kinds.pop(None, [])
-    for together, places in kinds.items():
-        answers = together(transaction, [orders[place].work for place in places])
-        for place, answer in zip(places, answers, strict=True):
-            results[place] = answer
-    for place in alone:
-        results[place] = orders[place].work(transaction)
-    return results
 
 
 class _ChangeCheck(StoreCall[Transaction]):
