@@ -15,14 +15,16 @@ from threading import Lock
 from typing import TypeVar
 
 from ...errors import StoreUnavailable
+from ...model import InsertResult, NewJob
 from ..forks import current_pid
 from ..sql.migrations import Migration, as_text
 from .connection import MIGRATIONS, connect, lacking, translated
-from .connection_threads import LazyConnection, Reader
+from .connection_threads import LazyConnection, Reader, StoreCall
+from .inserting import insert_calls
 from .listing import is_finished
 from .url import SqliteUrl
 from .waker import SqliteHintHub, SqliteWaker
-from .writer import Transaction, Writer
+from .writer import InsertStoreCall, Transaction, Writer
 
 T = TypeVar("T")
 
@@ -42,7 +44,7 @@ class Engine:
         self._lock = Lock()
         self._users: set[object] = set()
         self._hub = SqliteHintHub()
-        self._writer = Writer(self.address, self._hub)
+        self._writer = Writer(self.address, self._hub, insert_calls)
         self._reader = Reader("rota-sqlite-reader", self.address, READERS)
 
     def _follow_fork(self) -> None:
@@ -64,7 +66,7 @@ class Engine:
         self._follow_fork()
         with self._lock:
             if self._writer.is_closed:
-                self._writer = Writer(self.address, self._hub)
+                self._writer = Writer(self.address, self._hub, insert_calls)
                 self._reader = Reader("rota-sqlite-reader", self.address, READERS)
             self._users.add(user)
 
@@ -82,15 +84,22 @@ class Engine:
 
     # --- work ------------------------------------------------------------------------------------
 
+    async def insert(self, jobs: Sequence[NewJob], now: int) -> Sequence[InsertResult]:
+        self._follow_fork()
+        results: Sequence[InsertResult] = await self._writer.submit(InsertStoreCall(jobs, now))
+        return results
+
     async def write(self, work: Callable[[Transaction], T], durable: bool = True) -> T:
         self._follow_fork()
-        return await self._writer.do(work, durable)
+        result: T = await self._writer.submit(StoreCall(work, durable))
+        return result
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self._follow_fork()
         if self.address.path is None:
-            return await self._writer.do(lambda transaction: work(transaction.connection))
-        return await self._reader.do(work)
+            return await self.write(lambda transaction: work(transaction.connection))
+        result: T = await self._reader.submit(StoreCall(work))
+        return result
 
     def waker(self) -> SqliteWaker:
         self._follow_fork()
@@ -99,13 +108,13 @@ class Engine:
         )
 
     def backlogs(self) -> Mapping[str, float]:
-        """How many orders wait for each kind of thread."""
+        """How many calls wait for each kind of thread."""
         return {"sqlite_writer_backlog": self._writer.backlog, "sqlite_reader_backlog": self._reader.backlog}
 
     @property
-    def line(self) -> LazyConnection:
+    def connection(self) -> LazyConnection:
         """The connection that writes."""
-        return self._writer.line
+        return self._writer.connection
 
 
 class SqliteSchema:
@@ -120,14 +129,14 @@ class SqliteSchema:
 
     async def migrate(self) -> Sequence[str]:
         """A new connection migrates by itself: say what ours did, if it is new."""
-        was_open = self._engine.line.is_open
+        was_open = self._engine.connection.is_open
         await self._engine.write(lambda transaction: None)
-        return () if was_open else self._engine.line.migrated
+        return () if was_open else self._engine.connection.migrated
 
     async def pending(self) -> Sequence[str]:
         """Reads with a connection of its own, since ours would migrate."""
         if self._engine.address.path is None:
-            return () if self._engine.line.is_open else _names(MIGRATIONS)
+            return () if self._engine.connection.is_open else _names(MIGRATIONS)
         return await asyncio.get_running_loop().run_in_executor(None, self._pending)
 
     def _pending(self) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """The methods of the store on SQLite: each is one call to the writer or to a reader.
 
 Owns the public face of the package. Must never hold policy, read a clock or let a ``sqlite3`` error
-out.
+out. Any event loop of any thread may use one object.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ from ...model import (
     Settlement,
     TurnResult,
 )
-from ..batching import GroupCommit, InsertCall
 from ..sql.external import caller, run
 from . import (
     audit,
@@ -62,8 +61,6 @@ from .url import parse, require_recent_sqlite
 from .waker import SqliteWaker
 from .writer import Transaction
 
-MOST_WRITES = 2  # one is stored while the next is gathered
-
 
 class SqliteStore:
     """A store in one SQLite file, or in memory. Nothing is opened before the first use."""
@@ -72,7 +69,6 @@ class SqliteStore:
         require_recent_sqlite()
         self._engine = engine or Engine(parse(url))
         self._url = url
-        self._inserts = GroupCommit(self._write_inserts, MOST_WRITES)
 
     @property
     def url(self) -> str:
@@ -124,11 +120,7 @@ class SqliteStore:
         self, jobs: Sequence[NewJob], now: datetime, *, retrying: bool = False
     ) -> Sequence[InsertResult]:
         # live and final jobs share a table, so an id is never stored twice, retrying or not
-        return await self._inserts.insert(jobs, now)
-
-    async def _write_inserts(self, calls: Sequence[InsertCall]) -> Sequence[Sequence[InsertResult]]:
-        timed = [(call.jobs, micros(call.now)) for call in calls]
-        return await self._engine.write(lambda transaction: inserting.insert_calls(transaction, timed))
+        return await self._engine.insert(jobs, micros(now))
 
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
