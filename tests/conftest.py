@@ -44,7 +44,7 @@ def migrated_template(postgres_server: Postgres) -> str:
     async def migrate() -> None:
         store = open_store(url)
         try:
-            await store.migrate()
+            await store.schema.migrate()
         finally:
             await store.close()
 
@@ -85,7 +85,7 @@ async def store(store_url: str) -> AsyncIterator[Store]:
     """A fresh store of each kind, migrated and open."""
     opened = open_store(store_url)
     try:
-        await opened.migrate()
+        await opened.schema.migrate()
         await opened.open()
         yield opened
     finally:

@@ -30,6 +30,7 @@ from rota.model import (
 )
 from rota.operate import Operations
 from rota.operate.requests import CreateTokenRequest, DisableRequest, GateRequest, PutUserRequest
+from rota.store.calls import claim, settle
 from rota.store.protocol import Store
 
 STEP = timedelta(minutes=5)
@@ -85,9 +86,9 @@ async def _work(store: Store, step: int, at: datetime) -> None:
     await store.insert(jobs, at)
     for nth, worker in enumerate(("web-1", "web-2", "web-1")):  # what fails is tried three times
         begun = at + nth * AGAIN
-        claimed = await store.claim(ClaimRequest(worker=worker, limit=100, lease_s=LEASE_S), begun)
+        claimed = await claim(store, ClaimRequest(worker=worker, limit=100, lease_s=LEASE_S), begun)
         end = begun + timedelta(seconds=9)
-        await store.settle([_ended(job, end, OUTAGE[0] <= step < OUTAGE[1]) for job in claimed], end)
+        await settle(store, [_ended(job, end, OUTAGE[0] <= step < OUTAGE[1]) for job in claimed], end)
 
 
 def _job(n: int, at: datetime, **over: Any) -> NewJob:
@@ -152,12 +153,12 @@ async def _today(store: Store, now: datetime) -> None:
     """What runs, waits and is due later right now, and who works on it."""
     soon = [_job(90_000 + i, now, run_at=now + timedelta(minutes=7 * i)) for i in range(1, 9)]
     await store.insert([_job(91_000 + i, now - timedelta(seconds=20)) for i in range(9)], now)
-    running = await store.claim(
-        ClaimRequest(worker="media-1", limit=4, lease_s=LEASE_S), now - timedelta(seconds=12)
+    running = await claim(
+        store, ClaimRequest(worker="media-1", limit=4, lease_s=LEASE_S), now - timedelta(seconds=12)
     )
     await store.insert([*soon, *(_job(92_000 + i, now) for i in range(14))], now)
     for name, held in (("web-1", ()), ("media-1", running), ("nightly-2", ())):
-        await store.beat(_pulse(name, held, now), now)
+        await store.heartbeat(_pulse(name, held, now), now)
 
 
 def _pulse(name: str, held: Sequence[Job], now: datetime) -> Heartbeat:

@@ -338,9 +338,9 @@ class Rota:
 
     async def migrate(self) -> Sequence[str]:
         """Bring the store's schema up to date; the names of the migrations applied."""
-        store = self.stores.root().beside()
+        store = self.stores.root().for_another_loop()
         try:
-            return await store.migrate()
+            return await store.schema.migrate()
         finally:
             await store.close()
 

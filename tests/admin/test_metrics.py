@@ -52,7 +52,7 @@ def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
         store, now = await site.rota.stores.get(), site.rota.clock.now()
         for worker, document in (("w1", told), ("w2", spoiled)):
             body = msgspec.json.encode(document).decode()
-            await store.beat(Heartbeat(worker=worker, document=body, lease_s=30), now)
+            await store.heartbeat(Heartbeat(worker=worker, document=body, lease_s=30), now)
 
     site.do(beat)
     lines = site.get("/metrics", site.token()).body.decode().splitlines()

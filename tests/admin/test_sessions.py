@@ -58,7 +58,7 @@ def test_the_cookie_on_loopback_is_httponly_strict_and_holds_no_stored_value(sit
     assert "secure" not in attributes and not any("domain" in one for one in attributes)
 
     async def stored() -> list[str]:
-        return [one.key + one.body for one in await (await site.rota.stores.get()).find("session")]
+        return [one.key + one.body for one in await (await site.rota.stores.get()).documents("session")]
 
     raw = rest.partition(";")[0]
     (document,) = site.do(stored)
@@ -172,7 +172,7 @@ def test_get_and_head_change_nothing(site: Site) -> None:
 
 async def _documents(site: Site) -> Any:
     store = await site.rota.stores.get()
-    return [await store.find(kind) for kind in ("gate", "token", "user", "session")]
+    return [await store.documents(kind) for kind in ("gate", "token", "user", "session")]
 
 
 @pytest.mark.parametrize(

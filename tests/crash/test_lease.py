@@ -9,6 +9,7 @@ import pytest
 from attack import LEASE_S, LONG, RECOVERY_S, Site, WorkerProcess, until
 
 from rota.model import Settlement, State
+from rota.store.calls import settle
 
 EXECUTORS = ("hold", "hold_thread", "hold_process")
 
@@ -80,7 +81,7 @@ async def test_of_many_settles_by_two_processes_one_is_accepted(site: Site) -> N
     store = await site.store()
     change = Settlement(id=job, token=token, state=State.CANCELLED, attempt=1)
     site.open_gate("now")
-    refusals = await asyncio.gather(*[store.settle([change], site.app.clock.now()) for _ in range(1000)])
+    refusals = await asyncio.gather(*[settle(store, [change], site.app.clock.now()) for _ in range(1000)])
     accepted = sum(not refused for refused in refusals)
     if accepted:
         await until("the worker is refused", lambda: "refused" in worker.log, within=10)

@@ -28,6 +28,7 @@ from rota.model import (
     State,
 )
 from rota.operate.access import ApiToken, StoredUser
+from rota.store.calls import claim, settle
 from rota.store.protocol import Store
 
 CORPUS: tuple[str, ...] = (
@@ -149,9 +150,9 @@ def _job(i: int, text: str, at: datetime) -> NewJob:
 async def _end_some(store: Store, now: datetime) -> None:
     """Claim all but a few, then end most of these, with errors, outputs and log lines."""
     want = ClaimRequest(worker=CORPUS[0], limit=len(CORPUS) - LEFT_QUEUED, lease_s=LEASE_S)
-    claimed = await store.claim(want, now - timedelta(minutes=8))
+    claimed = await claim(store, want, now - timedelta(minutes=8))
     changes = [_end(job, now - timedelta(minutes=i % 7)) for i, job in enumerate(claimed[LEFT_QUEUED:])]
-    assert not await store.settle(changes, now)
+    assert not await settle(store, changes, now)
 
 
 def _end(job: Job, at: datetime) -> Settlement:
@@ -239,7 +240,7 @@ async def _documents(store: Store, i: int, text: str, now: datetime) -> None:
         ("gate", gate.id, _json(gate)),
         ("calendar", text, _json(calendar)),
     ):
-        assert await store.put(kind, key, body, None, now) is not None
+        assert await store.put_document(kind, key, body, None, now) is not None
 
 
 def worker_id(i: int, text: str) -> str:

@@ -62,7 +62,7 @@ def silent(site: Site, id: str, hours: float = 2.0) -> None:
 
     async def write() -> None:
         then = site.rota.clock.now() - timedelta(hours=hours)
-        await (await site.operations().store()).put(
+        await (await site.operations().store()).put_document(
             "worker", id, msgspec.json.encode(told).decode(), None, then
         )
 

@@ -131,8 +131,8 @@ def test_whose_session_ends_while_they_look_is_asked_to_sign_in_where_they_are(
 
 async def end_sessions(site: Site) -> None:
     store = await site.operations().store()
-    for one in await store.find(SESSION):
-        await store.drop(SESSION, one.key)
+    for one in await store.documents(SESSION):
+        await store.delete_document(SESSION, one.key)
 
 
 @pytest.mark.parametrize("path", ["/", "/jobs", "/queues", "/schedules", "/workers", "/tenants", "/gates"])

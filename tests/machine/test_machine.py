@@ -30,6 +30,7 @@ from rota.core.ids import uuid7
 from rota.core.jobs import lifecycle
 from rota.model import (
     ClaimRequest,
+    CurrentOverview,
     Edit,
     Heartbeat,
     Job,
@@ -38,9 +39,11 @@ from rota.model import (
     Lease,
     NewJob,
     PageRequest,
+    RetentionCutoffs,
     Settlement,
     State,
 )
+from rota.store.calls import claim, settle
 from rota.store.open import open_store
 from rota.store.protocol import Store
 
@@ -131,7 +134,7 @@ class StoreMachine(RuleBasedStateMachine):
         if known is None:  # refused, removed or deleted: the id is free
             return
         new = NewJob(id=known.id, task="work", tenant=known.tenant, key=known.key)
-        (answer,) = self.run(self.store.insert([new], self.now, again=True))
+        (answer,) = self.run(self.store.insert([new], self.now, retrying=True))
         assert (answer.id, answer.outcome, answer.state) == self.model.insert(new, self.now, again=True)
 
     # --- working -----------------------------------------------------------------------------
@@ -151,7 +154,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def claim_as_the_model(self, want: ClaimRequest) -> None:
         due = self.model.due(want, self.now)
-        jobs = self.run(self.store.claim(want, self.now))
+        jobs = self.run(claim(self.store, want, self.now))
         taken = [self.model.jobs[job.id] for job in jobs]
         assert len(taken) == min(want.limit, len(due))
         assert sorted(job.priority for job in taken) == sorted(job.priority for job in due[: want.limit])
@@ -209,7 +212,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def settle_as_the_model(self, changes: list[Settlement]) -> None:
         refused = {change.id for change in changes if not self.model.settle(change, self.now)}
-        assert self.run(self.store.settle(changes, self.now)) == refused
+        assert self.run(settle(self.store, changes, self.now)) == refused
 
     @precondition(lambda self: self.leases)
     @rule(worker=workers, pick=picks)
@@ -220,7 +223,7 @@ class StoreMachine(RuleBasedStateMachine):
         if not self.model.holds(late.id, late.token) and late.id not in mine:
             leases[late.id] = late
         pulse = Heartbeat(worker=worker, document="{}", lease_s=LEASE_S, leases=list(leases.values()))
-        reply = self.run(self.store.beat(pulse, self.now))
+        reply = self.run(self.store.heartbeat(pulse, self.now))
         for job in mine.values():
             job.lease_until = self.later(LEASE_S)
         assert reply.lost == leases.keys() - mine.keys()
@@ -265,7 +268,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def edit_as_the_model(self, edit: Edit, ids: set[JobId]) -> None:
         expected = self.model.editable(ids, edit)
-        touched = self.run(self.store.edit(JobFilter(ids=tuple(sorted(ids))), edit, 100, self.now))
+        touched = self.run(self.store.edit(tuple(sorted(ids)), edit, self.now))
         assert len(set(touched)) == len(touched)
         assert set(touched) <= expected
         for id in touched:
@@ -279,7 +282,8 @@ class StoreMachine(RuleBasedStateMachine):
     def prune(self, state: State, age: int, limit: int) -> None:
         before = self.later(-age) + timedelta(microseconds=1)
         expected = self.model.prunable(state, before)
-        count = self.run(self.store.prune({state: before}, limit, self.now))
+        cutoffs = RetentionCutoffs(jobs={state: before})
+        count = self.run(self.store.maintain(cutoffs, limit, self.now)).jobs
         gone = self.model.jobs.keys() - {job.id for job in self.everything()}
         assert gone <= expected
         assert len(gone) == count == min(limit, len(expected))
@@ -309,7 +313,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def counts_agree(self) -> None:
-        overview = self.run(self.store.overview(self.now))
+        overview = self.run(self.store.survey(CurrentOverview(self.now)))
         states = [job.state for job in self.model.jobs.values()]
         for state in State:
             if state.value not in overview.estimated:
@@ -342,7 +346,7 @@ def walk(make: Callable[[], Coroutine[Any, Any, Store]], ways: int, steps: int) 
 def test_sqlite_in_memory_keeps_the_rules_on_every_way() -> None:
     async def make() -> Store:
         store = open_store("sqlite://:memory:")
-        await store.migrate()
+        await store.schema.migrate()
         await store.open()
         return store
 
@@ -355,7 +359,7 @@ def test_sqlite_in_a_file_keeps_the_rules_on_every_way(tmp_path: Path) -> None:
 
     async def make() -> Store:
         store = open_store(f"sqlite:///{tmp_path / f'{next(serial)}.db'}")
-        await store.migrate()
+        await store.schema.migrate()
         await store.open()
         return store
 

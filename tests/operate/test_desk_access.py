@@ -13,6 +13,7 @@ from rota.errors import AlreadyRegistered, Forbidden, NotFound
 from rota.operate import Operations
 from rota.operate.access import actor_of, by_password, by_token, has_any, still_good
 from rota.operate.requests import AuditRequest, CreateTokenRequest, PutUserRequest
+from rota.store.calls import find_document
 from rota.testing import FakeClock
 
 
@@ -27,7 +28,7 @@ async def test_a_token_opens_with_its_role_and_tenant_and_is_stored_hashed(
     actor = actor_of(found)
     assert (actor.name, actor.role, actor.tenant) == (f"token:ci#{made.id}", "operator", "acme")
     assert actor.payloads
-    document = await store.get("token", made.id)
+    document = await find_document(store, "token", made.id)
     assert document is not None
     secret = made.token.split("_", 2)[2]
     assert secret not in document.body
@@ -102,7 +103,7 @@ async def test_a_password_opens_and_a_new_one_closes_the_old(operations: Operati
     assert actor_of(found).role == "operator"
     for name, password in (("ann", "wrong horse battery"), ("bob", "correct horse battery"), ("", "")):
         assert await by_password(store, name, password) is None
-    document = await store.get("user", "ann")
+    document = await find_document(store, "user", "ann")
     assert document is not None
     assert "correct horse" not in document.body
     await operations.access.put_user("ann", PutUserRequest(password="another horse battery", role="viewer"))

@@ -13,6 +13,7 @@ import pytest
 from rota import AlreadyRegistered, AlreadyRunning, Cancel, ConfigError, Event, Rota, Snooze
 from rota.model import ClaimRequest
 from rota.runtime.events import NAMES
+from rota.store.calls import claim
 from rota.testing import FakeClock, drain
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
@@ -105,7 +106,7 @@ async def test_a_rescued_job_is_told_of_and_then_runs(
 
     job = await work.enqueue()
     store = await app.stores.get()
-    await store.claim(ClaimRequest(worker="dead", limit=1, lease_s=30), clock.now())
+    await claim(store, ClaimRequest(worker="dead", limit=1, lease_s=30), clock.now())
     clock.advance(31)
     async with app.running(heartbeat_thread=False):
         assert await job.result(timeout=10) == "done"
@@ -122,7 +123,7 @@ async def test_a_rescue_that_fails_the_job_says_so_with_the_reason(
 
     job = await work.enqueue()
     store = await app.stores.get()
-    await store.claim(ClaimRequest(worker="dead", limit=1, lease_s=30), clock.now())
+    await claim(store, ClaimRequest(worker="dead", limit=1, lease_s=30), clock.now())
     clock.advance(31)
     async with app.running(heartbeat_thread=False):
         await until(lambda: named(heard, "job.failed"))

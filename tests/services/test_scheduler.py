@@ -252,7 +252,7 @@ async def test_a_lost_calendar_disables_its_schedules_and_harms_no_other(
         await app.calendars.delete("holidays")
     else:
         store = await app.stores.get()
-        await store.put("calendar", "holidays", '{"dates": "soon"}', None, ticks.clock.now())
+        await store.put_document("calendar", "holidays", '{"dates": "soon"}', None, ticks.clock.now())
     await ticks.after(HOUR)
     bound = await stored(app, "bound")
     assert (bound.enabled, await fires_of(app, "bound")) == (False, [])

@@ -10,6 +10,7 @@ import pytest
 
 from rota import Job, Rota, State, operate
 from rota.model import ClaimRequest
+from rota.store.calls import claim
 from rota.testing import FakeClock, drain
 from rota.worker import upkeep
 
@@ -19,7 +20,7 @@ STILL = {"heartbeat_thread": False, "upkeep": False}
 async def claimed_by_a_dead_worker(app: Rota) -> None:
     store = await app.stores.get()
     want = ClaimRequest(worker="dead", limit=10, lease_s=30, tasks=app.registry.names)
-    assert await store.claim(want, app.clock.now())
+    assert await claim(store, want, app.clock.now())
 
 
 async def rescue(app: Rota) -> list[tuple[str, State]]:
@@ -173,11 +174,11 @@ async def test_more_jobs_than_one_batch_are_pruned_in_one_pass(
 
 async def test_workers_that_are_long_gone_are_forgotten(app: Rota, clock: FakeClock) -> None:
     store = await app.stores.get()
-    await store.put("worker", "old", '{"id": "old", "state": "running"}', None, clock.now())
+    await store.put_document("worker", "old", '{"id": "old", "state": "running"}', None, clock.now())
     clock.advance(25 * 3600)
-    await store.put("worker", "new", '{"id": "new", "state": "running"}', None, clock.now())
+    await store.put_document("worker", "new", '{"id": "new", "state": "running"}', None, clock.now())
     await upkeep.prune(store, clock, app.settings)
-    assert [document.key for document in await store.find("worker")] == ["new"]
+    assert [document.key for document in await store.documents("worker")] == ["new"]
 
 
 # --- nobody serves -----------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ async def test_a_worker_leaves_a_task_it_does_not_know_alone_and_says_so(
 async def test_a_live_worker_that_knows_the_task_ends_the_complaint(app: Rota, clock: FakeClock) -> None:
     store = await app.stores.get()
     await app.enqueue("strange")
-    await store.put("worker", "other", '{"id": "other", "tasks": ["strange"]}', None, clock.now())
+    await store.put_document("worker", "other", '{"id": "other", "tasks": ["strange"]}', None, clock.now())
     assert await upkeep.unserved(store, clock, 30) == {}
     clock.advance(120)
     assert await upkeep.unserved(store, clock, 30) == {"strange": 1}

@@ -10,6 +10,7 @@ from ticking import Ticks
 
 from rota import Backoff, Cancel, Context, OptionError, PayloadError, Rota, Snooze, State
 from rota.model import AuditEntry, AuditFilter, ClaimRequest, PageRequest, ScheduleFilter
+from rota.store.calls import claim
 from rota.testing import FakeClock, drain
 from rota.worker import upkeep
 
@@ -32,7 +33,7 @@ async def lines(app: Rota, action: str | None = None) -> list[AuditEntry]:
 async def claimed_by_a_dead_worker(app: Rota) -> None:
     store = await app.stores.get()
     want = ClaimRequest(worker="dead", limit=10, lease_s=30, tasks=app.registry.names)
-    assert await store.claim(want, app.clock.now())
+    assert await claim(store, want, app.clock.now())
 
 
 async def rescue(app: Rota) -> None:
@@ -215,12 +216,12 @@ async def test_old_lines_and_stale_documents_are_forgotten(app: Rota, clock: Fak
     store = await app.stores.get()
     await store.append_audit([AuditEntry(action="email.sent", at=clock.now())])
     for kind in ("idempotency", "session", "token", "gate"):
-        await store.put(kind, "a", "{}", 0, clock.now())
+        await store.put_document(kind, "a", "{}", 0, clock.now())
 
     async def left() -> list[str]:
         await upkeep.prune(store, clock, app.settings)
         kinds = ("idempotency", "session", "token", "gate")
-        return [kind for kind in kinds if await store.find(kind)]
+        return [kind for kind in kinds if await store.documents(kind)]
 
     clock.advance(11 * 3600)
     assert await left() == ["idempotency", "session", "token", "gate"]

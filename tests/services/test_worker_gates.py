@@ -15,6 +15,7 @@ from rota import Rota, StoreError
 from rota.model import ClaimRequest
 from rota.runtime.clock import monotonic
 from rota.runtime.gate_watch import GateWatch, load
+from rota.store.calls import claim
 from rota.store.open import open_store
 from rota.testing import FakeClock, drain
 
@@ -134,7 +135,7 @@ async def test_claimed_jobs_that_have_not_begun_go_back_when_a_gate_closes(app: 
         await until(lambda: ran == [0])
         store = await app.stores.get()
         want = ClaimRequest(worker=worker.id, limit=2, lease_s=30, tasks=app.registry.names)
-        worker.slots.take(await store.claim(want, app.clock.now()), monotonic())
+        worker.slots.take(await claim(store, want, app.clock.now()), monotonic())
         assert len(worker.slots.waiting) == 2
         await app.pause()
         await until(lambda: worker.state == "paused" and not len(worker.turns))
@@ -150,9 +151,9 @@ async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, cloc
     await app.pause(queue="mail", until=clock.now() + timedelta(minutes=1))
     gate = (await load(await app.stores.get()))[0]
     away = open_store("sqlite://:memory:")
-    await away.migrate()
+    await away.schema.migrate()
     await away.open()
-    await away.put("gate", gate.id, msgspec.json.encode(gate).decode(), 0, clock.now())
+    await away.put_document("gate", gate.id, msgspec.json.encode(gate).decode(), 0, clock.now())
     watch = GateWatch(away, clock)
     assert await watch.look()
     assert not await watch.look()
@@ -166,8 +167,8 @@ async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, cloc
 
 async def test_a_spoiled_gate_hides_no_other(app: Rota, ran: list[str]) -> None:
     store = await app.stores.get()
-    await store.put("gate", "queue:a", "[1, 2", None, app.clock.now())
-    await store.put("gate", "queue:b", '{"scope": "planet"}', None, app.clock.now())
+    await store.put_document("gate", "queue:a", "[1, 2", None, app.clock.now())
+    await store.put_document("gate", "queue:b", '{"scope": "planet"}', None, app.clock.now())
     await app.pause(queue="mail")
     await both(app)
     await drain(app)

@@ -13,6 +13,7 @@ import pytest
 from rota import Cancel, Context, Rota, Snooze, StoreUnavailable, __version__
 from rota.model import ClaimRequest, TurnResult
 from rota.runtime.metrics import DURATIONS, OUTCOMES, Histogram, WorkerMetrics
+from rota.store.calls import claim
 from rota.testing import FakeClock
 from rota.worker import upkeep
 
@@ -111,7 +112,7 @@ async def test_rescues_are_counted(app: Rota, clock: FakeClock, until: Until) ->
 
     await work.enqueue()
     store = await app.stores.get()
-    await store.claim(ClaimRequest(worker="dead", limit=1, lease_s=30, tasks=("work",)), clock.now())
+    await claim(store, ClaimRequest(worker="dead", limit=1, lease_s=30, tasks=("work",)), clock.now())
     clock.advance(31)
     async with app.running(heartbeat_thread=False, scheduler=False, sweep_s=0.01, poll_s=0.01) as worker:
         await until(lambda: worker.measures.runs["rescued"] == 1 and worker.measures.runs["succeeded"] == 1)
@@ -154,7 +155,7 @@ async def test_a_workers_document_carries_its_measures_version_and_state(app: Ro
         body: dict[str, Any] = {}
 
         async def has_claimed() -> bool:
-            for document in await store.find("worker"):
+            for document in await store.documents("worker"):
                 body.update(msgspec.json.decode(document.body))
             return bool(body and body["measures"]["claims"])
 

@@ -6,7 +6,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from rota.model import AuditEntry, AuditFilter, PageRequest, State
+from rota.model import AuditEntry, AuditFilter, PageRequest, RetentionCutoffs, State
+from rota.store.calls import settle
 from rota.store.postgres.auditing import page_statement
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import ERROR, T0, at, change, running
@@ -53,7 +54,7 @@ async def test_after_pruning_the_same_transaction_may_not_delete_either(
         with pytest.raises(errors.InsufficientPrivilege):
             connection.execute("DELETE FROM rota.audit")
         connection.rollback()
-    assert await store.prune_audit(T0, 10) == 1
+    assert (await store.maintain(RetentionCutoffs(audit=T0), 10, T0)).audit_entries == 1
     assert await actions(store) == ["new"]
 
 
@@ -68,7 +69,7 @@ async def test_a_role_that_does_not_own_the_schema_can_add_and_prune(
         connection.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA rota TO runtime")
     runtime = PostgresStore(migrated_postgres_url.replace("//rota@", "//runtime@"))
     await runtime.append_audit([line(at=at(-10)), line("job.retry")])
-    assert await runtime.prune_audit(T0, 10) == 1
+    assert (await runtime.maintain(RetentionCutoffs(audit=T0), 10, T0)).audit_entries == 1
     assert await actions(runtime) == ["job.retry"]
     await runtime.close()
 
@@ -85,16 +86,16 @@ async def test_lines_of_a_plain_success_are_not_lost_on_the_quick_road(store: Po
     ended = change(
         job, State.SUCCEEDED, audit=(line("email.sent", object=f"job:{job.id}"), line("email.kept"))
     )
-    assert not await store.settle([ended], at(1))
+    assert not await settle(store, [ended], at(1))
     assert await actions(store) == ["email.sent", "email.kept"]
-    assert await store.settle([ended], at(2)) == {job.id}
+    assert await settle(store, [ended], at(2)) == {job.id}
     assert await actions(store) == ["email.sent", "email.kept"]
 
 
 async def test_text_that_the_server_cannot_hold_does_not_lose_the_line(store: PostgresStore) -> None:
     job = await running(store)
     said = line("job.exhausted_retries", message="a\0b", after_json='{"why":"\\u0000"}')
-    assert not await store.settle([change(job, State.FAILED, error_json=ERROR, audit=(said,))], at(1))
+    assert not await settle(store, [change(job, State.FAILED, error_json=ERROR, audit=(said,))], at(1))
     ((entry),) = (await store.audit(EVERYTHING, PageRequest())).items
     assert (entry.message, entry.after) == ("a\ufffdb", {"why": "\0"})
 

@@ -11,6 +11,7 @@ import pytest
 
 from rota.errors import StoreUnavailable
 from rota.model import Finding, State
+from rota.store.calls import settle
 from rota.store.postgres import connection_probes, health_checks
 from rota.store.postgres.store import PostgresStore
 from rota.store.postgres.url import parse
@@ -30,7 +31,7 @@ def troubles(found: Sequence[Finding]) -> list[Finding]:
 
 
 async def test_a_sound_store_has_a_fine_finding_for_every_check(store: PostgresStore) -> None:
-    found = await store.examine(NOW)
+    found = await store.check_health(NOW)
     assert not troubles(found)
     assert {finding.check for finding in found} == set(health_checks.CHECKS)
 
@@ -44,12 +45,12 @@ async def test_a_transaction_that_holds_back_vacuum_is_named_by_pid(
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.execute("SELECT FROM rota.queued")
         pid = connection.info.backend_pid
-        told = troubles(of(await store.examine(NOW), "long transactions"))
+        told = troubles(of(await store.check_health(NOW), "long transactions"))
         assert len(told) == 1
         assert f"pid {pid} (user rota, application nightly dump)" in told[0].text
         assert told[0].remedy is not None and f"pg_terminate_backend({pid})" in told[0].remedy
         connection.rollback()
-    assert not troubles(of(await store.examine(NOW), "long transactions"))
+    assert not troubles(of(await store.check_health(NOW), "long transactions"))
 
 
 async def test_a_missing_index_comes_with_the_statement_that_makes_it(
@@ -57,10 +58,10 @@ async def test_a_missing_index_comes_with_the_statement_that_makes_it(
 ) -> None:
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute("DROP INDEX rota.queued_due")
-        (told,) = troubles(of(await store.examine(NOW), "indexes"))
+        (told,) = troubles(of(await store.check_health(NOW), "indexes"))
         assert "queued_due" in told.text and told.remedy is not None
         connection.execute(told.remedy.encode())
-    assert not troubles(of(await store.examine(NOW), "indexes"))
+    assert not troubles(of(await store.check_health(NOW), "indexes"))
 
 
 async def test_an_invalid_index_is_found(store: PostgresStore, migrated_postgres_url: str) -> None:
@@ -70,7 +71,7 @@ async def test_an_invalid_index_is_found(store: PostgresStore, migrated_postgres
         )
         with pytest.raises(psycopg.errors.UniqueViolation):
             connection.execute("CREATE UNIQUE INDEX CONCURRENTLY twice ON rota.documents (kind)")
-        (told,) = troubles(of(await store.examine(NOW), "indexes"))
+        (told,) = troubles(of(await store.check_health(NOW), "indexes"))
         assert "rota.twice is invalid" in told.text
         assert told.remedy == "REINDEX INDEX CONCURRENTLY rota.twice;"
 
@@ -91,7 +92,7 @@ async def test_dead_rows_and_bloat_are_judged_by_table() -> None:
 
 async def test_a_schema_behind_is_a_problem_and_the_rest_is_still_looked_at(postgres_url: str) -> None:
     store = PostgresStore(postgres_url)
-    found = await store.examine(NOW)
+    found = await store.check_health(NOW)
     (told,) = of(found, "schema")
     assert (told.level, told.remedy) == ("problem", "run `rota migrate`")
     assert {finding.check for finding in found} == set(health_checks.CHECKS) - {"dead rows"}
@@ -101,10 +102,10 @@ async def test_a_schema_behind_is_a_problem_and_the_rest_is_still_looked_at(post
 
 async def test_jobs_in_the_default_partition_are_told(store: PostgresStore) -> None:
     job = await running(store)
-    await store.settle([change(job, State.SUCCEEDED)], at(86_400 * 3650))
-    told = troubles(of(await store.examine(NOW), "history"))
+    await settle(store, [change(job, State.SUCCEEDED)], at(86_400 * 3650))
+    told = troubles(of(await store.check_health(NOW), "history"))
     assert len(told) == 1 and "holds 1 finished jobs" in told[0].text
-    assert len(troubles(of(await store.examine(T0), "history"))) == 2  # by then there are no days left
+    assert len(troubles(of(await store.check_health(T0), "history"))) == 2  # by then there are no days left
 
 
 async def test_a_role_that_may_see_little_is_told_so(migrated_postgres_url: str) -> None:
@@ -113,7 +114,7 @@ async def test_a_role_that_may_see_little_is_told_so(migrated_postgres_url: str)
             "DO $$ BEGIN CREATE ROLE stranger LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
         )
     store = PostgresStore(migrated_postgres_url.replace("//rota@", "//stranger@"))
-    found = await store.examine(NOW)
+    found = await store.check_health(NOW)
     assert "permission denied" in of(found, "schema")[0].text
     assert "permission denied" in of(found, "history")[0].text
     (told,) = of(found, "long transactions")
@@ -125,7 +126,7 @@ async def test_a_role_that_may_see_little_is_told_so(migrated_postgres_url: str)
 async def test_a_server_that_is_away_is_an_error_not_a_finding() -> None:
     store = PostgresStore("postgresql://127.0.0.1:1/shop")
     with pytest.raises(StoreUnavailable):
-        await store.examine(NOW)
+        await store.check_health(NOW)
     await store.close()
 
 
@@ -138,7 +139,7 @@ async def test_a_listener_that_hears_nothing_is_found(
     # Notifications do not leave their database: whoever listens in another one is deaf.
     monkeypatch.setattr(connection_probes, "PROBE_WITHIN_S", 0.3)
     store = PostgresStore(f"{migrated_postgres_url}?listen={quote(postgres_url, safe='')}")
-    (told,) = of(await store.examine(NOW), "wake-ups")
+    (told,) = of(await store.check_health(NOW), "wake-ups")
     assert told.level == "warning" and told.remedy is not None and "?listen=URL" in told.remedy
     await store.close()
 
@@ -148,7 +149,7 @@ async def test_a_listener_that_cannot_connect_is_a_problem_and_no_listener_is_no
 ) -> None:
     for listen, level in (("postgresql%3A//ann%3Asecret%40127.0.0.1%3A1/shop", "problem"), ("off", "fine")):
         store = PostgresStore(f"{migrated_postgres_url}?listen={listen}")
-        (told,) = of(await store.examine(NOW), "wake-ups")
+        (told,) = of(await store.check_health(NOW), "wake-ups")
         assert told.level == level and "secret" not in told.text
         await store.close()
 

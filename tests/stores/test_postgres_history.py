@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from rota.core.jobs import lifecycle
-from rota.model import FINAL, JobFilter, PageRequest, State
+from rota.model import FINAL, CurrentOverview, JobFilter, PageRequest, RetentionCutoffs, State
+from rota.store.calls import claim, settle
 from rota.store.postgres.reading import count_statement, page_statement
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, change, in_state, new, read, running, want
@@ -29,31 +30,33 @@ async def days(store: PostgresStore) -> set[str]:
 
 
 async def succeeded(store: PostgresStore) -> int:
-    return (await store.overview(T0)).counts[State.SUCCEEDED]
+    return (await store.survey(CurrentOverview(T0))).counts[State.SUCCEEDED]
 
 
 async def test_a_day_without_a_partition_is_stored_and_moved_when_it_gets_one(store: PostgresStore) -> None:
     early = await in_state(store, State.SUCCEEDED)
     assert await part_of(store, early) == "done_default"
-    await store.upkeep(T0)
+    await store.maintain(RetentionCutoffs(), 1, T0)
     assert await part_of(store, early) == "done_20300101"
     late = await in_state(store, State.FAILED)
     assert await part_of(store, late) == "done_20300101"
     assert {f"done_203001{day:02}" for day in range(1, 16)} <= await days(store)
-    await store.upkeep(T0)
+    await store.maintain(RetentionCutoffs(), 1, T0)
     assert await succeeded(store) == 1
 
 
 async def test_a_whole_expired_day_is_dropped(store: PostgresStore) -> None:
-    await store.upkeep(T0)
+    await store.maintain(RetentionCutoffs(), 1, T0)
     gone = await in_state(store, State.SUCCEEDED)
     job = await running(store)
     record_of = lifecycle.decide(job, lifecycle.Cancelled(reason="no"), T0, 0.0)
-    await store.settle([record_of], T0)
+    await settle(store, [record_of], T0)
     kept = await running(store, now=T0 + 2 * DAY)
-    await store.settle([change(kept, State.SUCCEEDED)], T0 + 2 * DAY)
+    await settle(store, [change(kept, State.SUCCEEDED)], T0 + 2 * DAY)
     assert await store.attempts(job.id)
-    assert await store.prune({state: T0 + DAY for state in FINAL}, 100, T0 + 2 * DAY) == 2
+    assert (
+        await store.maintain(RetentionCutoffs(jobs={state: T0 + DAY for state in FINAL}), 100, T0 + 2 * DAY)
+    ).jobs == 2
     assert "done_20300101" not in await days(store)
     assert await read(store, gone) is None and await read(store, kept.id) is not None
     assert not await store.attempts(job.id)
@@ -63,14 +66,15 @@ async def test_a_whole_expired_day_is_dropped(store: PostgresStore) -> None:
 async def test_a_reader_keeps_its_day_and_nobody_waits(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
-    await store.upkeep(T0)
+    await store.maintain(RetentionCutoffs(), 1, T0)
     await in_state(store, State.SUCCEEDED)
+    cutoffs = RetentionCutoffs(jobs={state: T0 + DAY for state in FINAL})
     with psycopg.connect(migrated_postgres_url) as reader:
         reader.execute("SELECT count(*) FROM rota.done").fetchone()
-        assert await store.prune({state: T0 + DAY for state in FINAL}, 100, T0) == 1  # row by row instead
+        assert (await store.maintain(cutoffs, 100, T0 + 2 * DAY)).jobs == 1  # row by row instead
         assert "done_20300101" in await days(store)
         assert await in_state(store, State.SUCCEEDED)
-    assert await store.prune({state: T0 + DAY for state in FINAL}, 100, T0) == 1
+    assert (await store.maintain(cutoffs, 100, T0 + 2 * DAY)).jobs == 1
     assert "done_20300101" not in await days(store)
 
 
@@ -78,45 +82,45 @@ async def test_folding_the_tally_keeps_its_sums(store: PostgresStore) -> None:
     for _ in range(3):
         await in_state(store, State.SUCCEEDED)
     failed = await in_state(store, State.FAILED)
-    await store.upkeep(T0 + 5 * DAY)
-    counts = (await store.overview(T0)).counts
+    await store.maintain(RetentionCutoffs(), 1, T0 + 5 * DAY)
+    counts = (await store.survey(CurrentOverview(T0))).counts
     assert (counts[State.SUCCEEDED], counts[State.FAILED]) == (3, 1)
-    await store.edit(JobFilter(ids=(failed,)), lifecycle.retry(T0), 1, T0)
-    await store.upkeep(T0 + 5 * DAY)
-    assert (await store.overview(T0)).counts[State.FAILED] == 0
-    await store.upkeep(T0 + 5 * DAY)  # and what came to nothing is forgotten
+    await store.edit((failed,), lifecycle.retry(T0), T0)
+    await store.maintain(RetentionCutoffs(), 1, T0 + 5 * DAY)
+    assert (await store.survey(CurrentOverview(T0))).counts[State.FAILED] == 0
+    await store.maintain(RetentionCutoffs(), 1, T0 + 5 * DAY)  # and what came to nothing is forgotten
     assert await store._connections.rows("SELECT count(*) FROM rota.tally") == [(1,)]
 
 
 async def test_claimers_side_by_side_never_get_the_same_job(store: PostgresStore) -> None:
     jobs = [new(queue=f"q{n % 4}", priority=n % 3) for n in range(3000)]
     await store.insert(jobs, T0)
-    claimers = [store.beside() for _ in range(4)]
+    claimers = [store.for_another_loop() for _ in range(4)]
     taken: list[str] = []
 
-    async def claim(claimer: PostgresStore, name: str) -> None:
+    async def drain_as(claimer: PostgresStore, name: str) -> None:
         await claimer.open()
         pending: list[str] = []
-        while got := await claimer.claim(want(37, worker=name), T0):
+        while got := await claim(claimer, want(37, worker=name), T0):
             pending += [job.id for job in got]
-            refused = await claimer.settle([change(job, State.SUCCEEDED) for job in got], T0)
+            refused = await settle(claimer, [change(job, State.SUCCEEDED) for job in got], T0)
             assert not refused
         taken.extend(pending)
         await claimer.close()
 
-    await asyncio.gather(*(claim(claimer, f"w{n}") for n, claimer in enumerate(claimers)))
+    await asyncio.gather(*(drain_as(claimer, f"w{n}") for n, claimer in enumerate(claimers)))
     # a claimer may have met only locked rows at the end: the last one takes what is left
-    taken += [job.id for job in await store.claim(want(3000), T0)]
+    taken += [job.id for job in await claim(store, want(3000), T0)]
     assert sorted(taken) == sorted(job.id for job in jobs)
 
 
 async def test_an_urgent_job_is_not_hidden_by_where_the_last_claim_ended(store: PostgresStore) -> None:
     await store.insert([new(queue=f"q{n % 2}") for n in range(300)], T0)
-    assert len(await store.claim(want(50), T0)) == 50
+    assert len(await claim(store, want(50), T0)) == 50
     urgent, ordinary = new(queue="q1", priority=9), new(queue="q0", priority=-9)
     await store.insert([urgent, ordinary], T0)
-    assert (await store.claim(want(50), T0))[0].id == urgent.id
-    rest = [job.id for job in await store.claim(want(1000), T0)]
+    assert (await claim(store, want(50), T0))[0].id == urgent.id
+    rest = [job.id for job in await claim(store, want(1000), T0)]
     assert len(rest) == 202 and ordinary.id in rest
 
 
@@ -124,10 +128,10 @@ async def test_a_job_behind_the_place_of_the_last_claim_is_found_when_the_claim_
     store: PostgresStore,
 ) -> None:
     await store.insert([new(queue="b") for n in range(70)], T0)
-    assert len(await store.claim(want(50), T0)) == 50
+    assert len(await claim(store, want(50), T0)) == 50
     behind, elsewhere = new(queue="b", run_at=T0 - DAY), new(queue="a")
     await store.insert([behind, elsewhere], T0)
-    got = {job.id for job in await store.claim(want(50), T0)}
+    got = {job.id for job in await claim(store, want(50), T0)}
     assert len(got) == 22 and {behind.id, elsewhere.id} <= got
 
 

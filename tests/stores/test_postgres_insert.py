@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from rota.errors import StoreError
 from rota.model import Backoff, InsertResult, NewJob
+from rota.store.calls import claim
 from rota.store.postgres.connections import connect
 from rota.store.postgres.inserting import STREAM_FROM
 from rota.store.postgres.store import PostgresStore
@@ -175,7 +176,7 @@ async def test_a_bad_job_among_shared_commits_harms_only_itself(store: PostgresS
     told = await asyncio.gather(*calls, return_exceptions=True)
     assert isinstance(told[10], StoreError)
     assert sum(isinstance(one, BaseException) for one in told) == 1
-    assert len(await store.claim(want(100), T0)) == 20
+    assert len(await claim(store, want(100), T0)) == 20
 
 
 async def test_a_caller_that_gives_up_does_not_harm_the_others(store: PostgresStore) -> None:
@@ -185,14 +186,14 @@ async def test_a_caller_that_gives_up_does_not_harm_the_others(store: PostgresSt
     tasks[5].cancel()
     told = await asyncio.gather(*tasks, return_exceptions=True)
     assert sum(isinstance(one, BaseException) for one in told) == 1
-    stored = {job.id for job in await store.claim(want(100), T0)}
+    stored = {job.id for job in await claim(store, want(100), T0)}
     assert stored >= {job.id for n, job in enumerate(jobs) if n != 5}
 
 
 async def test_a_streamed_batch_that_meets_live_ids_stores_each_job_once(store: PostgresStore) -> None:
     first = [new(tags=("a", "b"), priority=n % 3) for n in range(200)]
     assert {one.outcome for one in await store.insert(first, T0)} == {"created"}
-    running = await store.claim(want(5), T0)
+    running = await claim(store, want(5), T0)
     second = [new() for _ in range(100)]
     told = await store.insert([*first, *second], T0)
     assert [one.outcome for one in told] == ["existing"] * 200 + ["created"] * 100
@@ -200,7 +201,7 @@ async def test_a_streamed_batch_that_meets_live_ids_stores_each_job_once(store: 
     only_running = [*[new() for _ in range(60)], NewJob(id=running[0].id, task="work")]
     told = await store.insert(only_running, T0)
     assert [one.outcome for one in told] == ["created"] * 60 + ["existing"]
-    assert len(await store.claim(want(1000), T0)) == 355
+    assert len(await claim(store, want(1000), T0)) == 355
 
 
 HOSTILE = [
@@ -277,7 +278,7 @@ async def test_a_job_alike_that_is_live_already_is_not_stored_again(store: Postg
     first = new()
     assert [one.outcome for one in await store.insert([first], T0)] == ["created"]
     assert [one.outcome for one in await store.insert([first, new()], T0)] == ["existing", "created"]
-    (running,) = [job for job in await store.claim(want(10), T0) if job.id == first.id]
+    (running,) = [job for job in await claim(store, want(10), T0) if job.id == first.id]
     (told,) = await store.insert([first], T0)
     assert (told.outcome, told.state) == ("existing", "running")
     assert running.id == first.id
@@ -299,7 +300,7 @@ async def test_the_first_insert_after_a_silence_notifies_in_its_own_transaction(
         (notice,) = [one async for one in ear.notifies(timeout=10, stop_after=1)]
     assert notice.payload == "first"
     # Nothing is left to be told in a transaction of its own.
-    assert store._herald._task is None and not store._herald._pending
+    assert store._publisher._task is None and not store._publisher._pending
 
 
 async def test_later_inserts_are_told_too_once_each_queue(

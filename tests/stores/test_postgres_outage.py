@@ -11,6 +11,7 @@ import pytest
 
 from rota.errors import StoreUnavailable
 from rota.model import State
+from rota.store.calls import claim, settle
 from rota.store.postgres import listener
 from rota.store.postgres.connections import Connection
 from rota.store.postgres.store import PostgresStore
@@ -51,7 +52,7 @@ def server() -> Iterator[Postgres]:
 async def store(server: Postgres) -> AsyncIterator[PostgresStore]:
     server.drop_database("outage")
     opened = PostgresStore(server.create_database("outage"))
-    await opened.migrate()
+    await opened.schema.migrate()
     await opened.open()
     yield opened
     await opened.close()
@@ -71,7 +72,7 @@ async def insert_elsewhere(url: str, queue: str) -> None:
 async def test_a_restart_between_two_calls_is_not_noticed(store: PostgresStore, server: Postgres) -> None:
     await store.insert([new()], T0)
     await asyncio.to_thread(server.restart)
-    assert len(await store.claim(want(), T0)) == 1
+    assert len(await claim(store, want(), T0)) == 1
     await asyncio.to_thread(server.restart)
     assert (await store.insert([new()], T0))[0].outcome == "created"
 
@@ -82,12 +83,17 @@ async def test_while_the_server_is_down_every_verb_says_so_and_then_recovers(
     job = await running(store)
     await asyncio.to_thread(server.stop)
     try:
-        for call in (store.clock(), store.insert([new()], T0), store.claim(want(), T0), store.find("worker")):
+        for call in (
+            store.clock(),
+            store.insert([new()], T0),
+            claim(store, want(), T0),
+            store.documents("worker"),
+        ):
             with pytest.raises(StoreUnavailable):
                 await call
     finally:
         await asyncio.to_thread(server.start)
-    assert not await store.settle([change(job, State.SUCCEEDED)], T0)
+    assert not await settle(store, [change(job, State.SUCCEEDED)], T0)
 
 
 async def test_cut_connections_in_the_middle_of_work_surface_as_unavailable_only(
@@ -101,7 +107,7 @@ async def test_cut_connections_in_the_middle_of_work_surface_as_unavailable_only
             job, again = next(one for one in jobs if one.id == id), False
             while id not in stored:
                 try:
-                    await store.insert([job], T0, again=again)
+                    await store.insert([job], T0, retrying=again)
                     stored.add(id)
                 except StoreUnavailable:
                     again = True
@@ -115,7 +121,7 @@ async def test_cut_connections_in_the_middle_of_work_surface_as_unavailable_only
 
     ids = [job.id for job in jobs]
     await asyncio.gather(cut(), *(produce(ids[n::6]) for n in range(6)))
-    taken = [job.id for job in await store.claim(want(1000), T0)]
+    taken = [job.id for job in await claim(store, want(1000), T0)]
     assert sorted(taken) == sorted(ids)
 
 
@@ -136,7 +142,7 @@ async def test_an_insert_in_another_process_wakes_a_waiting_worker(
 
 
 async def test_the_end_of_a_job_in_another_store_wakes_who_waits_for_it(store: PostgresStore) -> None:
-    job, other = await running(store), store.beside()
+    job, other = await running(store), store.for_another_loop()
     await other.open()
     waker = other.waker()
     await listening(other)
@@ -146,7 +152,7 @@ async def test_the_end_of_a_job_in_another_store_wakes_who_waits_for_it(store: P
         return bool(await store._connections.rows("SELECT 1 FROM rota.waiters WHERE id = %s", (job.id,)))
 
     await eventually(is_registered)
-    await store.settle([change(job, State.SUCCEEDED)], T0)
+    await settle(store, [change(job, State.SUCCEEDED)], T0)
     async with asyncio.timeout(WITHIN_S):
         await waiting
     assert not await is_registered()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rota.core.jobs import lifecycle
-from rota.model import JobFilter, State
+from rota.model import CurrentOverview, JobCount, JobFilter, JobsAhead, State
+from rota.store.calls import claim, edit_matching
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, found, ids, new, want
 
@@ -20,21 +21,21 @@ async def test_a_paused_tenant_is_passed_once_and_not_with_every_claim(store: Po
     loud = [new(tenant="loud", priority=5) for _ in range(3000)]
     quiet = [new(tenant="quiet") for _ in range(30)]
     await store.insert([*loud, *quiet], T0)
-    taken = await store.claim(want(10, exclude_tenants=PAUSED), T0)
+    taken = await claim(store, want(10, exclude_tenants=PAUSED), T0)
     assert ids(taken) == [job.id for job in quiet[:10]]
     assert await aside(store) == 3000
-    assert await store.ahead(await found(store, quiet[20].id), 100) == 10
-    overview = await store.overview(at(5), "loud")
+    assert await store.survey(JobsAhead(await found(store, quiet[20].id), 100)) == 10
+    overview = await store.survey(CurrentOverview(at(5), "loud"))
     assert overview.queues["default"].queued == 3000
-    assert await store.count(JobFilter(tenant="loud", states=(State.QUEUED,)), 5000) == 3000
+    assert await store.survey(JobCount(JobFilter(tenant="loud", states=(State.QUEUED,)), 5000)) == 3000
 
 
 async def test_jobs_come_back_in_order_and_before_less_urgent_ones(store: PostgresStore) -> None:
     loud = [new(tenant="loud", priority=n % 3, queue=f"q{n % 2}") for n in range(60)]
     quiet = [new(tenant="quiet", priority=1, queue="q0") for _ in range(40)]
     await store.insert([*loud, *quiet], T0)
-    assert not await store.claim(want(10, queues=("q1",), exclude_tenants=PAUSED), T0)
-    assert len(await store.claim(want(10, exclude_tenants=PAUSED), T0)) == 10
+    assert not await claim(store, want(10, queues=("q1",), exclude_tenants=PAUSED), T0)
+    assert len(await claim(store, want(10, exclude_tenants=PAUSED), T0)) == 10
     assert await aside(store) == 60
     left = [*loud, *quiet[10:]]
     for queue in ("q0", "q1"):
@@ -42,7 +43,7 @@ async def test_jobs_come_back_in_order_and_before_less_urgent_ones(store: Postgr
             (job for job in left if job.queue == queue), key=lambda job: (-job.priority, job.id)
         )
         taken = []
-        while jobs := await store.claim(want(7, queues=(queue,)), T0):
+        while jobs := await claim(store, want(7, queues=(queue,)), T0):
             taken += ids(jobs)
         assert taken == [job.id for job in expected]
     assert await aside(store) == 0
@@ -51,23 +52,23 @@ async def test_jobs_come_back_in_order_and_before_less_urgent_ones(store: Postgr
 async def test_what_stands_aside_can_be_edited(store: PostgresStore) -> None:
     jobs = [new(tenant="loud") for _ in range(4)]
     await store.insert(jobs, T0)
-    assert not await store.claim(want(exclude_tenants=PAUSED), T0)
+    assert not await claim(store, want(exclude_tenants=PAUSED), T0)
     assert await aside(store) == 4
     first, second, third = (JobFilter(ids=(job.id,)) for job in jobs[:3])
-    assert await store.edit(first, lifecycle.cancel("no", at(1)), 1, at(1))
-    assert await store.edit(second, lifecycle.delete(), 1, at(1))
-    assert await store.edit(third, lifecycle.move(run_at=at(60)), 1, at(1))
-    assert not await store.claim(want(exclude_tenants=PAUSED), at(61))
+    assert await edit_matching(store, first, lifecycle.cancel("no", at(1)), 1, at(1))
+    assert await edit_matching(store, second, lifecycle.delete(), 1, at(1))
+    assert await edit_matching(store, third, lifecycle.move(run_at=at(60)), 1, at(1))
+    assert not await claim(store, want(exclude_tenants=PAUSED), at(61))
     assert await aside(store) == 2
-    assert ids(await store.claim(want(), at(62))) == [jobs[3].id, jobs[2].id]
+    assert ids(await claim(store, want(), at(62))) == [jobs[3].id, jobs[2].id]
 
 
 async def test_a_tenant_that_stays_paused_does_not_come_back_with_another(store: PostgresStore) -> None:
     jobs = [new(tenant=tenant) for tenant in ("a", "b", "c")]
     await store.insert(jobs, T0)
-    assert not await store.claim(want(exclude_tenants=("a", "b", "c")), T0)
-    assert ids(await store.claim(want(exclude_tenants=("a", "c")), T0)) == [jobs[1].id]
+    assert not await claim(store, want(exclude_tenants=("a", "b", "c")), T0)
+    assert ids(await claim(store, want(exclude_tenants=("a", "c")), T0)) == [jobs[1].id]
     assert await aside(store) == 2
-    assert not await store.claim(want(queues=("other",)), T0)
-    assert not await store.claim(want(exclude_queues=("default",)), T0)
+    assert not await claim(store, want(queues=("other",)), T0)
+    assert not await claim(store, want(exclude_queues=("default",)), T0)
     assert await aside(store) == 2

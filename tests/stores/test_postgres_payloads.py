@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from rota.core.jobs import lifecycle
-from rota.model import FINAL, Job, JobFilter, NewJob, State
+from rota.model import FINAL, Job, JobCount, JobFilter, NewJob, RetentionCutoffs, State
+from rota.store.calls import settle
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, add, change, claimed, found, new
 
@@ -44,13 +45,13 @@ async def test_it_is_the_jobs_through_its_whole_life_and_written_once(store: Pos
     for _ in range(2):
         taken = await claimed(store, job.id, T0)
         assert taken.payload_json == LARGE
-        await store.settle([change(taken, State.QUEUED)], T0)
+        await settle(store, [change(taken, State.QUEUED)], T0)
     taken = await claimed(store, job.id, T0)
     (rescued,) = await store.reclaim("other", 30.0, 10, T0 + timedelta(hours=1))
     assert rescued.payload_json == LARGE
-    await store.settle([change(rescued, State.FAILED)], T0)
+    await settle(store, [change(rescued, State.FAILED)], T0)
     assert (await found(store, job.id)).payload_json == LARGE
-    await store.edit(JobFilter(ids=(job.id,)), lifecycle.retry(T0), 10, T0)
+    await store.edit((job.id,), lifecycle.retry(T0), T0)
     assert (await claimed(store, job.id, T0)).payload_json == LARGE
     assert await store._connections.rows("SELECT xmin::text FROM rota.payloads") == [(before,)]
 
@@ -59,7 +60,7 @@ async def test_jobs_are_found_by_what_stands_in_it(store: PostgresStore) -> None
     job = new(payload_json='{"order":{"id":42},"text":"' + "x" * 5000 + '"}')
     await add(store, job)
     assert (await found(store, job.id)).payload["order"] == {"id": 42}
-    assert await store.count(JobFilter(payload=((("order", "id"), "42"),)), 10) == 1
+    assert await store.survey(JobCount(JobFilter(payload=((("order", "id"), "42"),)), 10)) == 1
 
 
 async def test_a_job_that_is_replaced_has_the_new_one(store: PostgresStore) -> None:
@@ -75,29 +76,29 @@ async def test_it_goes_with_a_job_that_is_deleted_or_removed_or_forgotten(
     store: PostgresStore,
 ) -> None:
     deleted = await stored(store)
-    await store.edit(JobFilter(ids=(deleted.id,)), lifecycle.delete(), 10, T0)
+    await store.edit((deleted.id,), lifecycle.delete(), T0)
     passing = await claimed(store, (await stored(store)).id, T0)
-    await store.settle([change(passing, State.SUCCEEDED, remove=True)], T0)
+    await settle(store, [change(passing, State.SUCCEEDED, remove=True)], T0)
     assert await apart(store) == []
     ended = await claimed(store, (await stored(store)).id, T0)
-    await store.settle([change(ended, State.SUCCEEDED)], T0)
+    await settle(store, [change(ended, State.SUCCEEDED)], T0)
     kept = await stored(store)
-    assert await store.prune(dict.fromkeys(FINAL, LATER), 10, LATER) == 1
+    assert (await store.maintain(RetentionCutoffs(jobs=dict.fromkeys(FINAL, LATER)), 10, LATER)).jobs == 1
     assert await apart(store) == [kept.id]
 
 
 async def test_it_goes_with_a_whole_day(store: PostgresStore) -> None:
-    await store.upkeep(T0)
+    await store.maintain(RetentionCutoffs(), 1, T0)
     ended = await claimed(store, (await stored(store)).id, T0)
-    await store.settle([change(ended, State.SUCCEEDED)], T0)
-    await store.prune(dict.fromkeys(FINAL, LATER), 1, LATER)
+    await settle(store, [change(ended, State.SUCCEEDED)], T0)
+    await store.maintain(RetentionCutoffs(jobs=dict.fromkeys(FINAL, LATER)), 1, LATER)
     assert await apart(store) == []
 
 
 async def test_a_job_asked_for_again_keeps_its_payload(store: PostgresStore) -> None:
     job: NewJob = new(payload_json=LARGE)
     await add(store, job)
-    await store.insert([job], T0, again=True)
+    await store.insert([job], T0, retrying=True)
     await claimed(store, job.id, T0)
-    await store.insert([job], T0, again=True)
+    await store.insert([job], T0, retrying=True)
     assert (await found(store, job.id)).payload_json == LARGE

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from rota.model import JobFilter, NewJob, PageRequest, State
+from rota.store.calls import claim, settle
 from rota.store.postgres.reading import page_statement
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, change, new, want
@@ -123,7 +124,7 @@ async def test_a_turn_uses_indexes_among_a_million_jobs(
 
 async def test_a_beat_uses_indexes(store: PostgresStore, migrated_postgres_url: str) -> None:
     await store.insert([new() for _ in range(200)], T0)
-    jobs = await store.claim(want(200), T0)
+    jobs = await claim(store, want(200), T0)
     leases = changes([(None,) * 5 + (job.id, None, job.token) for job in jobs])
     session = Explained(migrated_postgres_url)
     with session.connection as connection:
@@ -137,9 +138,9 @@ async def test_a_beat_uses_indexes(store: PostgresStore, migrated_postgres_url: 
 
 async def test_pages_use_the_index_of_each_table(store: PostgresStore, migrated_postgres_url: str) -> None:
     await store.insert([new() for _ in range(2000)], T0)
-    jobs = await store.claim(want(1500), T0)
+    jobs = await claim(store, want(1500), T0)
     states = [State.FAILED] * 3 + [State.SUCCEEDED] * 997
-    await store.settle([change(job, state) for job, state in zip(jobs, states, strict=False)], T0)
+    await settle(store, [change(job, state) for job, state in zip(jobs, states, strict=False)], T0)
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute("ANALYZE")
 

@@ -10,7 +10,9 @@ import pytest
 from test_postgres_plans import Explained
 
 from rota.core.schedules.firing import job_id
+from rota.errors import OptionError
 from rota.model import Firing, JobFilter, NewJob, PageRequest, Schedule, ScheduleFilter
+from rota.store.calls import claim
 from rota.store.postgres import reading, scheduling
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, new, new_id, want
@@ -91,13 +93,14 @@ async def test_busy_probes_the_live_jobs_of_each_schedule(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
     await store.insert([new(schedule=f"s{n % 50}", tenant=f"t{n % 7}") for n in range(3000)], T0)
-    await store.claim(want(1000), T0)
+    await claim(store, want(1000), T0)
     session = Explained(migrated_postgres_url)
     with session.connection as connection:
         connection.execute("ANALYZE")
         pairs = [[f"t{n % 9}" for n in range(200)], [f"s{n % 60}" for n in range(200)]]
         rows, plan = session.plans("SELECT * FROM rota.busy(%s, %s)", *pairs)
-        assert set(rows) == await store.busy(list(zip(*pairs, strict=True)))
+        live = {(f"t{n % 7}", f"s{n % 50}") for n in range(3000)}
+        assert set(rows) == live.intersection(zip(*pairs, strict=True))
         assert "queued_schedule" in plan and "running_schedule" in plan and not SCAN.search(plan), plan
 
 
@@ -132,5 +135,5 @@ async def test_a_page_of_schedules_starts_where_the_last_one_ended(
         )
         plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
     assert "schedules_name" in plan and "Index Cond" in plan and "Sort" not in plan, plan
-    nonsense = await store.schedules(ScheduleFilter(), PageRequest(limit=10, cursor="?"))
-    assert nonsense.items == first.items
+    with pytest.raises(OptionError, match="cursor="):
+        await store.schedules(ScheduleFilter(), PageRequest(limit=10, cursor="?"))

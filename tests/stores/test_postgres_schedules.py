@@ -173,7 +173,7 @@ async def test_a_fire_wakes_the_workers_of_other_processes(
 
 
 async def test_programs_that_declare_the_same_schedules_at_once_agree(store: PostgresStore) -> None:
-    others = [store.beside() for _ in range(3)]
+    others = [store.for_another_loop() for _ in range(3)]
     names = [f"s{n:03}" for n in range(100)]
 
     async def declare(one: PostgresStore, backwards: bool) -> list[int | None]:

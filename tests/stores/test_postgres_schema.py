@@ -18,7 +18,7 @@ from rota.store.postgres.store import PostgresStore
 
 async def main():
     store = PostgresStore(sys.argv[1])
-    print(",".join(await store.migrate()))
+    print(",".join(await store.schema.migrate()))
     await store.open()
     await store.close()
 
@@ -31,15 +31,15 @@ async def test_an_empty_database_is_refused_with_the_remedy(postgres_url: str) -
     store = PostgresStore(postgres_url)
     with pytest.raises(SchemaMismatch, match="rota migrate"):
         await store.open()
-    assert await store.pending() == NAMES
+    assert await store.schema.pending() == NAMES
     await store.close()
 
 
 async def test_migrating_twice_does_nothing_the_second_time(postgres_url: str) -> None:
     store = PostgresStore(postgres_url)
-    assert await store.migrate() == NAMES
-    assert await store.migrate() == []
-    assert await store.pending() == []
+    assert await store.schema.migrate() == NAMES
+    assert await store.schema.migrate() == []
+    assert await store.schema.pending() == []
     await store.open()
     await store.close()
 
@@ -66,16 +66,16 @@ async def test_a_newer_schema_is_refused(migrated_postgres_url: str) -> None:
     with pytest.raises(SchemaMismatch, match="9999"):
         await store.open()
     with pytest.raises(SchemaMismatch, match="upgrade rota"):
-        await store.migrate()
+        await store.schema.migrate()
     await store.close()
 
 
 async def test_the_printed_migrations_do_what_migrate_does(postgres_url: str) -> None:
     store = PostgresStore(postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(store.migration_sql().encode())
+        connection.execute(store.schema.text.encode())
     await store.open()
-    assert await store.pending() == []
+    assert await store.schema.pending() == []
     await store.close()
 
 
@@ -85,7 +85,7 @@ async def test_a_schema_that_was_removed_is_named_with_the_remedy(migrated_postg
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute("DROP SCHEMA rota CASCADE")
     with pytest.raises(SchemaMismatch, match="rota migrate"):
-        await store.find("worker")
+        await store.documents("worker")
     await store.close()
 
 

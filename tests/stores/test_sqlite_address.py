@@ -101,7 +101,7 @@ async def test_a_closed_store_says_so_and_can_be_opened_again(tmp_path: Path) ->
     await store.close()
     await store.close()
     with pytest.raises(StoreUnavailable, match="closed"):
-        await store.find("worker")
+        await store.documents("worker")
     await store.open()
-    assert await store.find("worker") == []
+    assert await store.documents("worker") == []
     await store.close()

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rota.model import AuditEntry, AuditFilter, Finding, JobFilter, PageRequest, State
+from rota.model import AuditEntry, AuditFilter, Finding, JobCount, JobFilter, PageRequest, State
+from rota.store.calls import claim
 from rota.store.sqlite import counting, health_checks
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.store import SqliteStore
@@ -33,7 +34,7 @@ async def store(path: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def findings(store: SqliteStore) -> dict[str, Finding]:
-    return {finding.check: finding for finding in await store.examine(T0)}
+    return {finding.check: finding for finding in await store.check_health(T0)}
 
 
 def spoil(path: Path) -> None:
@@ -150,17 +151,17 @@ async def test_a_log_that_cannot_shrink_is_reported(
 
 
 async def test_the_measures_tell_how_many_writes_wait(path: Path, store: SqliteStore) -> None:
-    assert store.gauges() == {"sqlite_writer_backlog": 0, "sqlite_reader_backlog": 0}
+    assert store.gauges == {"sqlite_writer_backlog": 0, "sqlite_reader_backlog": 0}
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         writes = []
         async with asyncio.timeout(10):
-            while store.gauges()["sqlite_writer_backlog"] < 4:  # the first ones wait for the lock
-                writes.append(asyncio.create_task(store.put("gate", "a", "1", None, T0)))
+            while store.gauges["sqlite_writer_backlog"] < 4:  # the first ones wait for the lock
+                writes.append(asyncio.create_task(store.put_document("gate", "a", "1", None, T0)))
                 await asyncio.sleep(0)
         other.execute("ROLLBACK")
     await asyncio.gather(*writes)
-    assert store.gauges()["sqlite_writer_backlog"] == 0
+    assert store.gauges["sqlite_writer_backlog"] == 0
 
 
 # --- the audit log -------------------------------------------------------------------------------
@@ -231,8 +232,8 @@ async def test_jobs_of_an_excluded_tenant_leave_the_ready_index_once(path: Path,
             ready, aside = connection.execute(query).fetchone()
             return ready, aside
 
-    await store.claim(want(10, exclude_tenants=("x",)), at(2))
+    await claim(store, want(10, exclude_tenants=("x",)), at(2))
     assert standing() == (10, 500)
-    await store.claim(want(7), at(2))  # brings back what it can take, and no more
+    await claim(store, want(7), at(2))  # brings back what it can take, and no more
     assert standing() == (10, 493)
-    assert await store.count(EVERYTHING, 1000) == 520
+    assert await store.survey(JobCount(EVERYTHING, 1000)) == 520

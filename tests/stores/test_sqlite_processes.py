@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rota.errors import StoreUnavailable
-from rota.model import State
+from rota.model import CurrentOverview, State
 from rota.store.sqlite.store import SqliteStore
 from rota.testing.conformance.factories import T0, new
 
@@ -35,7 +35,7 @@ async def test_eight_processes_write_one_file_and_none_is_refused(tmp_path: Path
         ran += out.decode().split()
     assert len(ran) == len(set(ran)) == 480
     store = SqliteStore(url)
-    overview = await store.overview(T0)
+    overview = await store.survey(CurrentOverview(T0))
     assert overview.counts[State.SUCCEEDED] == 480
     assert overview.counts[State.QUEUED] == overview.counts[State.RUNNING] == 0
     await store.close()
@@ -89,7 +89,7 @@ async def test_a_forked_child_opens_the_file_for_itself(tmp_path: Path) -> None:
     await store.insert([first], T0)
     assert forked(store) == "stored"
     await store.insert([second], T0)
-    depths = (await store.overview(T0)).queues
+    depths = (await store.survey(CurrentOverview(T0))).queues
     assert {queue: depth.queued for queue, depth in depths.items()} == {"child": 1, "parent": 2}
     await store.close()
 

@@ -174,13 +174,15 @@ async def test_jobs_stored_before_there_were_schedules_are_kept(path: Path) -> N
         connection.executescript(MIGRATIONS[0].sql)
         insert(Transaction(connection), jobs, NOW)
     store = SqliteStore(f"sqlite:///{path}")
-    assert (await store.pending())[0] == "0002_schedules"
+    assert (await store.schema.pending())[0] == "0002_schedules"
     await store.open()
     assert ids((await store.jobs(EVERYTHING, PageRequest(newest_first=False))).items) == [
         job.id for job in jobs
     ]
     assert ids((await store.jobs(JobFilter(scheduled=True), PageRequest())).items) == [jobs[0].id]
-    assert await store.busy([("default", "s")]) == {("default", "s")}
+    schedule = rule("s", overlap="skip")
+    await store.put_schedules([schedule], T0)
+    assert (await store.due_schedules(T0, 1)).busy == {schedule.id}
     await store.close()
 
 

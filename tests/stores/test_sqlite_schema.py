@@ -19,24 +19,24 @@ ALL = ["0001_jobs", "0002_schedules", "0003_audit"]
 
 async def test_first_use_migrates_without_being_asked(tmp_path: Path) -> None:
     store = SqliteStore(f"sqlite:///{tmp_path}/rota.db")
-    assert await store.pending() == ALL
+    assert await store.schema.pending() == ALL
     assert not (tmp_path / "rota.db").exists()
     await store.insert([new()], T0)
-    assert list(await store.pending()) == []
-    assert list(await store.migrate()) == []
+    assert list(await store.schema.pending()) == []
+    assert list(await store.schema.migrate()) == []
     await store.close()
 
 
 async def test_migrate_names_what_it_applied(tmp_path: Path) -> None:
     store = SqliteStore(f"sqlite:///{tmp_path}/rota.db")
-    assert list(await store.migrate()) == ALL
-    assert list(await store.migrate()) == []
+    assert list(await store.schema.migrate()) == ALL
+    assert list(await store.schema.migrate()) == []
     await store.close()
 
 
 async def test_many_stores_may_migrate_one_file_at_once(tmp_path: Path) -> None:
     stores = [SqliteStore(f"sqlite:///{tmp_path}/rota.db") for _ in range(12)]
-    applied = await asyncio.gather(*(store.migrate() for store in stores))
+    applied = await asyncio.gather(*(store.schema.migrate() for store in stores))
     assert sorted(list(names) for names in applied)[-1] == ALL
     assert sum(len(names) for names in applied) == len(ALL)
     for store in stores:
@@ -53,7 +53,7 @@ async def test_a_newer_schema_is_refused_with_both_versions(tmp_path: Path) -> N
     with pytest.raises(SchemaMismatch, match=r"version 99.*only version 3"):
         await store.open()
     with pytest.raises(SchemaMismatch):
-        await store.pending()
+        await store.schema.pending()
     await store.close()
 
 
@@ -61,8 +61,8 @@ async def test_the_migrations_can_be_run_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "rota.db"
     store = SqliteStore(f"sqlite:///{path}")
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(store.migration_sql())
-    assert list(await store.pending()) == []
+        connection.executescript(store.schema.text)
+    assert list(await store.schema.pending()) == []
     await store.insert([new()], T0)
     await store.close()
 

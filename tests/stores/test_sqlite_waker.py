@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from rota.model import State
+from rota.store.calls import settle
 from rota.store.sqlite.store import SqliteStore
 from rota.testing.conformance.factories import T0, at, change, new, running
 from rota.testing.conformance.firing import firing, run_of
@@ -45,8 +46,8 @@ async def begun(store: SqliteStore) -> None:
     """Let the waits that were started reach the writer's thread and its first look at the file."""
     for _ in range(5):
         await asyncio.sleep(0)
-    await store.find("nothing")
-    await store.put("test", "round trip", "{}", None, T0)
+    await store.documents("nothing")
+    await store.put_document("test", "round trip", "{}", None, T0)
 
 
 async def test_an_insert_wakes_those_who_wait_for_its_queue(store: SqliteStore) -> None:
@@ -110,9 +111,9 @@ async def test_writes_that_make_nothing_ready_wake_nobody(store: SqliteStore, ot
     waiting = asyncio.create_task(waker.wait(["mail"], LONG))
     await begun(store)
     for _ in range(20):
-        await other.put("gate", "x", "{}", None, T0)
+        await other.put_document("gate", "x", "{}", None, T0)
         await other.insert([new(queue="rest")], T0)
-        await store.put("gate", "y", "{}", None, T0)
+        await store.put_document("gate", "y", "{}", None, T0)
     assert not waiting.done()
     waiting.cancel()
 
@@ -130,16 +131,17 @@ async def test_an_earlier_due_time_wakes_the_sleeper(store: SqliteStore, other: 
 async def test_the_end_of_a_job_is_heard_here_and_there(store: SqliteStore, other: SqliteStore) -> None:
     job = await running(store)
     waits = [
-        asyncio.create_task(one.waker().wait_finished(job.id, LONG)) for one in (store, other, store.beside())
+        asyncio.create_task(one.waker().wait_finished(job.id, LONG))
+        for one in (store, other, store.for_another_loop())
     ]
     await begun(store)
-    await store.settle([change(job, State.SUCCEEDED)], at(1))
+    await settle(store, [change(job, State.SUCCEEDED)], at(1))
     await asyncio.wait_for(asyncio.gather(*waits), SOON)
 
 
 async def test_waiting_for_a_job_that_has_ended_or_never_was_returns(store: SqliteStore) -> None:
     job = await running(store)
-    await store.settle([change(job, State.FAILED)], at(1))
+    await settle(store, [change(job, State.FAILED)], at(1))
     await asyncio.wait_for(store.waker().wait_finished(job.id, LONG), SOON)
     await asyncio.wait_for(store.waker().wait_finished("nobody", LONG), SOON)
 

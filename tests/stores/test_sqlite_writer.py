@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from rota.errors import StoreUnavailable
-from rota.model import ClaimRequest, JobFilter, PageRequest, State
+from rota.model import ClaimRequest, CurrentOverview, JobFilter, PageRequest, RetentionCutoffs, State
+from rota.store.calls import claim, settle
 from rota.store.sqlite.counting import overview
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.store import SqliteStore
@@ -112,7 +113,7 @@ async def test_loops_of_several_threads_share_one_object(store: SqliteStore) -> 
 
         asyncio.run(insert())
 
-    views = [store.beside() for _ in range(3)]
+    views = [store.for_another_loop() for _ in range(3)]
     threads = [threading.Thread(target=elsewhere, args=(view,)) for view in views]
     for thread in threads:
         thread.start()
@@ -124,7 +125,7 @@ async def test_loops_of_several_threads_share_one_object(store: SqliteStore) -> 
 
 async def test_views_of_one_memory_see_the_same_jobs_and_other_objects_do_not() -> None:
     store, stranger = SqliteStore("sqlite://:memory:"), SqliteStore("sqlite://:memory:")
-    view = store.beside()
+    view = store.for_another_loop()
     for one in (store, view, stranger):
         await one.open()
     await view.insert([new()], T0)
@@ -135,7 +136,7 @@ async def test_views_of_one_memory_see_the_same_jobs_and_other_objects_do_not() 
 
 
 async def test_threads_end_with_the_last_user(store: SqliteStore) -> None:
-    view = store.beside()
+    view = store.for_another_loop()
     await view.open()
     await count(store)
     await store.close()
@@ -159,23 +160,25 @@ async def test_jobs_of_unknown_tasks_are_stepped_over(store: SqliteStore) -> Non
     known = [new(task=f"t{n}", run_at=at(-n)) for n in range(120)]
     await store.insert(known, T0)
     want = ClaimRequest(worker="w", limit=110, lease_s=30, tasks=tuple(job.task for job in known))
-    taken = await store.claim(want, T0)
+    taken = await claim(store, want, T0)
     assert [job.id for job in taken] == [job.id for job in reversed(known)][:110]
 
 
 async def test_counts_follow_jobs_through_every_door(store: SqliteStore) -> None:
     async def counts() -> tuple[int, int, int]:
-        found = (await store.overview(T0)).counts
+        found = (await store.survey(CurrentOverview(T0))).counts
         return found[State.SUCCEEDED], found[State.FAILED], found[State.CANCELLED]
 
     for state in (State.SUCCEEDED, State.SUCCEEDED, State.FAILED, State.CANCELLED):
-        await store.settle([change(await running(store), state)], at(1))
+        await settle(store, [change(await running(store), state)], at(1))
     assert await counts() == (2, 1, 1)
-    await store.upkeep(at(86400 * 30))
+    await store.maintain(RetentionCutoffs(), 1, at(86400 * 30))
     assert await counts() == (2, 1, 1)
-    assert await store.prune({State.SUCCEEDED: at(10)}, 1, at(86400 * 30)) == 1
-    assert await store.prune({State.FAILED: at(10)}, 10, at(86400 * 30)) == 1
-    await store.upkeep(at(86400 * 40))
+    assert (
+        await store.maintain(RetentionCutoffs(jobs={State.SUCCEEDED: at(10)}), 1, at(86400 * 30))
+    ).jobs == 1
+    assert (await store.maintain(RetentionCutoffs(jobs={State.FAILED: at(10)}), 10, at(86400 * 30))).jobs == 1
+    await store.maintain(RetentionCutoffs(), 1, at(86400 * 40))
     assert await counts() == (1, 0, 1)
 
 
@@ -191,7 +194,7 @@ async def test_counts_beyond_the_cap_are_called_estimates(store: SqliteStore) ->
 async def test_any_text_survives_a_settle(store: SqliteStore) -> None:
     odd = msgspec.json.encode("\x00\x01\x1f\x7f \"\\ \u2028 é 漢 \U0001f600 ? % ' $1").decode()
     job = await running(store)
-    await store.settle([change(job, State.SUCCEEDED, output_json=odd, progress_json=odd)], at(1))
+    await settle(store, [change(job, State.SUCCEEDED, output_json=odd, progress_json=odd)], at(1))
     (found,) = (await store.jobs(EVERYTHING, PageRequest())).items
     assert (found.output_json, found.progress_json) == (odd, odd)
 
@@ -235,7 +238,7 @@ async def test_a_claim_reads_rows_that_were_spoilt_by_hand(store: SqliteStore, t
             "UPDATE rota_jobs SET payload_json = CAST(x'22ff22' AS TEXT) WHERE id = ?", (jobs[2].id,)
         )
         other.commit()
-    taken = await store.claim(ClaimRequest(worker="w", limit=10, lease_s=30), T0)
+    taken = await claim(store, ClaimRequest(worker="w", limit=10, lease_s=30), T0)
     assert [(job.id, job.token, job.worker, job.timeout) for job in taken] == [
         (jobs[0].id, 1, "w", 0.1),
         (jobs[1].id, 1, "w", None),
@@ -250,11 +253,11 @@ async def test_only_a_claim_alone_does_not_wait_for_the_disk(store: SqliteStore)
     want = ClaimRequest(worker="w", limit=1, lease_s=30)
     await store.insert([new(), new()], T0)
     assert await waits()
-    (job,) = await store.claim(want, T0)
+    (job,) = await claim(store, want, T0)
     assert not await waits()
     (other,) = (await store.turn([change(job, State.SUCCEEDED)], want, T0)).jobs
     assert await waits()
-    await asyncio.gather(store.claim(want, T0), store.settle([change(other, State.SUCCEEDED)], T0))
+    await asyncio.gather(claim(store, want, T0), settle(store, [change(other, State.SUCCEEDED)], T0))
     await store.insert([new()], T0)
     assert await waits()
 

@@ -6,14 +6,15 @@ from typing import Any
 
 from rota import Rota
 from rota.model import ClaimRequest
+from rota.store.calls import claim
 from rota.testing import FakeClock, drain
 from rota.worker import upkeep
 
 
-async def claim(app: Rota, lease_s: float = 30.0) -> None:
+async def claim_all(app: Rota, lease_s: float = 30.0) -> None:
     """As a worker would that dies right after."""
     want = ClaimRequest(worker="dead", limit=100, lease_s=lease_s, tasks=app.registry.names)
-    assert await (await app.stores.get()).claim(want, app.clock.now())
+    assert await claim(await app.stores.get(), want, app.clock.now())
 
 
 async def test_jobs_of_a_silent_worker_are_rescued_as_their_attempts_allow(
@@ -26,7 +27,7 @@ async def test_jobs_of_a_silent_worker_are_rescued_as_their_attempts_allow(
     again = await work.enqueue(1)
     last = await work.options(max_attempts=1).enqueue(2)
     unwanted = await work.enqueue(3)
-    await claim(still_app)
+    await claim_all(still_app)
     await unwanted.cancel("not needed")
     clock.advance(31)
     store = await still_app.stores.get()
@@ -45,7 +46,7 @@ async def test_a_running_worker_rescues_by_itself(app: Rota, until: Any) -> None
         return "rescued"
 
     job = await work.enqueue()
-    await claim(app, lease_s=0.2)
+    await claim_all(app, lease_s=0.2)
     async with app.running(sweep_s=0.05, lease_s=5):
         assert await job.result(timeout=20) == "rescued"
     assert (await job.refresh()).attempt == 2

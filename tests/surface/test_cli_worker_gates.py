@@ -29,7 +29,7 @@ def worker(app: Rota, shop: Path, app_url: str) -> Iterator[None]:
 
 
 async def states(app: Rota) -> list[str]:
-    documents = await (await app.stores.get()).find("worker")
+    documents = await (await app.stores.get()).documents("worker")
     return [msgspec.json.decode(document.body)["state"] for document in documents]
 
 
@@ -100,7 +100,7 @@ async def test_a_gate_ends_by_itself(app: Rota, until: Until) -> None:
     await Switch(app, until).pause(queue="mail", until=app.clock.now() + timedelta(seconds=6))
     held = await app.enqueue("add", ADD, queue="mail")
     assert await held.result(timeout=20) == 3
-    (gate,) = await (await app.stores.get()).find("gate")
+    (gate,) = await (await app.stores.get()).documents("gate")
     until_at = msgspec.convert(msgspec.json.decode(gate.body)["until_at"], type=type(app.clock.now()))
     done = await held.refresh()
     assert done.started_at is not None and done.started_at >= until_at - timedelta(seconds=0.2)

@@ -38,6 +38,6 @@ class Probes:
     async def _ask(self) -> bool:
         try:
             async with asyncio.timeout(PATIENCE_S):
-                return not await (await self._rota.stores.get()).pending()
+                return not await (await self._rota.stores.get()).schema.pending()
         except (RotaError, TimeoutError):
             return False

@@ -66,7 +66,7 @@ async def render(operations: Operations, requests: Mapping[str, int], listeners:
     await _jobs(text, operations)
     await _gates_and_schedules(text, operations)
     await _workers(text, operations)
-    for name, value in sorted((await operations.store()).gauges().items()):
+    for name, value in sorted((await operations.store()).gauges.items()):
         text.add(f"rota_store_{_name(name)}", "gauge", "Of this process' own store.", value)
     for status, count in sorted(requests.items()):
         text.add("rota_http_requests_total", "counter", "HTTP requests answered.", count, status=status)
@@ -105,7 +105,7 @@ async def _workers(text: PrometheusText, operations: Operations) -> None:
     views = {view.id: view for view in await worker_views(store, app.clock, app.settings.lease_duration_s)}
     alive = [view for view in views.values() if view.state != "lost"]
     text.add("rota_workers", "gauge", "Workers that are alive.", len(alive))
-    for document in await store.find("worker"):
+    for document in await store.documents("worker"):
         if document.key in views and views[document.key].state != "lost":
             _worker(text, views[document.key], said(document).get("measures"))
 

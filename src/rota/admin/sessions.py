@@ -17,6 +17,7 @@ from starlette.responses import Response
 from ..model import Actor, Document, Value
 from ..operate.access import ApiToken, StoredUser, actor_of, still_good
 from ..runtime.clock import Clock
+from ..store.calls import find_document
 from ..store.protocol import Store
 from .requests import LOOPBACK_NAMES, Origin
 
@@ -65,30 +66,32 @@ class Sessions:
             created_at=now,
             seen_at=now,
         )
-        await self._store.put(KIND, _key(id), _text(session), 0, now)
+        await self._store.put_document(KIND, _key(id), _text(session), 0, now)
         return id, session
 
     async def find(self, id: str) -> tuple[Session, Actor] | None:
         """The session and who it stands for now; None if it has ended."""
-        document = await self._store.get(KIND, _key(id))
+        document = await find_document(self._store, KIND, _key(id))
         session = None if document is None else _read(document)
         if document is None or session is None or session.ends_at <= self._clock.now():
             return None
         actor = await self._actor(session)
         if actor is None:
-            await self._store.drop(KIND, document.key)
+            await self._store.delete_document(KIND, document.key)
             return None
         return session, actor
 
     async def seen(self, id: str, session: Session) -> None:
         """Somebody is there: the session is not idle. Written at most once a minute."""
         now = self._clock.now()
-        if now - session.seen_at >= SEEN_EVERY and (document := await self._store.get(KIND, _key(id))):
+        if now - session.seen_at >= SEEN_EVERY and (
+            document := await find_document(self._store, KIND, _key(id))
+        ):
             fresh = msgspec.structs.replace(session, seen_at=now)
-            await self._store.put(KIND, document.key, _text(fresh), document.version, now)
+            await self._store.put_document(KIND, document.key, _text(fresh), document.version, now)
 
     async def end(self, id: str) -> None:
-        await self._store.drop(KIND, _key(id))
+        await self._store.delete_document(KIND, _key(id))
 
     async def _actor(self, session: Session) -> Actor | None:
         if session.credential.startswith("link:"):
@@ -99,10 +102,10 @@ class Sessions:
     async def _forget_old(self) -> None:
         """Sessions that nobody ended; few, for they are looked for at each login."""
         now = self._clock.now()
-        for document in await self._store.find(KIND):
+        for document in await self._store.documents(KIND):
             session = _read(document)
             if session is None or session.ends_at <= now:
-                await self._store.drop(KIND, document.key)
+                await self._store.delete_document(KIND, document.key)
 
 
 # --- cookies -------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ class SignIn:
         return found is not None, found
 
     async def _view(self, caller: AuthenticatedCaller | None) -> SessionView:
-        has_users = bool(await (await self._rota.stores.get()).find(access.USER))
+        has_users = bool(await (await self._rota.stores.get()).documents(access.USER))
         if caller is None:
             return SessionView(me=None, passwords=has_users)
         session: Session | None = caller.session

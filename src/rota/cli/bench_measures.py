@@ -14,6 +14,7 @@ from ..core.jobs import lifecycle
 from ..model import LIVE, JobFilter, PageRequest
 from ..runtime.clock import monotonic
 from ..runtime.service import pause
+from ..store.calls import edit_matching
 from ..store.protocol import Store
 from ..tasks.task import Task
 from .bench_worker import QUEUE, RECORD, TASK
@@ -62,7 +63,9 @@ class Bench:
 
     async def clean(self) -> None:
         """Remove what this or an earlier run has left."""
-        while await self._store.edit(OURS, lifecycle.delete(), DELETED_AT_ONCE, self._app.clock.now()):
+        while await edit_matching(
+            self._store, OURS, lifecycle.delete(), DELETED_AT_ONCE, self._app.clock.now()
+        ):
             pass
 
     # --- storing ---------------------------------------------------------------------------------
@@ -137,7 +140,7 @@ class Bench:
     @asynccontextmanager
     async def _running(self, workers: int) -> AsyncIterator[asyncio.Queue[tuple[int, float]]]:
         """Worker processes while the block runs; the queue tells what ran and when."""
-        if not self._store.can.shared:
+        if not self._store.capabilities.shared:
             raise Failure(f"{self._store.url} cannot be opened by the processes that would run the jobs")
         records: asyncio.Queue[tuple[int, float]] = asyncio.Queue()
         children = [await self._child() for _ in range(workers)]

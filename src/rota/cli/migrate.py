@@ -22,7 +22,7 @@ def migrate(target: Target, check: bool, sql: bool) -> None:
     if check and sql:
         raise click.UsageError("--check and --sql were both given: keep one.")
     if sql:
-        click.echo(target.open().stores.root().migration_sql())
+        click.echo(target.open().stores.root().schema.text)
     elif check:
         _check(target.ask(_pending))
     else:
@@ -32,7 +32,7 @@ def migrate(target: Target, check: bool, sql: bool) -> None:
 async def _pending(app: Rota) -> Sequence[str]:
     store = app.stores.root()
     try:
-        return await store.pending()
+        return await store.schema.pending()
     finally:
         await store.close()
 

@@ -31,7 +31,7 @@ async def show(app: Rota, *, seconds: float | None, quiet: bool, link: bool = Fa
         async with _served(app, link) as entries:
             click.echo(header(store.url, entries))
             await _run(app, teller, seconds)
-        click.echo(closing(teller.counts, store.url, keeps=store.can.shared))
+        click.echo(closing(teller.counts, store.url, keeps=store.capabilities.shared))
     finally:
         await app.close()
     return not teller.counts["released"]

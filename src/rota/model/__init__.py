@@ -23,6 +23,7 @@ from .choices import (
     Source,
     State,
     Via,
+    Wakes,
 )
 from .gate import Gate, gate_id
 from .job import (
@@ -38,18 +39,31 @@ from .job import (
     NewJob,
     Progress,
 )
-from .overview import ActivityCount, Overview, QueueDepth
+from .overview import (
+    ActivityBetween,
+    ActivityCount,
+    Answer,
+    CurrentOverview,
+    DepthByTenant,
+    JobCount,
+    JobsAhead,
+    Overview,
+    Question,
+    QueueDepth,
+)
 from .paging import Page, PageRequest
 from .schedule import DueSchedules, Firing, Schedule, ScheduleFilter
-from .store import Capabilities, Document, Finding
+from .store import Capabilities, Document, Finding, PruneResult, RetentionCutoffs
 from .turn import ClaimRequest, Heartbeat, HeartbeatReply, ProgressUpdate, Settlement, TurnResult
 from .value import JobId, Value
 
 __all__ = [
     "FINAL",
     "LIVE",
+    "ActivityBetween",
     "ActivityCount",
     "Actor",
+    "Answer",
     "Attempt",
     "AttemptOutcome",
     "AuditEntry",
@@ -59,6 +73,8 @@ __all__ = [
     "CalendarMode",
     "Capabilities",
     "ClaimRequest",
+    "CurrentOverview",
+    "DepthByTenant",
     "Document",
     "DueSchedules",
     "Edit",
@@ -71,8 +87,10 @@ __all__ = [
     "InsertResult",
     "Insertion",
     "Job",
+    "JobCount",
     "JobFilter",
     "JobId",
+    "JobsAhead",
     "Lease",
     "Level",
     "LogLine",
@@ -86,7 +104,10 @@ __all__ = [
     "PageRequest",
     "Progress",
     "ProgressUpdate",
+    "PruneResult",
+    "Question",
     "QueueDepth",
+    "RetentionCutoffs",
     "Role",
     "Schedule",
     "ScheduleFilter",
@@ -97,5 +118,6 @@ __all__ = [
     "TurnResult",
     "Value",
     "Via",
+    "Wakes",
     "gate_id",
 ]

@@ -30,6 +30,7 @@ Role = Literal["viewer", "operator", "admin"]
 
 
 Via = Literal["python", "cli", "http", "system"]
+Wakes = Literal["none", "any", "queue"]
 
 
 AuditResult = Literal["done", "refused", "failed"]

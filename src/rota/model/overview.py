@@ -1,11 +1,20 @@
-"""Counts of jobs, by state, queue and minute."""
+"""Counts of jobs by state, queue and minute, and the questions a store answers with them.
+
+A question is a value whose type says what its answer is: ``await store.survey(JobCount(where, 100))``
+is an ``int``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Generic, TypeVar
 
+from .job import Job, JobFilter
 from .value import Value
+
+Answer = TypeVar("Answer")  # of a call
+Answer_co = TypeVar("Answer_co", covariant=True)  # of a question
 
 
 class QueueDepth(Value, frozen=True, kw_only=True):
@@ -32,3 +41,42 @@ class ActivityCount(Value, frozen=True, kw_only=True):
     task: str
     state: str  # succeeded, failed, cancelled; removed: succeeded and deleted itself
     n: int
+
+
+class Question(Value, Generic[Answer_co], frozen=True, kw_only=False):
+    """What ``Store.survey`` answers with an ``Answer_co``."""
+
+
+class JobCount(Question[int], frozen=True, kw_only=False):
+    """How many jobs match the filter, at most ``most``."""
+
+    where: JobFilter
+    most: int
+
+
+class JobsAhead(Question[int], frozen=True, kw_only=False):
+    """Due jobs of the same queue that a claim takes before this one, at most ``most``."""
+
+    job: Job
+    most: int
+
+
+class DepthByTenant(Question[Mapping[str, QueueDepth]], frozen=True, kw_only=False):
+    """Live jobs by tenant, counted from at most ``most`` of them, the oldest first."""
+
+    now: datetime
+    most: int
+
+
+class ActivityBetween(Question[Sequence[ActivityCount]], frozen=True, kw_only=False):
+    """How many jobs ended how, in the minutes that began within [since, until)."""
+
+    since: datetime
+    until: datetime
+
+
+class CurrentOverview(Question[Overview], frozen=True, kw_only=False):
+    """Counts of now; of one tenant from a bounded number of jobs, and then marked as estimated."""
+
+    now: datetime
+    tenant: str | None = None

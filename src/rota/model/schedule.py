@@ -74,6 +74,7 @@ class DueSchedules(Value, frozen=True, kw_only=True):
 
     schedules: Sequence[Schedule] = ()
     next_look_at: datetime | None = None
+    busy: frozenset[str] = frozenset()  # ids of those that have a live job; not asked if overlap="allow"
 
 
 class Firing(Value, frozen=True, kw_only=True):

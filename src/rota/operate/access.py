@@ -16,6 +16,7 @@ from ..core.jobs.options import name_text
 from ..errors import AlreadyRegistered, Forbidden, IllegalMove, NotFound, OptionError
 from ..model import Actor, Page, Role, Value, Via
 from ..runtime.clock import Clock
+from ..store.calls import find_document
 from ..store.protocol import Store
 from .operations import ActionGroup, requires
 from .requests import SHORTEST_PASSWORD, CreateTokenRequest, PutUserRequest
@@ -63,7 +64,7 @@ async def by_token(store: Store, clock: Clock, text: str) -> ApiToken | None:
     parts = text.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum() or len(text) > 200:
         return None
-    document = await store.get(TOKEN, parts[1])
+    document = await find_document(store, TOKEN, parts[1])
     found = None if document is None else _read(document.body, ApiToken)
     kept = found.hash if found is not None else _hash("nothing")
     if not hmac.compare_digest(_hash(parts[2]), kept) or found is None or document is None:
@@ -72,13 +73,13 @@ async def by_token(store: Store, clock: Clock, text: str) -> ApiToken | None:
         return None
     if found.last_used_at is None or (clock.now() - found.last_used_at).total_seconds() > USED_EVERY_S:
         used = msgspec.structs.replace(found, last_used_at=clock.now())
-        await store.put(TOKEN, found.id, _text(used), document.version, clock.now())
+        await store.put_document(TOKEN, found.id, _text(used), document.version, clock.now())
     return found
 
 
 async def by_password(store: Store, name: str, password: str) -> StoredUser | None:
     """The user; as much work for a name that nobody has."""
-    document = await store.get(USER, name) if 0 < len(name) <= 200 else None
+    document = await find_document(store, USER, name) if 0 < len(name) <= 200 else None
     found = None if document is None else _read(document.body, StoredUser)
     salt = found.salt if found is not None else "00" * 16
     given = await asyncio.to_thread(_scrypt, password, salt)
@@ -89,7 +90,7 @@ async def by_password(store: Store, name: str, password: str) -> StoredUser | No
 async def still_good(store: Store, clock: Clock, credential: str) -> ApiToken | StoredUser | None:
     """What ``token:ID`` or ``user:NAME`` stands for now; None once it was revoked, changed or has expired."""
     kind, _, key = credential.partition(":")
-    document = await store.get(kind, key) if kind in (TOKEN, USER) else None
+    document = await find_document(store, kind, key) if kind in (TOKEN, USER) else None
     if document is None:
         return None
     if kind == USER:
@@ -122,7 +123,7 @@ def is_over(token: ApiToken, now: datetime) -> bool:
 
 async def has_any(store: Store) -> bool:
     """Whether anybody can come in at all."""
-    return bool(await store.find(TOKEN) or await store.find(USER))
+    return bool(await store.documents(TOKEN) or await store.documents(USER))
 
 
 # --- the desk ------------------------------------------------------------------------------------
@@ -134,7 +135,7 @@ class AccessActions(ActionGroup):
     @requires("admin")
     async def tokens(self) -> Page[TokenView]:
         """All tokens, without their secrets."""
-        found = [_read(one.body, ApiToken) for one in await (await self.operations.store()).find(TOKEN)]
+        found = [_read(one.body, ApiToken) for one in await (await self.operations.store()).documents(TOKEN)]
         return Page(
             items=[_view(one) for one in found if one is not None and self.operations.sees(one.tenant)]
         )
@@ -156,7 +157,7 @@ class AccessActions(ActionGroup):
             expires_at=self._end(None if ask.expires_s is None else now + timedelta(seconds=ask.expires_s)),
         )
         async with self.operations.audited("token.create", f"token:{token.id}", tenant) as note:
-            await (await self.operations.store()).put(TOKEN, token.id, _text(token), 0, now)
+            await (await self.operations.store()).put_document(TOKEN, token.id, _text(token), 0, now)
             shown = _view(token)
             note.after = shown
             return NewToken(**msgspec.structs.asdict(shown), token=f"{PREFIX}_{token.id}_{secret}")
@@ -169,12 +170,12 @@ class AccessActions(ActionGroup):
             "token.revoke", f"token:{id}", (found and found.tenant) or None
         ) as note:
             note.before = found and _view(found)
-            await (await self.operations.store()).drop(TOKEN, id)
+            await (await self.operations.store()).delete_document(TOKEN, id)
 
     @requires("admin")
     async def users(self) -> Page[UserView]:
         """The people who sign in with a password."""
-        found = [_read(one.body, StoredUser) for one in await (await self.operations.store()).find(USER)]
+        found = [_read(one.body, StoredUser) for one in await (await self.operations.store()).documents(USER)]
         return Page(
             items=[_user(one) for one in found if one is not None and self.operations.sees(one.tenant)]
         )
@@ -191,7 +192,7 @@ class AccessActions(ActionGroup):
                 f"{self.operations.actor.name} expires, and a user does not: use a token that lasts"
             )
         store, now = await self.operations.store(), self.app.clock.now()
-        document = await store.get(USER, name)
+        document = await find_document(store, USER, name)
         before = None if document is None else _read(document.body, StoredUser)
         if before is not None and not self.operations.sees(before.tenant):
             raise Forbidden(f"the name {name!r} is taken: choose another")
@@ -207,7 +208,7 @@ class AccessActions(ActionGroup):
         )
         async with self.operations.audited("user.put", f"user:{name}", tenant) as note:
             expected = 0 if document is None or ask.new else document.version
-            if await store.put(USER, name, _text(user), expected, now) is None:
+            if await store.put_document(USER, name, _text(user), expected, now) is None:
                 if ask.new:
                     raise AlreadyRegistered(
                         f"there is a user {name!r} already: change that one instead, or choose another name"
@@ -224,11 +225,11 @@ class AccessActions(ActionGroup):
             "user.delete", f"user:{name}", (found and found.tenant) or None
         ) as note:
             note.before = found and _user(found)
-            await (await self.operations.store()).drop(USER, name)
+            await (await self.operations.store()).delete_document(USER, name)
 
     async def _own(self, kind: str, key: str, form: type[Credential]) -> Credential | None:
         """The credential, if this actor may know of it; None: it is there, but cannot be read."""
-        document = await (await self.operations.store()).get(kind, key)
+        document = await find_document(await self.operations.store(), kind, key)
         found = None if document is None else _read(document.body, form)
         if document is None or (found is not None and not self.operations.sees(found.tenant)):
             raise NotFound(f"there is no {kind} {key!r}")

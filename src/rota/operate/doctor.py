@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ..model import Finding, PageRequest, ScheduleFilter
+from ..model import CurrentOverview, Finding, PageRequest, ScheduleFilter
 from ..runtime.clock import Clock
 from ..store.protocol import Store
 from ..worker.upkeep import unserved
@@ -27,7 +27,7 @@ async def examine(app: Rota) -> list[Finding]:
     findings += await _clock(store, app.clock)
     findings += await _work(app, store)
     findings += await _schedules(app, store)
-    findings += await store.examine(app.clock.now())
+    findings += await store.check_health(app.clock.now())
     order = {"problem": 0, "warning": 1, "fine": 2}
     return sorted(findings, key=lambda finding: order[finding.level])
 
@@ -44,7 +44,7 @@ async def _clock(store: Store, clock: Clock) -> Sequence[Finding]:
 async def _work(app: Rota, store: Store) -> Sequence[Finding]:
     lease_s = app.settings.lease_duration_s
     workers = await live_workers(store, app.clock, lease_s)
-    oldest = (await store.overview(app.clock.now())).oldest_due_s
+    oldest = (await store.survey(CurrentOverview(app.clock.now()))).oldest_due_s
     found = []
     if not workers and oldest is None:
         text = "no worker is alive, and no job is due"

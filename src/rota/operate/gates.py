@@ -62,7 +62,7 @@ class GateActions(ActionGroup):
         self._mine(before)
         async with self.operations.audited(f"{before.scope}.resume", id, _tenant(before)) as note:
             note.before = gate_view(before)
-            await (await self.operations.store()).drop(KIND, id)
+            await (await self.operations.store()).delete_document(KIND, id)
             if before.scope == "schedule":
                 await self._look_again(before)
 
@@ -85,7 +85,7 @@ class GateActions(ActionGroup):
                 await self.app.schedules.get(gate.name or "", tenant=gate.tenant or "default")
             note.before = next((gate_view(one) for one in await self.stored() if one.id == gate.id), None)
             note.after, note.message = gate_view(gate), gate.reason or None
-            await store.put(KIND, gate.id, msgspec.json.encode(gate).decode(), None, now)
+            await store.put_document(KIND, gate.id, msgspec.json.encode(gate).decode(), None, now)
             return gate_view(gate)
 
     async def _look_again(self, gate: Gate) -> None:

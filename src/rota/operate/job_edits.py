@@ -10,7 +10,7 @@ import msgspec
 from ..core.ids import is_id
 from ..core.jobs import lifecycle
 from ..errors import IllegalMove, NotFound, OptionError
-from ..model import Attempt, Edit, Job, JobFilter, PageRequest, State
+from ..model import Attempt, CurrentOverview, Edit, Job, JobFilter, PageRequest, State
 from ..runtime.clock import Clock
 from ..store.protocol import Store
 
@@ -60,7 +60,7 @@ async def attempts(store: Store, job: Job) -> Sequence[Attempt]:
 async def delete(store: Store, clock: Clock, job_id: str) -> None:
     """Remove a job that does not run, with its history."""
     job = await get(store, job_id)
-    if not await store.edit(JobFilter(ids=(job.id,)), lifecycle.delete(), 1, clock.now()):
+    if not await store.edit((job.id,), lifecycle.delete(), clock.now()):
         raise _illegal(await get(store, job_id), "delete")
 
 
@@ -68,7 +68,7 @@ async def edit_one(store: Store, clock: Clock, job_id: str, edit: Edit, verb: st
     job = await get(store, job_id)
     if job.state not in edit.touches:
         raise _illegal(job, verb)
-    touched = await store.edit(JobFilter(ids=(job.id,)), edit, 1, clock.now())
+    touched = await store.edit((job.id,), edit, clock.now())
     now = await get(store, job.id)
     if not touched:
         raise _illegal(now, verb)
@@ -92,7 +92,7 @@ def _illegal(job: Job, verb: str) -> IllegalMove:
 
 async def stats(store: Store, clock: Clock) -> dict[str, Any]:
     """Counts by state, the age of the oldest due job, and the depth of each queue."""
-    overview = await store.overview(clock.now())
+    overview = await store.survey(CurrentOverview(clock.now()))
     return {
         **{str(state): overview.counts.get(state, 0) for state in State},
         "oldest_due_s": overview.oldest_due_s,

@@ -16,8 +16,9 @@ from ..core.jobs.options import options
 from ..core.jobs.why import Why, WhyFacts, explain
 from ..core.payload.masking import is_secret
 from ..errors import Forbidden, IllegalMove, NotFound, OptionError
-from ..model import Edit, Job, JobFilter, JobId, Page, PageRequest, State, Value
+from ..model import Edit, Job, JobCount, JobFilter, JobId, JobsAhead, Page, PageRequest, State, Value
 from ..runtime.audit import AuditDraft
+from ..store.calls import find_document
 from . import job_edits
 from .failures import failures
 from .operations import ActionGroup, requires
@@ -67,7 +68,7 @@ class JobActions(ActionGroup):
     @requires("read")
     async def count(self, ask: CountRequest) -> Count:
         """How many jobs match, up to a bound."""
-        found = await (await self.operations.store()).count(self.filter(ask), ask.most)
+        found = await (await self.operations.store()).survey(JobCount(self.filter(ask), ask.most))
         return Count(count=found, exact=found < ask.most)
 
     @requires("read")
@@ -98,7 +99,7 @@ class JobActions(ActionGroup):
         """Why it is not running: the reasons in the order they must be cleared."""
         job = await self.get(id)
         store, now = await self.operations.store(), self.app.clock.now()
-        ahead = await store.ahead(job, MOST_AHEAD) if job.state is State.QUEUED else 0
+        ahead = await store.survey(JobsAhead(job, MOST_AHEAD)) if job.state is State.QUEUED else 0
         return explain(
             WhyFacts(
                 job=job,
@@ -184,8 +185,8 @@ class JobActions(ActionGroup):
             job=self.app.ids.new(now),
             request=hashlib.sha256(told).hexdigest(),
         )
-        await store.put(IDEMPOTENCY, fresh.key, msgspec.json.encode(fresh).decode(), 0, now)
-        document = await store.get(IDEMPOTENCY, fresh.key)
+        await store.put_document(IDEMPOTENCY, fresh.key, msgspec.json.encode(fresh).decode(), 0, now)
+        document = await find_document(store, IDEMPOTENCY, fresh.key)
         kept = fresh if document is None else msgspec.json.decode(document.body, type=IdempotencyRecord)
         if kept.request != fresh.request:
             raise IllegalMove(
@@ -201,7 +202,7 @@ class JobActions(ActionGroup):
         """The job is stored: should it be removed, the key must not make it again."""
         if promise is not None and not promise.made:
             kept = msgspec.json.encode(msgspec.structs.replace(promise, made=True)).decode()
-            await (await self.operations.store()).put(
+            await (await self.operations.store()).put_document(
                 IDEMPOTENCY, promise.key, kept, None, self.app.clock.now()
             )
 
@@ -267,7 +268,7 @@ class JobActions(ActionGroup):
         edit = self._bulk_edit(ask)
         where = self._bulk_filter(ask, edit)
         store = await self.operations.store()
-        matched = await store.count(where, MOST_COUNTED)
+        matched = await store.survey(JobCount(where, MOST_COUNTED))
         page = await store.jobs(where, PageRequest(limit=ask.limit, newest_first=False))
         if ask.dry_run:
             sample = tuple(job_view(job, self.operations.visibility) for job in page.items[:SAMPLE])
@@ -276,8 +277,7 @@ class JobActions(ActionGroup):
             found = tuple(job.id for job in page.items)
             touched: Sequence[JobId] = ()
             if found:
-                one_by_one = JobFilter(ids=found, tenant=where.tenant)
-                touched = await store.edit(one_by_one, edit, len(found), self.app.clock.now())
+                touched = await store.edit(found, edit, self.app.clock.now())
             refused = len(found) - len(touched)
             following = f"{found[-1]}/{where.before_id}" if len(found) == ask.limit else None
             note.before = {"filter": ask.filter, "ids": ask.ids, "move": ask.move}

@@ -11,8 +11,11 @@ from .. import __version__, config
 from ..core.access import PERMISSIONS, may
 from ..core.jobs.gates import active
 from ..model import (
+    ActivityBetween,
     ActivityCount,
     AuditFilter,
+    CurrentOverview,
+    DepthByTenant,
     Gate,
     Job,
     JobFilter,
@@ -69,7 +72,9 @@ class SystemActions(ActionGroup):
     async def stats(self) -> Stats:
         """Counts by state, the age of the oldest due job, and the depth of each queue."""
         now = self.app.clock.now()
-        overview = await (await self.operations.store()).overview(now, self.operations.tenant(None))
+        overview = await (await self.operations.store()).survey(
+            CurrentOverview(now, self.operations.tenant(None))
+        )
         return Stats(
             **{state.value: overview.counts.get(state, 0) for state in State},
             oldest_due_s=overview.oldest_due_s,
@@ -84,10 +89,10 @@ class SystemActions(ActionGroup):
         """Each queue that has jobs, had some lately, is served by name, or is paused."""
         store, now = await self.operations.store(), self.app.clock.now()
         own = self.operations.tenant(None)
-        depths = dict((await store.overview(now, own)).queues)
+        depths = dict((await store.survey(CurrentOverview(now, own))).queues)
         gates = {gate.id: gate for gate in await self._gates()}
         workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
-        lately = [] if own is not None else await store.activity(now - LATELY, now)
+        lately = [] if own is not None else await store.survey(ActivityBetween(now - LATELY, now))
         ended, failed = _rates(lately, "queue")
         names = {*depths, *ended}
         if own is None:
@@ -113,7 +118,7 @@ class SystemActions(ActionGroup):
         store, now = await self.operations.store(), self.app.clock.now()
         gates = {gate.id: gate for gate in await self._gates()}
         workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
-        lately = await store.activity(now - LATELY, now)
+        lately = await store.survey(ActivityBetween(now - LATELY, now))
         ended, failed = _rates(lately, "task")
         newest = (await store.jobs(JobFilter(states=(State.SUCCEEDED,)), PageRequest(limit=SAMPLE))).items
         durations = _durations(newest)
@@ -141,7 +146,7 @@ class SystemActions(ActionGroup):
     async def tenants(self) -> Page[TenantView]:
         """Each tenant that has live jobs, schedules or a gate."""
         store, now = await self.operations.store(), self.app.clock.now()
-        depths = await store.tenants(now, MOST_READ)
+        depths = await store.survey(DepthByTenant(now, MOST_READ))
         complete = sum(d.queued + d.scheduled + d.running for d in depths.values()) < MOST_READ
         gates = {gate.id: gate for gate in await self._gates()}
         schedules = await self._schedules_by_tenant()
@@ -194,7 +199,7 @@ class SystemActions(ActionGroup):
     async def activity(self, ask: ActivityRequest) -> Page[ActivityBucket]:
         """How many jobs ended how, in steps of time, the oldest first; steps without any are left out."""
         store, now = await self.operations.store(), self.app.clock.now()
-        rows = await store.activity(now - timedelta(hours=ask.hours), now)
+        rows = await store.survey(ActivityBetween(now - timedelta(hours=ask.hours), now))
         counts: dict[tuple[datetime, str | None], dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for row in rows:
             seconds = int(row.at.timestamp())

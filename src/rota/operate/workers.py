@@ -33,7 +33,9 @@ async def live_workers(store: Store, clock: Clock, lease_s: float) -> list[Worke
 
 async def worker_views(store: Store, clock: Clock, lease_s: float) -> list[WorkerView]:
     """Workers heard of lately, the live ones first."""
-    views = [_view(document, is_live(document, clock, lease_s)) for document in await store.find("worker")]
+    views = [
+        _view(document, is_live(document, clock, lease_s)) for document in await store.documents("worker")
+    ]
     return sorted(views, key=lambda view: (view.state == "lost", view.id))
 
 

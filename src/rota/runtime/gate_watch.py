@@ -21,7 +21,7 @@ KIND = "gate"
 async def load(store: Store) -> list[Gate]:
     """All gates of the store, also those whose end has come; a spoiled one is left out."""
     found = []
-    for document in await store.find(KIND):
+    for document in await store.documents(KIND):
         try:
             found.append(msgspec.json.decode(document.body, type=Gate))
         except msgspec.DecodeError:

@@ -55,7 +55,7 @@ class StorePerLoop:
                 return store
             store = self.root()
             if any(store is used for used in self._open.values()):
-                store = store.beside()
+                store = store.for_another_loop()
             try:
                 await store.open()
             except BaseException:

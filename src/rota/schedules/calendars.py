@@ -11,6 +11,7 @@ import msgspec
 from ..core.jobs.options import name_text
 from ..core.schedules.calendars import Calendar, parse_ics
 from ..errors import AlreadyRegistered, NotFound
+from ..store.calls import find_document
 from ..store.protocol import Store
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ KIND = "calendar"
 
 async def load(store: Store, name: str) -> Calendar | None:
     """The calendar; None if there is none, or if somebody wrote nonsense into it."""
-    document = await store.get(KIND, name)
+    document = await find_document(store, KIND, name)
     try:
         return None if document is None else msgspec.json.decode(document.body, type=Calendar)
     except msgspec.DecodeError:
@@ -47,7 +48,7 @@ class Calendars:
         store = await self._app.stores.get()
         body = msgspec.json.encode(calendar).decode()
         expected = 0 if new else None
-        if await store.put(KIND, name, body, expected, self._app.clock.now()) is None:
+        if await store.put_document(KIND, name, body, expected, self._app.clock.now()) is None:
             raise AlreadyRegistered(
                 f"there is a calendar {name!r} already: change that one instead, or choose another name"
             )
@@ -66,8 +67,8 @@ class Calendars:
 
     async def list(self) -> Sequence[Calendar]:
         store = await self._app.stores.get()
-        return [msgspec.json.decode(found.body, type=Calendar) for found in await store.find(KIND)]
+        return [msgspec.json.decode(found.body, type=Calendar) for found in await store.documents(KIND)]
 
     async def delete(self, name: str) -> None:
-        if not await (await self._app.stores.get()).drop(KIND, name):
+        if not await (await self._app.stores.get()).delete_document(KIND, name):
             raise NotFound(f"there is no calendar named {name!r}")

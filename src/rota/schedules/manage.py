@@ -126,7 +126,7 @@ class Schedules:
             schedule = await self.get(name, tenant=tenant)
             note.before = told(schedule)
             store = await self._app.stores.get()
-            await store.drop_schedules([schedule.id])
+            await store.delete_schedules([schedule.id])
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Schedules:
         jobs = await _unmade(store, jobs)
         if jobs and not dry_run:
             async with self._audited("schedule.backfill", name, tenant) as note:
-                made: Sequence[InsertResult] = await store.insert(jobs, self._app.clock.now(), again=True)
+                made: Sequence[InsertResult] = await store.insert(jobs, self._app.clock.now(), retrying=True)
                 jobs = [job for job, one in zip(jobs, made, strict=True) if one.outcome == "created"]
                 note.after = {"since": since, "until": until, "jobs": len(jobs)}
         return [job.scheduled_for for job in jobs if job.scheduled_for is not None]

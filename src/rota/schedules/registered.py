@@ -74,7 +74,7 @@ class RegisteredSchedules:
         store = await self._app.stores.get()
         found = await self._stored(tenant, id)
         if found is not None:
-            await store.drop_schedules([found.id])
+            await store.delete_schedules([found.id])
             await self._tell("schedule.unregister", found, None)
         self._forget(tenant, id)
 

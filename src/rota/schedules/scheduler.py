@@ -21,7 +21,7 @@ from ..core.schedules.calendars import Calendar
 from ..core.schedules.firing import DueFire, FireDecision, decide, job_id, key_of, rule_of
 from ..core.schedules.rules import spread
 from ..errors import StoreError, StoreUnavailable
-from ..model import LIVE, AuditEntry, Firing, Gate, JobFilter, NewJob, PageRequest, Schedule
+from ..model import LIVE, AuditEntry, DueSchedules, Firing, Gate, JobFilter, NewJob, PageRequest, Schedule
 from ..runtime.clock import Clock
 from ..runtime.events import Event, Hooks
 from ..runtime.failpoints import hit
@@ -72,21 +72,21 @@ class Scheduler:
         now = self._clock.now()
         due = await self._store.due_schedules(now, BATCH)
         if due.schedules:
-            refused = await self._fire(due.schedules, now)
+            refused = await self._fire(due, now)
             # All refused: others are at it, or hold the rows. They need not be watched at full speed.
             return 0.0 if len(refused) < len(due.schedules) else min(REFUSED_S, self._tick_s)
         if due.next_look_at is None:
             return self._tick_s
         return min(max((due.next_look_at - now).total_seconds(), 0.0), self._tick_s)
 
-    async def _fire(self, schedules: Sequence[Schedule], now: datetime) -> frozenset[str]:
+    async def _fire(self, due: DueSchedules, now: datetime) -> frozenset[str]:
+        schedules = due.schedules
         calendars = await self._calendars(schedules)
-        busy = await self._busy(schedules)
         gates = active(await load_gates(self._store), now)
         grace = GRACE_S + self._tick_s
         decisions = [
             held_back(schedule, gates, now)
-            or decide(schedule, now, grace, calendars.get(schedule.calendar or ""), key_of(schedule) in busy)
+            or decide(schedule, now, grace, calendars.get(schedule.calendar or ""), schedule.id in due.busy)
             for schedule in schedules
         ]
         firings = [
@@ -176,13 +176,7 @@ class Scheduler:
         live = (await self._store.jobs(where, PageRequest(limit=MOST_PREVIOUS, newest_first=False))).items
         previous = tuple(job.id for job in live if job.scheduled_for is None or job.scheduled_for < began)
         edit = cancel(f"replaced by the next run of schedule {schedule.name}", now)
-        await self._store.edit(JobFilter(ids=previous), edit, MOST_PREVIOUS, now)
-
-    async def _busy(self, schedules: Sequence[Schedule]) -> frozenset[str]:
-        asked = [(s.tenant, s.name) for s in schedules if s.overlap != "allow"]
-        if not asked:
-            return frozenset()
-        return frozenset(f"{tenant}/{name}" for tenant, name in await self._store.busy(asked))
+        await self._store.edit(previous, edit, now)
 
     async def _calendars(self, schedules: Sequence[Schedule]) -> dict[str, Calendar]:
         names = {s.calendar for s in schedules if s.calendar is not None}

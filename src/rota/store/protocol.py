@@ -1,27 +1,54 @@
-"""The seam between rota and its databases: what every store must do, and what each verb means.
+"""The store protocol: what rota asks of a database, and what each method means.
 
-Batches in, batches out. Instants come in as ``now``; a store never reads a clock of its own to
-decide anything. A write returns what was refused, usually nothing. A store holds no policy: no
-backoff, no cron, no retry rules, no logging of jobs. Failures of the server or the connection are
-raised as ``StoreUnavailable``; nothing else about the driver leaks out.
+Batches in, batches out. Times come in as ``now``; a store never reads a clock of its own to decide
+anything. A write returns what was rejected, usually nothing. A store needs no SQL and no particular
+engine: any engine that keeps the rules below will do. What engines may differ in is data
+(``capabilities``), and callers ask that, never the type.
 
-Rules, each one a test in ``rota.testing.store_conformance``:
+The rules. Each number marks the tests that check it in ``rota.testing.store_conformance``.
 
-1.  ``insert`` is idempotent by id among live jobs; with ``again=True`` (the caller does not know
-    whether an earlier call was stored) among all jobs. A ``key`` fills a slot, unique per tenant,
-    that a final state empties.
-2.  ``claim`` raises the token by one, for ever, and counts an attempt. ``reclaim`` raises the token
-    only. Within a queue jobs come by priority (larger first), due time, id. Between queues the
+1.  Insert. ``insert`` is idempotent by id among live jobs; with ``retrying=True`` (the caller does not
+    know whether an earlier call was stored) among all jobs. The results are in the order of the jobs.
+2.  Keys. A ``key`` fills a slot, unique per tenant, from the insert until the job reaches a final state.
+    ``on_conflict`` decides what happens to a second job with the same key. A retry fills the slot again,
+    and is left out if another job has filled it meanwhile.
+3.  Claim. A claim raises the lease token by one, always, and counts an attempt; a job is claimed by one
+    worker at a time. ``reclaim`` raises the token and counts no attempt.
+4.  Order. Within a queue jobs are claimed by priority (larger first), due time, id. Between queues the
     higher priority comes first, and queues of equal priority share a claim evenly.
-3.  ``beat`` and ``settle`` touch a job only if it is running and the token is the caller's.
-4.  ``settle`` writes state, attempt record, follow-up jobs and audit lines together, or not at all.
-5.  A job that is not due, whose task is not in ``want.tasks``, or whose tenant is in
-    ``want.exclude_tenants``, is never claimed.
-6.  ``fire`` and ``put_schedules`` write a schedule only if its version is the expected one. Any number of
-    schedulers, no leader, no duplicates.
-7.  ``edit`` touches only the states its Edit names, and returns the ids it did touch. A cancel that
-    was asked of a running job survives its return to the queue.
-8.  The audit log is only added to; ``prune_audit`` alone forgets. Ids grow in the order of adding.
+5.  Eligibility. A job that is not due, whose task or queue was not asked for, or whose tenant or queue
+    is excluded, is never claimed.
+6.  Fence. ``heartbeat`` and ``turn`` touch a job only if it is running and both its lease token and its
+    holder are the caller's. Never compare attempt numbers.
+7.  Atomicity. Each settlement and each claimed job is atomic by itself: state, attempt record, follow-up
+    jobs and audit entries of one settlement are written together or not at all, also when the process
+    or the server dies in between. The batch need not be (``capabilities.atomic_batch``).
+8.  Schedules. ``fire`` and ``put_schedules`` write a schedule only if its version is the expected one. A
+    firing is atomic: the schedule and its jobs, or nothing. There may be any number of schedulers.
+9.  Edits. ``edit`` applies one constant patch to the given ids, in the states it names, and returns the
+    ids it changed. A cancel requested of a running job survives its return to the queue.
+10. Reading. Pages have a stable order, and following their cursors to the end visits every row that was
+    there all the time exactly once. A row that cannot be read never hides the others.
+11. Counts. Answers of ``survey`` are exact, or bounded and marked as estimated. No count reads without
+    a bound.
+12. Deletion by age. ``maintain`` deletes only final jobs and audit entries that are older than the given
+    times, at most ``limit`` of each, the oldest first.
+13. Audit. The audit log is append-only; only ``maintain`` deletes from it. Ids grow for each writer, and
+    the reading order is stable: an entry is never inserted before one that a reader of its writer's
+    entries has seen.
+14. Documents. ``put_document`` compares the version; of several writers that expect the same one, one
+    succeeds.
+15. Hints. A waker may be late, or wake for nothing: polling alone is correct. ``capabilities.wakes`` says
+    which hints reach other processes.
+16. No policy. A store has no backoff, no cron, no retry rules, no limits, and logs nothing about jobs.
+    Where speed needs a policy in the engine's own language, a property test holds it to the pure one.
+17. Acknowledgement. When a write returns, it is stored as ``capabilities.durable`` promises.
+18. Failures. A server or connection that fails raises ``StoreUnavailable``, and nothing else of the
+    driver leaks out; a store that was closed raises it too. Data that the engine cannot hold raises
+    ``StoreError`` and leaves every other job of the call's neighbours alone. An older or newer schema
+    raises ``SchemaMismatch``.
+19. Event loops. One store object belongs to one event loop. ``for_another_loop`` gives another object on
+    the same data. After a fork the child opens its own.
 """
 
 from __future__ import annotations
@@ -31,7 +58,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from ..model import (
-    ActivityCount,
+    Answer,
     Attempt,
     AuditEntry,
     AuditFilter,
@@ -49,14 +76,14 @@ from ..model import (
     JobFilter,
     JobId,
     NewJob,
-    Overview,
     Page,
     PageRequest,
-    QueueDepth,
+    PruneResult,
+    Question,
+    RetentionCutoffs,
     Schedule,
     ScheduleFilter,
     Settlement,
-    State,
     TurnResult,
 )
 
@@ -68,20 +95,43 @@ class Waker(Protocol):
         """Return when a job may have become ready in one of the queues, or after ``timeout`` seconds."""
 
     async def wait_finished(self, job: JobId, timeout: float) -> None:
-        """Return when the job may have ended, or after ``timeout`` seconds."""
+        """Return when the job may have finished, or after ``timeout`` seconds."""
 
     async def close(self) -> None: ...
 
 
-class Store(Protocol):
+class StoreSchema(Protocol):
+    """What must exist in the database before a store can be opened: tables, indexes, collections."""
+
     @property
-    def can(self) -> Capabilities: ...
+    def text(self) -> str:
+        """All migrations as text that an administrator can review and run."""
+
+    async def pending(self) -> Sequence[str]:
+        """Names of the migrations not yet applied; SchemaMismatch if the schema is newer than rota."""
+
+    async def migrate(self) -> Sequence[str]:
+        """Bring the schema up to date; names of the migrations applied. Safe from several processes."""
+
+
+class Store(Protocol):
+    # --- data --------------------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
         """The address without any password: safe to print."""
 
-    # --- life ------------------------------------------------------------------------------------
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def schema(self) -> StoreSchema: ...
+
+    @property
+    def gauges(self) -> Mapping[str, float]:
+        """Metrics of this object itself, such as its connections: name to value, without I/O."""
+
+    # --- life --------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Connect and check the schema; SchemaMismatch names both versions and the remedy."""
@@ -89,96 +139,85 @@ class Store(Protocol):
     async def close(self) -> None:
         """Release everything; safe to call twice."""
 
-    def beside(self) -> Store:
-        """A store on the same data, for use by the event loop of another thread. Closed by its user."""
+    def for_another_loop(self) -> Store:
+        """A store on the same data, for the event loop of another thread. Its user closes it."""
 
     def waker(self) -> Waker: ...
-
-    async def migrate(self) -> Sequence[str]:
-        """Bring the schema up to date; names of the migrations applied. Safe from several processes."""
-
-    async def pending(self) -> Sequence[str]:
-        """Names of the migrations not yet applied; SchemaMismatch if the schema is newer than we are."""
-
-    def migration_sql(self) -> str:
-        """All migrations as text an administrator can review and run."""
 
     async def clock(self) -> datetime:
         """The server's own time."""
 
-    # --- the hot path ----------------------------------------------------------------------------
+    # --- the hot path ------------------------------------------------------------------------------
 
     async def insert(
-        self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
+        self, jobs: Sequence[NewJob], now: datetime, *, retrying: bool = False
     ) -> Sequence[InsertResult]:
-        """Store the jobs in one transaction, durably, and wake workers. Answers in the same order."""
+        """Store the jobs and wake workers; one result per job, in order. Calls may share a write."""
 
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
-        """Store the jobs on the caller's own connection, inside its transaction; commit is the caller's.
+        """Store the jobs on the caller's own connection, in its transaction, which the caller commits.
 
         Returns an awaitable if the connection is asynchronous. ``now=None``: the server's time.
-        Raises ConfigError for a connection of an unknown kind.
+        Raises ConfigError for a connection of an unknown kind, or without ``capabilities.transactional``.
         """
 
     async def turn(
-        self, changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime
+        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime
     ) -> TurnResult:
-        """Settle, then claim, in one transaction and one round trip: a worker's whole hot path."""
+        """Settle, then claim, in one round trip: all that a worker does with a job.
 
-    async def claim(self, want: ClaimRequest, now: datetime) -> Sequence[Job]:
-        """``turn`` without changes."""
+        ``store/calls.py`` has ``claim`` and ``settle``, which are turns with one half empty.
+        """
 
-    async def settle(self, changes: Sequence[Settlement], now: datetime) -> frozenset[JobId]:
-        """``turn`` without a claim: the ids that were refused because the lease is gone."""
+    async def heartbeat(self, heartbeat: Heartbeat, now: datetime) -> HeartbeatReply:
+        """Renew leases until now + lease_s, write progress, record the worker; one call per process.
 
-    async def beat(self, pulse: Heartbeat, now: datetime) -> HeartbeatReply:
-        """One statement per process: renew leases until now + lease_s, write notes, record the worker.
-
-        ``Reply.cancel`` names every running job of this worker that should stop, in the pulse or not.
+        ``cancel`` in the reply names every running job of this worker that should stop, whether the
+        heartbeat lists it or not.
         """
 
     async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
-        """Take over running jobs whose lease has expired: token + 1, worker = holder, a fresh lease.
+        """Take running jobs whose lease has expired: token + 1, worker = holder, a fresh lease.
 
-        The Job returned still names the *former* worker, so that the rescue can be explained.
+        The returned jobs still name the *former* worker, so that the rescue can be explained.
         """
 
-    # --- schedules -------------------------------------------------------------------------------
+    # --- schedules ---------------------------------------------------------------------------------
 
     async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]:
-        """Write each one whose stored version is its ``version`` (0: absent); new versions, None if refused.
+        """Write each one whose stored version is its ``version`` (0: absent); new versions, None if rejected.
 
-        A name that another schedule of the tenant has is refused too. ``updated_at`` becomes now.
+        A name that another schedule of the tenant has is rejected too. ``updated_at`` becomes now.
         """
 
-    async def drop_schedules(self, ids: Sequence[str]) -> Sequence[str]:
-        """Forget them; the ids that were there. Their jobs stay."""
+    async def delete_schedules(self, ids: Sequence[str]) -> Sequence[str]:
+        """Delete them; the ids that existed. Their jobs stay."""
 
     async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
-        """By tenant and name, always. A row that cannot be read never hides the rest."""
+        """By tenant and name, always."""
 
     async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
-        """Enabled schedules whose ``look_at`` has come, or is missing on a schedule made by hand."""
+        """Enabled schedules whose ``look_at`` has come, or is missing on a schedule written by hand.
 
-    async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
-        """Compare versions, write the schedules, insert the jobs: each firing whole or not at all.
-
-        The schedule ids that were refused: fired, edited or disabled by somebody else meanwhile.
-        A job whose id exists in any state is left out. Workers are woken as by ``insert``.
+        ``busy`` names those of them that have a live job; schedules whose runs may overlap can be left out.
         """
 
-    async def busy(self, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Of the (tenant, schedule name) pairs, those that have a live job."""
+    async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+        """Compare versions, write the schedules, insert the jobs; the ids of the schedules rejected.
 
-    # --- operators -------------------------------------------------------------------------------
+        Rejected: fired, edited or disabled by someone else meanwhile. A job whose id exists in any
+        state is left out. Workers are woken as by ``insert``.
+        """
 
-    async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:
-        """Apply the edit to at most ``limit`` matching jobs; a retry whose key is taken is left out."""
+    # --- operators ---------------------------------------------------------------------------------
+
+    async def edit(self, ids: Sequence[JobId], edit: Edit, now: datetime) -> Sequence[JobId]:
+        """Apply the edit to those of the jobs that are in a state it may touch; the ids it changed."""
 
     async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:
-        """By id, newest first unless told otherwise. A row that cannot be read never hides the rest.
+        """By id, newest first unless the page says otherwise.
 
         ``page.brief``: the payload is {} and the output None, and neither need be read.
         """
@@ -186,52 +225,36 @@ class Store(Protocol):
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
         """Recorded attempts, oldest first (a silent first success has no record of its own)."""
 
-    async def overview(self, now: datetime, tenant: str | None = None) -> Overview:
-        """Counts of now; of one tenant by reading a bounded number of jobs, and said to be estimated."""
+    async def survey(self, question: Question[Answer]) -> Answer:
+        """Count: see the questions in ``model/overview.py``. StoreError for an unknown one."""
 
-    async def count(self, where: JobFilter, most: int) -> int:
-        """How many jobs match, at most ``most``."""
+    async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
+        """Delete what is older than its cutoff, at most ``limit`` of each kind; how much.
 
-    async def ahead(self, job: Job, most: int) -> int:
-        """Due jobs of the same queue that a claim would take before this one, at most ``most``."""
+        A call that leaves nothing to delete also does what this store alone needs every few minutes,
+        such as partitions and statistics; cheap when there is nothing to do.
+        """
 
-    async def tenants(self, now: datetime, most: int) -> Mapping[str, QueueDepth]:
-        """Live jobs by tenant, from at most ``most`` of them, the oldest first."""
+    async def check_health(self, now: datetime) -> Sequence[Finding]:
+        """What only this kind of store knows about its health; what it may not see is a finding too."""
 
-    async def activity(self, since: datetime, until: datetime) -> Sequence[ActivityCount]:
-        """How many jobs ended how, in the minutes that began within [since, until)."""
-
-    async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
-        """Forget at most ``limit`` final jobs that finished before their state's instant; how many."""
-
-    async def upkeep(self, now: datetime) -> None:
-        """What this store alone needs every few minutes: partitions, statistics. Cheap when done."""
-
-    async def examine(self, now: datetime) -> Sequence[Finding]:
-        """What only this kind of store can tell of its health; what it may not see is a finding too."""
-
-    def gauges(self) -> Mapping[str, float]:
-        """Measures of this object itself, such as its connections: name → value, no I/O."""
-
-    # --- the audit log ---------------------------------------------------------------------------
+    # --- the audit log -----------------------------------------------------------------------------
 
     async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
-        """Add the lines, in order; each gets an id."""
+        """Add the entries, in order; each gets an id."""
 
     async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
-        """By id, newest first unless told otherwise. A row that cannot be read never hides the rest."""
+        """By id, newest first unless the page says otherwise."""
 
-    async def prune_audit(self, before: datetime, limit: int) -> int:
-        """Forget at most ``limit`` lines older than this; how many."""
+    # --- small versioned documents -----------------------------------------------------------------
 
-    # --- small versioned documents ---------------------------------------------------------------
+    async def put_document(
+        self, kind: str, key: str, body: str, expected: int | None, now: datetime
+    ) -> int | None:
+        """Write if the version is ``expected`` (0: absent; None: any); the new version, None if rejected."""
 
-    async def put(self, kind: str, key: str, body: str, expected: int | None, now: datetime) -> int | None:
-        """Write if the version is ``expected`` (0: absent; None: any); the new version, None if refused."""
+    async def documents(self, kind: str, key: str | None = None) -> Sequence[Document]:
+        """The documents of a kind by key, or the one with this key."""
 
-    async def get(self, kind: str, key: str) -> Document | None: ...
-
-    async def find(self, kind: str) -> Sequence[Document]:
-        """All documents of a kind, by key."""
-
-    async def drop(self, kind: str, key: str) -> bool: ...
+    async def delete_document(self, kind: str, key: str) -> bool:
+        """Whether it existed."""

@@ -56,7 +56,7 @@ class Producer:
         if id is None:
             return await self._handle(new, (await _insert(store, [new], now))[0], now)
         new = replace(new, id=id)
-        (inserted,) = await store.insert([new], now, again=True)
+        (inserted,) = await store.insert([new], now, retrying=True)
         if inserted.outcome == "existing":
             found = await store.jobs(JobFilter(ids=(inserted.id,)), PageRequest(limit=1))
             if found.items:
@@ -199,7 +199,7 @@ async def _insert(store: Store, jobs: Sequence[NewJob], now: datetime) -> Sequen
     try:
         return await store.insert(jobs, now)
     except StoreUnavailable:
-        return await store.insert(jobs, now, again=True)
+        return await store.insert(jobs, now, retrying=True)
 
 
 def _object(arguments: Any, name: str) -> Mapping[str, Any]:

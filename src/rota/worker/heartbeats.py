@@ -89,7 +89,7 @@ class HeartbeatThread:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        store = self._store.beside()
+        store = self._store.for_another_loop()
         # The fence is watched beside the beats: it must hold while a beat hangs.
         fence = asyncio.create_task(repeat(self._fence, self._stop, ReconnectPolicy("fence")))
         beats = asyncio.create_task(repeat(lambda: self._step(store), self._stop, self._reconnect))
@@ -121,7 +121,7 @@ class HeartbeatThread:
         hit("beat.before")
         for first in range(0, max(len(due), 1), TOGETHER):
             part = due[first : first + TOGETHER]
-            reply = await store.beat(self._pulse(part, notes if first == 0 else []), self._clock.now())
+            reply = await store.heartbeat(self._pulse(part, notes if first == 0 else []), self._clock.now())
             await self._heard(store, reply, part, runs, sent_at)
         hit("beat.after")
         for run, mark in notes:

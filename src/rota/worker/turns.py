@@ -16,6 +16,7 @@ from ..model import ClaimRequest, JobId, Settlement, State, TurnResult
 from ..runtime.clock import Clock, monotonic
 from ..runtime.events import about
 from ..runtime.failpoints import hit
+from ..store.calls import settle
 from ..store.protocol import Store
 from .execution import Execution
 from .settler import Ended, PendingSettlements, unstorable
@@ -111,7 +112,7 @@ class Turns:
         for position, (run, change) in enumerate(batch):
             accepted = change
             try:
-                refused = await self.answered(self._store.settle([change], self._clock.now()))
+                refused = await self.answered(settle(self._store, [change], self._clock.now()))
             except StoreUnavailable:
                 self._settler.back(batch[position:])
                 raise
@@ -119,7 +120,7 @@ class Turns:
                 why = run.context.redact(str(cause))
                 log.error("job %s: its outcome cannot be stored: %s", change.id, why, extra=about(run.job))
                 accepted = unstorable(change, why, self._clock.now())
-                refused = await self._store.settle([accepted], self._clock.now())
+                refused = await settle(self._store, [accepted], self._clock.now())
             await self._settled([(run, accepted)], refused)
 
     async def _settled(self, batch: list[Ended], refused: frozenset[JobId]) -> None:

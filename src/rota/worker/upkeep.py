@@ -13,10 +13,11 @@ import msgspec
 
 from ..config import Settings
 from ..core.jobs.lifecycle import LeaseExpired, decide
-from ..model import Document, Job, JobFilter, PageRequest, Settlement, State
+from ..model import Document, Job, JobFilter, PageRequest, RetentionCutoffs, Settlement, State
 from ..runtime.clock import Clock
 from ..runtime.events import about
 from ..runtime.failpoints import hit
+from ..store.calls import settle
 from ..store.protocol import Store
 
 log = logging.getLogger("rota.upkeep")
@@ -44,7 +45,7 @@ async def rescue(store: Store, clock: Clock, holder: str, lease_s: float, rescue
             for job in jobs
         ]
         hit("rescue.after")
-        refused = await store.settle(changes, clock.now()) if changes else frozenset()
+        refused = await settle(store, changes, clock.now()) if changes else frozenset()
         for job, change in zip(jobs, changes, strict=True):
             if job.id not in refused:
                 log.warning(
@@ -66,24 +67,23 @@ def _after(job: Job, change: Settlement) -> Job:
 
 
 async def prune(store: Store, clock: Clock, settings: Settings) -> int:
-    """Forget what is older than it is kept: final jobs, audit lines, stale documents; how many jobs."""
+    """Delete what is older than it is kept: final jobs, audit entries, stale documents; how many jobs."""
     now = clock.now()
-    before = {
-        State.SUCCEEDED: now - timedelta(days=settings.retention_succeeded_days),
-        State.FAILED: now - timedelta(days=settings.retention_failed_days),
-        State.CANCELLED: now - timedelta(days=settings.retention_cancelled_days),
-    }
+    before = RetentionCutoffs(
+        jobs={
+            State.SUCCEEDED: now - timedelta(days=settings.retention_succeeded_days),
+            State.FAILED: now - timedelta(days=settings.retention_failed_days),
+            State.CANCELLED: now - timedelta(days=settings.retention_cancelled_days),
+        },
+        audit=now - timedelta(days=settings.retention_audit_days),
+    )
     total = 0
     while True:
         hit("prune.before")
-        count = await store.prune(before, PRUNE_BATCH, now)
-        total += count
-        if count < PRUNE_BATCH:
+        pruned = await store.maintain(before, PRUNE_BATCH, now)
+        total += pruned.jobs
+        if pruned.is_complete(PRUNE_BATCH):
             break
-    oldest_line_at = now - timedelta(days=settings.retention_audit_days)
-    while await store.prune_audit(oldest_line_at, PRUNE_BATCH) >= PRUNE_BATCH:
-        pass
-    await store.upkeep(now)
     for kind, kept_s in FORGOTTEN_S.items():
         await forget(store, kind, now - timedelta(seconds=kept_s))
     return total
@@ -91,9 +91,9 @@ async def prune(store: Store, clock: Clock, settings: Settings) -> int:
 
 async def forget(store: Store, kind: str, before: datetime) -> None:
     """Drop the documents of a kind that were written last before then."""
-    for document in await store.find(kind):
+    for document in await store.documents(kind):
         if document.updated_at < before:
-            await store.drop(kind, document.key)
+            await store.delete_document(kind, document.key)
 
 
 def is_live(document: Document, clock: Clock, lease_s: float) -> bool:
@@ -105,7 +105,7 @@ def is_live(document: Document, clock: Clock, lease_s: float) -> bool:
 async def unserved(store: Store, clock: Clock, lease_s: float) -> Mapping[str, int]:
     """Tasks of due jobs that no live worker knows, with how many of the oldest due jobs wait for them."""
     known: set[str] = set()
-    for document in await store.find("worker"):
+    for document in await store.documents("worker"):
         if is_live(document, clock, lease_s):
             known.update(msgspec.json.decode(document.body).get("tasks", ()))
     now = clock.now()

@@ -194,7 +194,7 @@ class Worker:
             return
         try:
             async with asyncio.timeout(2):
-                await self._store.drop("worker", self.id)
+                await self._store.delete_document("worker", self.id)
         except (StoreError, TimeoutError) as error:
             log.debug("could not sign off: %s", error)
 

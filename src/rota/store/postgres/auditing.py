@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ...model import AuditEntry, AuditFilter, Page, PageRequest
+from .. import cursors
 from .connections import Connections
 from .rows import Row, audit_lines, text
 
@@ -49,7 +50,7 @@ def page_statement(where: AuditFilter, ask: PageRequest) -> tuple[str, list[Any]
         add("at >= %s", where.since_at)
     if where.until_at is not None:
         add("at < %s", where.until_at)
-    order, beyond = ("DESC", "<") if ask.newest_first else ("ASC", ">")
+    order, beyond = cursors.by_id(ask)
     if (place := _place(ask.cursor)) is not None:
         add(f"id {beyond} %s", place)
     condition = " AND ".join(clauses)
@@ -58,10 +59,8 @@ def page_statement(where: AuditFilter, ask: PageRequest) -> tuple[str, list[Any]
 
 
 async def page(connections: Connections, where: AuditFilter, ask: PageRequest) -> Page[AuditEntry]:
-    found = [entry(row) for row in await connections.rows(*page_statement(where, ask))]
-    more = len(found) > ask.limit
-    found = found[: ask.limit]
-    return Page(items=found, next=found[-1].id if more and found else None)
+    rows = await connections.rows(*page_statement(where, ask))
+    return cursors.page(rows, ask.limit, entry, lambda row: entry(row).id)
 
 
 def _place(cursor: str | None) -> int | None:

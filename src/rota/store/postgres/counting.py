@@ -8,10 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from ...model import FINAL, ActivityCount, Job, Overview, QueueDepth, State
+from ...errors import StoreError
+from ...model import (
+    FINAL,
+    ActivityBetween,
+    ActivityCount,
+    Answer,
+    CurrentOverview,
+    DepthByTenant,
+    Job,
+    JobCount,
+    JobsAhead,
+    Overview,
+    Question,
+    QueueDepth,
+    State,
+)
 from .connections import Connections, Fetch
+from .reading import count as count_matching
 from .rows import Row, ids
 
 COUNT_AT_MOST = 100_000  # live jobs
@@ -46,6 +62,25 @@ SELECT minute, queue, task, state, sum(n)::bigint FROM rota.tally WHERE minute >
  GROUP BY 1, 2, 3, 4 HAVING sum(n) > 0 ORDER BY 1, 2, 3, 4
 """
 _AHEAD = "SELECT rota.ahead(%s, %s, %s, %s, %s)"
+
+
+async def answer(connections: Connections, question: Question[Answer]) -> Answer:
+    return cast(Answer, await _answer(connections, question))  # the type of a question is its answer's
+
+
+async def _answer(connections: Connections, question: Question[Answer]) -> object:
+    match question:
+        case JobCount(where, most):
+            return await count_matching(connections, where, most)
+        case JobsAhead(job, most):
+            return await count_ahead(connections, job, most)
+        case DepthByTenant(now, most):
+            return await tenants(connections, now, most)
+        case ActivityBetween(since, until):
+            return await activity(connections, since, until)
+        case CurrentOverview(now, tenant):
+            return await overview(connections, now, tenant)
+    raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 
 async def overview(connections: Connections, now: datetime, tenant: str | None) -> Overview:
@@ -118,7 +153,7 @@ async def activity(connections: Connections, since: datetime, until: datetime) -
     ]
 
 
-async def ahead(connections: Connections, job: Job, most: int) -> int:
+async def count_ahead(connections: Connections, job: Job, most: int) -> int:
     if not ids((job.id,)):
         return 0
     ((count,),) = await connections.rows(_AHEAD, (job.queue, -job.priority, job.run_at, job.id, most))

@@ -65,7 +65,7 @@ _LAST_DAY = "SELECT max(day) FROM rota.days"
 Check = Callable[[Connections, PostgresUrl, datetime], Awaitable[Sequence[Finding]]]
 
 
-async def examine(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+async def check_health(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
     found: list[Finding] = []
     for name, check in CHECKS.items():
         try:

@@ -1,36 +1,32 @@
 """Storing jobs: singles that share a commit, batches that stream.
 
-Owns which road an insert takes: jobs that differ in nothing but id and payload, as those of one task
+Owns which path an insert takes: jobs that differ in nothing but id and payload, as those of one task
 do, have a quick one; any others, and all that meet a job already stored, have one that judges each.
-Must never change what a job says, nor lose an answer: each caller gets the outcomes of its own jobs,
-in its own order.
+Must never change what a job says.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from operator import attrgetter
 
-import msgspec
 import psycopg
 from psycopg import errors
 
 from ...errors import StoreError
 from ...model import InsertResult, NewJob
+from ..batching import GroupCommit, InsertCall
 from ..sql.external import Script
 from .connections import Connections
-from .driver_errors import is_data, translated
+from .driver_errors import translated
 from .rows import inserted, jobs_text, text, texts_array
 from .waker import HintPublisher
 
 STREAM_FROM = 50  # jobs; fewer are quicker as one statement
 LINES_AT_ONCE = 500  # of a stream: the server works on them while we write the next
 LARGE = 2000  # characters of a payload
-TOGETHER = 1000  # jobs of waiting callers that share one statement
-MOST_FLIGHTS = 4  # of two to six the best for 32 callers
+MOST_WRITES = 4  # of two to six the best for 32 callers
 
 # The server answers only for jobs that were not simply created.
 _INSERT = "SELECT ord, id, outcome, state FROM rota.{}(CAST(%s AS json), %s, %s, %s)"
@@ -46,7 +42,7 @@ _COLUMNS = (
 _COPY = f"COPY rota.queued (id, payload, {_COLUMNS}) FROM STDIN"
 _COPY_LARGE = "COPY rota.payloads (job, body) FROM STDIN"
 _ALIKE = f"SELECT rota.insert_alike(%s, %s, {', '.join(['%s'] * 16)}, %s)"
-# Ids are new here (one that may have been sent before comes ``again``), so it is enough to look among
+# Ids are new here (one that may have been sent before is ``retrying``), so it is enough to look among
 # the running jobs once, before; insert_plain and insert_alike look after the insert as well.
 _ONE = (
     f"INSERT INTO rota.queued (id, payload, {_COLUMNS}) SELECT %s, %s, {', '.join(['%s'] * 16)} "
@@ -69,120 +65,44 @@ def script(jobs: Sequence[NewJob], now: datetime | None) -> Script[Sequence[Inse
     return inserted(jobs, rows)
 
 
-class _Waiting(msgspec.Struct, eq=False):
-    jobs: Sequence[NewJob]
-    now: datetime
-    answer: asyncio.Future[Sequence[InsertResult]]
-
-
 class Inserter:
-    def __init__(self, connections: Connections, shown: str, herald: HintPublisher) -> None:
+    def __init__(self, connections: Connections, shown: str, publisher: HintPublisher) -> None:
         self._connections = connections
         self._shown = shown
-        self._herald = herald
-        self._flights = 0  # statements under way
-        self._in_flight = 0  # callers in them
-        self._landed = 0  # callers in the last one that was answered
-        self._waiting: deque[_Waiting] = deque()
-        self._flushing: set[asyncio.Task[None]] = set()
+        self._publisher = publisher
+        self._group = GroupCommit(self._together, MOST_WRITES)
 
-    async def insert(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[InsertResult]:
+    async def insert(self, jobs: Sequence[NewJob], now: datetime, retrying: bool) -> Sequence[InsertResult]:
         if not jobs:
             return ()
-        if again:
-            return await self._statement(jobs, now, again)
+        if retrying:
+            return await self._statement(jobs, now, retrying)
         if len(jobs) > STREAM_FROM:
             return await self._batch(jobs, now)
-        if self._flights:
-            return await self._join(jobs, now)
-        self._add_in_flight(1)
-        try:
-            return await self._statement(jobs, now, again)
-        finally:
-            self._remove_in_flight(1)
+        return await self._group.insert(jobs, now)
 
-    # --- one commit for many callers ---------------------------------------------------------
-    # Callers who were just answered often come again. So that neither they nor the server wait for each
-    # other, a few statements may be under way, and each takes its share of the callers about: some
-    # prepare while others are stored, and commits under way together share the disk.
+    async def _together(self, calls: Sequence[InsertCall]) -> Sequence[Sequence[InsertResult]]:
+        if len(calls) == 1:
+            return (await self._statement(calls[0].jobs, calls[0].now, False),)
+        jobs = [job for call in calls for job in call.jobs]
+        results = iter(await self._statement(jobs, max(call.now for call in calls), False))
+        return [[next(results) for _ in call.jobs] for call in calls]
 
-    async def _join(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[InsertResult]:
-        """Be stored together with all who wait as well."""
-        waiting = _Waiting(jobs, now, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        self._consider()
-        return await waiting.answer
-
-    def _add_in_flight(self, callers: int) -> None:
-        self._flights += 1
-        self._in_flight += callers
-
-    def _remove_in_flight(self, callers: int) -> None:
-        self._flights -= 1
-        self._in_flight -= callers
-        self._landed = callers
-        self._consider()
-
-    def _consider(self) -> None:
-        share = max((self._in_flight + self._landed + len(self._waiting)) // MOST_FLIGHTS, 1)
-        if self._flights == 0:
-            self._send(len(self._waiting))
-        elif self._flights < MOST_FLIGHTS and len(self._waiting) >= share:
-            self._send(share)
-
-    def _send(self, most: int) -> None:
-        group: list[_Waiting] = []
-        size = 0
-        while self._waiting and len(group) < most and size < TOGETHER:
-            one = self._waiting.popleft()
-            if not one.answer.done():  # a caller that gave up before anything was sent
-                group.append(one)
-                size += len(one.jobs)
-        if group:
-            self._add_in_flight(len(group))
-            task = asyncio.ensure_future(self._flush(group))
-            self._flushing.add(task)
-            task.add_done_callback(self._flushing.discard)
-
-    async def _flush(self, group: Sequence[_Waiting]) -> None:
-        try:
-            await self._store(group)
-        except BaseException as error:
-            for one in group:
-                _refuse(one, error)
-            raise
-        finally:
-            self._remove_in_flight(len(group))
-
-    async def _store(self, group: Sequence[_Waiting]) -> None:
-        jobs = [job for one in group for job in one.jobs]
-        try:
-            told = await self._statement(jobs, max(one.now for one in group), False)
-        except StoreError as error:
-            if len(group) == 1 or error.__cause__ is None or not is_data(error.__cause__):
-                for one in group:
-                    _refuse(one, error)
-                return
-            half = len(group) // 2  # one of them is at fault; the others must not suffer
-            await self._store(group[:half])
-            await self._store(group[half:])
-            return
-        at = 0
-        for one in group:
-            _answer(one, told[at : at + len(one.jobs)])
-            at += len(one.jobs)
-
-    async def _statement(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[InsertResult]:
-        wakes = self._herald.takes_along()
-        quick = not again and _are_alike(jobs) and not any(_is_large(job) for job in jobs)
+    async def _statement(
+        self, jobs: Sequence[NewJob], now: datetime, retrying: bool
+    ) -> Sequence[InsertResult]:
+        wakes = self._publisher.may_ride_along()
+        quick = not retrying and _are_alike(jobs) and not any(_is_large(job) for job in jobs)
         if not quick or not await self._all_new(jobs, now, wakes):
-            params = (jobs_text(jobs), now, again, wakes)
-            rows = await self._connections.rows(_INSERT.format(_choose_path(jobs)), params, repeatable=again)
-            told = inserted(jobs, rows)
+            params = (jobs_text(jobs), now, retrying, wakes)
+            rows = await self._connections.rows(
+                _INSERT.format(_choose_path(jobs)), params, repeatable=retrying
+            )
+            results = inserted(jobs, rows)
         else:
-            told = inserted(jobs, ())
-        self._herald.tell({job.queue for job in jobs}, told=wakes)
-        return told
+            results = inserted(jobs, ())
+        self._publisher.publish({job.queue for job in jobs}, sent=wakes)
+        return results
 
     async def _all_new(self, jobs: Sequence[NewJob], now: datetime, wakes: bool) -> bool:
         """Store jobs that are alike. False: some id is live already, and nothing has been stored."""
@@ -205,7 +125,7 @@ class Inserter:
 
     async def _batch(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[InsertResult]:
         if _choose_path(jobs) == PLAIN and await self._stream(jobs, now):
-            self._herald.tell({job.queue for job in jobs})
+            self._publisher.publish({job.queue for job in jobs})
             return inserted(jobs, ())
         return await self._statement(jobs, now, False)
 
@@ -235,16 +155,6 @@ class Inserter:
 def _choose_path(jobs: Sequence[NewJob]) -> str:
     """The function that stores them: keys cost only those who use them."""
     return PLAIN if all(job.key is None for job in jobs) else "insert_jobs"
-
-
-def _answer(one: _Waiting, told: Sequence[InsertResult]) -> None:
-    if not one.answer.done():
-        one.answer.set_result(told)
-
-
-def _refuse(one: _Waiting, error: BaseException) -> None:
-    if not one.answer.done():
-        one.answer.set_exception(error)
 
 
 # --- jobs as text --------------------------------------------------------------------------------

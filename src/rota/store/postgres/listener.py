@@ -14,8 +14,8 @@ from contextlib import suppress
 
 from psycopg import Notify
 
+from ..hints import ANY_QUEUE, HintHub
 from .connections import Connection, Connections, connect
-from .waker import HintHub
 
 log = logging.getLogger("rota.store")
 
@@ -40,11 +40,11 @@ class _ListenerTimeout(Exception):
 
 
 class Listener:
-    def __init__(self, conninfo: str, shown: str, connections: Connections, board: HintHub) -> None:
+    def __init__(self, conninfo: str, shown: str, connections: Connections, hub: HintHub) -> None:
         self._conninfo = conninfo
         self._shown = shown
         self._connections = connections
-        self._board = board
+        self._hub = hub
         self._probe = f"rota_probe_{secrets.token_hex(8)}"
         self._task: asyncio.Task[None] | None = None
         self._delay = FIRST_DELAY_S
@@ -86,7 +86,7 @@ class Listener:
         try:
             for channel in ("rota_wake", "rota_done", self._probe):
                 await connection.execute(f"LISTEN {channel}".encode())
-            self._board.heard_queue(None)  # what came before we listened
+            self._hub.publish((ANY_QUEUE,))  # for what came before we listened
             await self._hear(connection)
         finally:
             await connection.close()
@@ -120,7 +120,7 @@ class Listener:
     def _pass_on(self, notice: Notify) -> bool:
         """Whether it was our own probe."""
         if notice.channel == "rota_wake":
-            self._board.heard_queue(notice.payload)
+            self._hub.publish((notice.payload,))
         elif notice.channel == "rota_done":
-            self._board.heard_end(notice.payload)
+            self._hub.publish((), (notice.payload,))
         return notice.channel == self._probe

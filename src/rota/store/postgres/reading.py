@@ -6,19 +6,19 @@ index for, so a page costs the same wherever it lies.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from operator import itemgetter
 from typing import Any
 
 from psycopg import errors
 
 from ...errors import OptionError
-from ...model import FINAL, Job, JobFilter, JobId, Page, PageRequest, State
+from ...model import FINAL, Job, JobFilter, Page, PageRequest, State
+from .. import cursors
 from .connections import Connections
 from .rows import BRIEF_COLUMNS, JOB_COLUMNS, Row, ids, job
 
-log = logging.getLogger("rota.store")
-
+_ID_PLACE = JOB_COLUMNS.split(", ").index("id")
 SEARCH_WITHIN_MS = 2000  # no index serves a search in errors
 
 # A NUL, which JSON can write but the server cannot decode, must not spoil the search for the others.
@@ -74,22 +74,10 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
     return " AND ".join(clauses) or "true", params
 
 
-async def matching(
-    connections: Connections, where: JobFilter, touches: frozenset[State], limit: int
-) -> tuple[list[JobId], list[State]]:
-    """At most ``limit`` ids that the filter names, and the states in which they may be touched."""
-    states = sorted(touches if where.states is None else touches & frozenset(where.states))
-    condition, params = conditions(where, states)
-    rows = await connections.rows(
-        f"SELECT id FROM {_among(states)} WHERE {condition} ORDER BY id LIMIT %s", [*params, limit]
-    )
-    return [row[0] for row in rows], states
-
-
 def page_statement(where: JobFilter, ask: PageRequest) -> tuple[str, list[Any]]:
     """One row more than asked for, to know whether there is a next page."""
     condition, params = conditions(where, where.states)
-    order, beyond = ("DESC", "<") if ask.newest_first else ("ASC", ">")
+    order, beyond = cursors.by_id(ask)
     if ask.cursor is not None and ids((ask.cursor,)):
         condition += f" AND id {beyond} %s::uuid"
         params.append(ask.cursor)
@@ -112,19 +100,7 @@ async def count(connections: Connections, where: JobFilter, most: int) -> int:
 
 async def page(connections: Connections, where: JobFilter, ask: PageRequest) -> Page[Job]:
     rows = await _rows(connections, where, *page_statement(where, ask))
-    more = len(rows) > ask.limit
-    rows = rows[: ask.limit]
-    return Page(items=_readable(rows), next=rows[-1][3] if more and rows else None)
-
-
-def _readable(rows: Sequence[Row]) -> list[Job]:
-    found = []
-    for row in rows:
-        try:
-            found.append(job(row))
-        except (ValueError, TypeError, LookupError) as error:
-            log.warning("job %s cannot be read and is left out: %s", row[3], error)
-    return found
+    return cursors.page(rows, ask.limit, job, itemgetter(_ID_PLACE))
 
 
 async def _rows(connections: Connections, where: JobFilter, statement: str, params: list[Any]) -> list[Row]:

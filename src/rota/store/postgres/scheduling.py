@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from ...errors import StoreError
 from ...model import DueSchedules, Firing, Page, PageRequest, Schedule, ScheduleFilter
+from .. import cursors
 from .connections import Connections
 from .driver_errors import is_data
 from .rows import LATEST, Row, text
 
 FIELDS = Schedule.__struct_fields__
 COLUMNS = ", ".join(name.removesuffix("_json") for name in FIELDS)
+_NAME = itemgetter(FIELDS.index("tenant"), FIELDS.index("name"))
 
 _PUT = "SELECT ord, version FROM rota.put_schedules(CAST(%s AS json), %s)"
-_DROP = """
+_DELETE = """
 WITH found AS MATERIALIZED (
     SELECT id FROM rota.schedules WHERE id = ANY (%s::text[]) ORDER BY tenant, name FOR UPDATE)
 DELETE FROM rota.schedules WHERE id IN (SELECT id FROM found) RETURNING id
@@ -39,15 +42,25 @@ async def put(connections: Connections, schedules: Sequence[Schedule], now: date
     return [version for _, version in sorted(rows, key=lambda row: row[0])]
 
 
-async def drop(connections: Connections, ids: Sequence[str]) -> list[str]:
-    return [row[0] for row in await connections.rows(_DROP, (list(ids),))]
+async def delete(connections: Connections, ids: Sequence[str]) -> list[str]:
+    return [row[0] for row in await connections.rows(_DELETE, (list(ids),))]
 
 
 async def due(connections: Connections, now: datetime, limit: int) -> DueSchedules:
     """The server adds the first schedule whose time has not come: it tells when to look again."""
     found = [schedule(row) for row in await connections.rows(_DUE, (now, limit))]
     later = found.pop().look_at if found and (found[-1].look_at or now) > now else None
-    return DueSchedules(schedules=found, next_look_at=later)
+    return DueSchedules(schedules=found, next_look_at=later, busy=await _busy(connections, found))
+
+
+async def _busy(connections: Connections, schedules: Sequence[Schedule]) -> frozenset[str]:
+    """The ids of those that have a live job, if their runs must not overlap."""
+    ids = {(one.tenant, one.name): one.id for one in schedules if one.overlap != "allow"}
+    if not ids:
+        return frozenset()
+    tenants, names = [tenant for tenant, _ in ids], [name for _, name in ids]
+    rows = await connections.rows(_BUSY, (tenants, names))
+    return frozenset(ids[tenant, name] for tenant, name in rows)
 
 
 async def fire(connections: Connections, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
@@ -84,11 +97,6 @@ async def _fire_apart(connections: Connections, firings: Sequence[Firing], now: 
     return refused
 
 
-async def busy(connections: Connections, pairs: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    tenants, names = [tenant for tenant, _ in pairs], [name for _, name in pairs]
-    return frozenset((row[0], row[1]) for row in await connections.rows(_BUSY, (tenants, names)))
-
-
 # --- pages ---------------------------------------------------------------------------------------
 
 
@@ -103,7 +111,7 @@ def page_statement(where: ScheduleFilter, ask: PageRequest) -> tuple[str, list[A
         if (value := getattr(where, name)) is not None:
             clauses.append(f"{name} = %s")
             params.append(value)
-    if (place := _place(ask.cursor)) is not None:
+    if (place := cursors.read_pair(ask.cursor)) is not None:
         clauses.append("(tenant, name) > (%s, %s)")
         params += place
     condition = " AND ".join(clauses)
@@ -112,18 +120,8 @@ def page_statement(where: ScheduleFilter, ask: PageRequest) -> tuple[str, list[A
 
 
 async def page(connections: Connections, where: ScheduleFilter, ask: PageRequest) -> Page[Schedule]:
-    found = [schedule(row) for row in await connections.rows(*page_statement(where, ask))]
-    more = len(found) > ask.limit
-    found = found[: ask.limit]
-    return Page(items=found, next=text((found[-1].tenant, found[-1].name)) if more and found else None)
-
-
-def _place(cursor: str | None) -> tuple[str, str] | None:
-    """Where a page begins; a text that is no cursor of ours means the first page."""
-    try:
-        return None if cursor is None else msgspec.json.decode(cursor, type=tuple[str, str])
-    except msgspec.DecodeError:
-        return None
+    rows = await connections.rows(*page_statement(where, ask))
+    return cursors.page(rows, ask.limit, schedule, lambda row: cursors.pair(*_NAME(row)))
 
 
 def schedule(row: Row) -> Schedule:

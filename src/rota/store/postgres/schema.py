@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import psycopg
 
-from ..sql.migrations import Migration, discover, pending
+from ..sql.migrations import Migration, as_text, discover, pending, require_current
 from .connections import Connection, Connections
 from .driver_errors import translated
 
@@ -19,6 +19,27 @@ LOCK = 7_466_561  # any constant will do, as long as it is ours
 
 _EXISTS = "SELECT to_regclass('rota.migrations') IS NOT NULL"
 _VERSION = "SELECT coalesce(max(version), 0) FROM rota.migrations"
+
+
+class PostgresSchema:
+    """The schema ``rota`` of one database."""
+
+    def __init__(self, connections: Connections, shown: str) -> None:
+        self._connections = connections
+        self._shown = shown
+
+    @property
+    def text(self) -> str:
+        return as_text(MIGRATIONS)
+
+    async def pending(self) -> Sequence[str]:
+        return [one.name for one in pending(MIGRATIONS, await version(self._connections), self._shown)]
+
+    async def migrate(self) -> Sequence[str]:
+        return await migrate(self._connections, self._shown)
+
+    async def require_current(self) -> None:
+        require_current(MIGRATIONS, await version(self._connections), self._shown)
 
 
 async def version(connections: Connections) -> int:

@@ -1,7 +1,7 @@
-"""The PostgreSQL store: each verb is one statement, most of them a function in the schema ``rota``.
+"""The PostgreSQL store: each method is one statement, most of them a function in the schema ``rota``.
 
-Owns the verbs. Must never decide anything about a job, nor keep anything that another process could
-not take over: see ``store/protocol.py`` for what each verb means.
+Owns the methods. Must never decide anything about a job, nor keep anything that another process could
+not replace: see ``store/protocol.py`` for what each method means.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import StoreError
 from ...model import (
-    ActivityCount,
+    Answer,
     Attempt,
     AuditEntry,
     AuditFilter,
@@ -31,27 +31,30 @@ from ...model import (
     JobFilter,
     JobId,
     NewJob,
-    Overview,
     Page,
     PageRequest,
-    QueueDepth,
+    PruneResult,
+    Question,
+    RetentionCutoffs,
     Schedule,
     ScheduleFilter,
     Settlement,
     State,
     TurnResult,
 )
+from ..hints import HintHub
 from ..protocol import Waker
-from ..sql import external, migrations
+from ..sql import external
 from . import auditing, counting, health_checks, reading, scheduling, schema
 from .claiming import ClaimCursors, asked
 from .connections import Connections
 from .history import History
 from .inserting import Inserter, script
 from .listener import Listener
-from .rows import JOB_COLUMNS, attempt, claim_order, claimed, document, ended, ids, job, text
+from .rows import JOB_COLUMNS, attempt, claim_order, claimed, document, ended, job, text
+from .rows import ids as possible_ids
 from .url import parse
-from .waker import HintHub, HintPublisher, PostgresWaker
+from .waker import HintPublisher, PostgresWaker
 
 _TURN = (
     "SELECT * FROM rota.turn("
@@ -91,56 +94,60 @@ UPDATE rota.documents SET version = version + 1, updated_at = %s, body = CAST(%s
 
 
 class PostgresStore:
-    can = Capabilities(transactional=True, push=True, shared=True)
-
     def __init__(self, url: str) -> None:
         self._given = url
         self._address = parse(url)
         shown = self._address.shown
         self._connections = Connections(self._address.conninfo, shown)
+        self.schema = schema.PostgresSchema(self._connections, shown)
         self._history = History(self._connections, shown)
         self._places = ClaimCursors()
-        self._board = HintHub()
-        self._herald = HintPublisher(self._connections, self._board)
-        self._inserter = Inserter(self._connections, shown, self._herald)
+        self._hub = HintHub()
+        self._publisher = HintPublisher(self._connections, self._hub)
+        self._inserter = Inserter(self._connections, shown, self._publisher)
         self._listener: Listener | None = None
         if self._address.listen is not None:
-            self._listener = Listener(self._address.listen, shown, self._connections, self._board)
+            self._listener = Listener(self._address.listen, shown, self._connections, self._hub)
 
     @property
     def url(self) -> str:
         return self._address.shown
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            transactional=True,
+            shared=True,
+            durable=True,
+            atomic_batch=True,
+            wakes="none" if self._listener is None else "queue",
+            searches=True,
+            precision_s=1e-6,
+        )
+
+    @property
+    def gauges(self) -> Mapping[str, float]:
+        return self._connections.gauges()
+
     # --- life ------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         self._connections.reopen()
-        version = await schema.version(self._connections)
-        migrations.require_current(schema.MIGRATIONS, version, self.url)
+        await self.schema.require_current()
 
     async def close(self) -> None:
         if self._listener is not None:
             await self._listener.close()
-        await self._herald.close()
+        await self._publisher.close()
         await self._connections.close()
 
-    def beside(self) -> PostgresStore:
+    def for_another_loop(self) -> PostgresStore:
         return PostgresStore(self._given)
 
     def waker(self) -> Waker:
         if self._listener is not None:
             self._listener.start()
-        return PostgresWaker(self._connections, self._board)
-
-    async def migrate(self) -> Sequence[str]:
-        return await schema.migrate(self._connections, self.url)
-
-    async def pending(self) -> Sequence[str]:
-        version = await schema.version(self._connections)
-        return [one.name for one in migrations.pending(schema.MIGRATIONS, version, self.url)]
-
-    def migration_sql(self) -> str:
-        return migrations.as_text(schema.MIGRATIONS)
+        return PostgresWaker(self._connections, self._hub)
 
     async def clock(self) -> datetime:
         ((now,),) = await self._connections.rows("SELECT clock_timestamp()")
@@ -150,9 +157,9 @@ class PostgresStore:
     # --- the hot path ----------------------------------------------------------------------------
 
     async def insert(
-        self, jobs: Sequence[NewJob], now: datetime, *, again: bool = False
+        self, jobs: Sequence[NewJob], now: datetime, *, retrying: bool = False
     ) -> Sequence[InsertResult]:
-        return await self._inserter.insert(jobs, now, again)
+        return await self._inserter.insert(jobs, now, retrying)
 
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
@@ -160,48 +167,40 @@ class PostgresStore:
         return external.run(script(jobs, now), external.caller(connection))
 
     async def turn(
-        self, changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime
+        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime
     ) -> TurnResult:
-        if not changes and want is None:
+        if not settlements and request is None:
             return TurnResult()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        since = None if want is None else self._places.since(want, began)
+        since = None if request is None else self._places.since(request, began)
         # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
-        told, *rows = await self._connections.rows(
-            _TURN, (*ended(changes, now), *asked(want, now, since), now), repeatable=False, often=True
+        first, *rows = await self._connections.rows(
+            _TURN, (*ended(settlements, now), *asked(request, now, since), now), repeatable=False, often=True
         )
-        refused, woken, next_due_at = told[:3]
-        self._tell(changes, woken)
+        refused, woken, next_due_at = first[:3]
+        self._publish_turn(settlements, woken)
         jobs: list[Job] = []
-        if want is not None:
-            lease_until = now + timedelta(seconds=want.lease_s)
-            jobs = [claimed(row, want.worker, lease_until, now) for row in rows]
+        if request is not None:
+            lease_until = now + timedelta(seconds=request.lease_s)
+            jobs = [claimed(row, request.worker, lease_until, now) for row in rows]
             jobs.sort(key=claim_order)
-            self._places.note(want, jobs, began, loop.time(), front=since is None)
+            self._places.note(request, jobs, began, loop.time(), front=since is None)
         return TurnResult(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at)
 
-    def _tell(self, changes: Sequence[Settlement], woken: Sequence[str] | None) -> None:
-        queues = {job.queue for change in changes for job in change.then}
+    def _publish_turn(self, settlements: Sequence[Settlement], woken: Sequence[str] | None) -> None:
+        queues = {job.queue for settlement in settlements for job in settlement.then}
         queues.update(woken or ())
-        self._herald.tell(queues)
-        for change in changes:
-            if change.state is not State.QUEUED:
-                self._board.heard_end(change.id)
+        self._publisher.publish(queues)
+        self._hub.publish((), {one.id for one in settlements if one.state is not State.QUEUED})
 
-    async def claim(self, want: ClaimRequest, now: datetime) -> Sequence[Job]:
-        return (await self.turn((), want, now)).jobs
-
-    async def settle(self, changes: Sequence[Settlement], now: datetime) -> frozenset[JobId]:
-        return (await self.turn(changes, None, now)).refused
-
-    async def beat(self, pulse: Heartbeat, now: datetime) -> HeartbeatReply:
+    async def heartbeat(self, heartbeat: Heartbeat, now: datetime) -> HeartbeatReply:
         params = (
-            pulse.worker,
-            pulse.document,
-            text(pulse.leases) if pulse.leases else None,
-            text(pulse.notes) if pulse.notes else None,
-            now + timedelta(seconds=pulse.lease_s),
+            heartbeat.worker,
+            heartbeat.document,
+            text(heartbeat.leases) if heartbeat.leases else None,
+            text(heartbeat.notes) if heartbeat.notes else None,
+            now + timedelta(seconds=heartbeat.lease_s),
             now,
         )
         ((lost, cancel),) = await self._connections.rows(_BEAT, params)
@@ -216,8 +215,8 @@ class PostgresStore:
     async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]:
         return await scheduling.put(self._connections, schedules, now)
 
-    async def drop_schedules(self, ids: Sequence[str]) -> Sequence[str]:
-        return await scheduling.drop(self._connections, ids)
+    async def delete_schedules(self, ids: Sequence[str]) -> Sequence[str]:
+        return await scheduling.delete(self._connections, ids)
 
     async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
         return await scheduling.page(self._connections, where, page)
@@ -228,64 +227,47 @@ class PostgresStore:
     async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
         refused = await scheduling.fire(self._connections, firings, now)
         fired = (firing for firing in firings if firing.schedule.id not in refused)
-        self._herald.tell({job.queue for firing in fired for job in firing.jobs})
+        self._publisher.publish({job.queue for firing in fired for job in firing.jobs})
         return refused
-
-    async def busy(self, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        return await scheduling.busy(self._connections, schedules)
 
     # --- operators -------------------------------------------------------------------------------
 
-    async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:
-        found, states = await reading.matching(self._connections, where, edit.touches, limit)
-        if not found:
+    async def edit(self, ids: Sequence[JobId], edit: Edit, now: datetime) -> Sequence[JobId]:
+        if not (known := possible_ids(sorted(set(ids)))):
             return ()
-        statement, params = _edit(edit, found, states, now)
-        ((touched,),) = await self._connections.rows(statement, params)
-        await self._told_of_edit(edit, touched)
-        return list(touched)
+        statement, params = _edit(edit, known, sorted(edit.touches), now)
+        ((changed,),) = await self._connections.rows(statement, params)
+        await self._publish_edit(edit, changed)
+        return list(changed)
 
-    async def _told_of_edit(self, edit: Edit, touched: Sequence[JobId]) -> None:
-        if edit.verb in ("retry", "move") and touched:
+    async def _publish_edit(self, edit: Edit, changed: Sequence[JobId]) -> None:
+        if edit.verb in ("retry", "move") and changed:
             rows = await self._connections.rows(
-                "SELECT DISTINCT queue FROM rota.queued WHERE id = ANY (%s::uuid[])", (touched,)
+                "SELECT DISTINCT queue FROM rota.queued WHERE id = ANY (%s::uuid[])", (changed,)
             )
-            self._herald.tell(row[0] for row in rows)
-        for one in touched:
-            self._board.heard_end(one)
+            self._publisher.publish({row[0] for row in rows})
+        self._hub.publish((), changed)
 
     async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:
         return await reading.page(self._connections, where, page)
 
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
-        return [attempt(row) for row in await self._connections.rows(_ATTEMPTS, (ids((job,)),))]
+        return [attempt(row) for row in await self._connections.rows(_ATTEMPTS, (possible_ids((job,)),))]
 
-    async def overview(self, now: datetime, tenant: str | None = None) -> Overview:
-        return await counting.overview(self._connections, now, tenant)
+    async def survey(self, question: Question[Answer]) -> Answer:
+        return await counting.answer(self._connections, question)
 
-    async def count(self, where: JobFilter, most: int) -> int:
-        return await reading.count(self._connections, where, most)
+    async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
+        jobs, entries = await self._history.prune(before.jobs, limit), 0
+        if before.audit is not None:
+            entries = await auditing.prune(self._connections, before.audit, limit)
+        result = PruneResult(jobs=jobs, audit_entries=entries)
+        if result.is_complete(limit):
+            await self._history.upkeep(now)
+        return result
 
-    async def ahead(self, job: Job, most: int) -> int:
-        return await counting.ahead(self._connections, job, most)
-
-    async def tenants(self, now: datetime, most: int) -> Mapping[str, QueueDepth]:
-        return await counting.tenants(self._connections, now, most)
-
-    async def activity(self, since: datetime, until: datetime) -> Sequence[ActivityCount]:
-        return await counting.activity(self._connections, since, until)
-
-    async def prune(self, before: Mapping[State, datetime], limit: int, now: datetime) -> int:
-        return await self._history.prune(before, limit)
-
-    async def upkeep(self, now: datetime) -> None:
-        await self._history.upkeep(now)
-
-    async def examine(self, now: datetime) -> Sequence[Finding]:
-        return await health_checks.examine(self._connections, self._address, now)
-
-    def gauges(self) -> Mapping[str, float]:
-        return self._connections.gauges()
+    async def check_health(self, now: datetime) -> Sequence[Finding]:
+        return await health_checks.check_health(self._connections, self._address, now)
 
     # --- the audit log ---------------------------------------------------------------------------
 
@@ -295,12 +277,11 @@ class PostgresStore:
     async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
         return await auditing.page(self._connections, where, page)
 
-    async def prune_audit(self, before: datetime, limit: int) -> int:
-        return await auditing.prune(self._connections, before, limit)
-
     # --- small versioned documents ---------------------------------------------------------------
 
-    async def put(self, kind: str, key: str, body: str, expected: int | None, now: datetime) -> int | None:
+    async def put_document(
+        self, kind: str, key: str, body: str, expected: int | None, now: datetime
+    ) -> int | None:
         if expected:
             rows = await self._connections.rows(_PUT_OVER, (now, body, kind, key, expected), repeatable=False)
         else:
@@ -308,14 +289,14 @@ class PostgresStore:
             rows = await self._connections.rows(statement, (kind, key, now, body), repeatable=False)
         return rows[0][0] if rows else None
 
-    async def get(self, kind: str, key: str) -> Document | None:
-        rows = await self._connections.rows(f"{_DOCUMENT} AND key = %s", (kind, key))
-        return document(rows[0]) if rows else None
+    async def documents(self, kind: str, key: str | None = None) -> Sequence[Document]:
+        if key is None:
+            rows = await self._connections.rows(f"{_DOCUMENT} ORDER BY key", (kind,))
+        else:
+            rows = await self._connections.rows(f"{_DOCUMENT} AND key = %s", (kind, key))
+        return [document(row) for row in rows]
 
-    async def find(self, kind: str) -> Sequence[Document]:
-        return [document(row) for row in await self._connections.rows(f"{_DOCUMENT} ORDER BY key", (kind,))]
-
-    async def drop(self, kind: str, key: str) -> bool:
+    async def delete_document(self, kind: str, key: str) -> bool:
         statement = "DELETE FROM rota.documents WHERE kind = %s AND key = %s RETURNING key"
         return bool(await self._connections.rows(statement, (kind, key)))
 

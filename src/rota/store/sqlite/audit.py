@@ -10,12 +10,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from msgspec.structs import asdict
 
 from ...model import AuditEntry, AuditFilter, Page, PageRequest
+from .. import cursors
 from .rows import EPOCH, Row, micros, readable_instant
 from .statements import AUDIT, statement
 from .writer import Transaction
@@ -50,14 +52,13 @@ def _first_of(at: int) -> int:
 def audit(connection: sqlite3.Connection, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
     """By id; the cursor is the last id seen."""
     text, params = matching(where)
-    sign, order = ("<", "DESC") if page.newest_first else (">", "ASC")
+    order, beyond = cursors.by_id(page)
     if page.cursor is not None:
-        text += f" AND id {sign} ?"
+        text += f" AND id {beyond} ?"
         params.append(page.cursor)
     query = f"SELECT {', '.join(AUDIT)} {text} ORDER BY id {order} LIMIT ?"
     rows = connection.execute(query, (*params, page.limit + 1)).fetchall()
-    items = [_entry(row) for row in rows[: page.limit]]
-    return Page(items, items[-1].id if items and len(rows) > page.limit else None)
+    return cursors.page(rows, page.limit, _entry, itemgetter(AUDIT.index("id")))
 
 
 def _entry(row: Row) -> AuditEntry:

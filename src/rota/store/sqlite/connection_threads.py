@@ -30,11 +30,11 @@ class StoreCall(Generic[C]):
 
     __slots__ = ("durable", "error", "future", "loop", "result", "work")
 
-    def __init__(self, work: Callable[[C], Any], loop: asyncio.AbstractEventLoop, durable: bool) -> None:
+    def __init__(self, work: Callable[[C], Any], durable: bool = True) -> None:
         self.work = work
-        self.loop = loop
         self.durable = durable  # its answer is a promise that a power cut must not break
-        self.future: asyncio.Future[Any] = loop.create_future()
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
         self.result: Any = None
         self.error: Exception | None = None
 
@@ -47,19 +47,19 @@ class StoreCall(Generic[C]):
             self.future.set_exception(self.error)
 
 
-def deliver(orders: Sequence[StoreCall[Any]]) -> None:
+def deliver(calls: Sequence[StoreCall[Any]]) -> None:
     """Answer the callers, with one call into each event loop."""
     loops: defaultdict[asyncio.AbstractEventLoop, list[StoreCall[Any]]] = defaultdict(list)
-    for order in orders:
-        loops[order.loop].append(order)
+    for call in calls:
+        loops[call.loop].append(call)
     for loop, answered in loops.items():
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_settle, answered)
 
 
-def _settle(orders: Sequence[StoreCall[Any]]) -> None:
-    for order in orders:
-        order.settle()
+def _settle(calls: Sequence[StoreCall[Any]]) -> None:
+    for call in calls:
+        call.settle()
 
 
 class LazyConnection:
@@ -111,12 +111,12 @@ class LazyConnection:
 
 
 class ConnectionThreads(ABC, Generic[C]):
-    """A queue of orders and the threads that serve it."""
+    """A queue of calls and the threads that serve it."""
 
     def __init__(self, name: str, address: SqliteUrl, threads: int) -> None:
         self.address = address
         self._name = name
-        self._orders: SimpleQueue[StoreCall[C] | None] = SimpleQueue()
+        self._calls: SimpleQueue[StoreCall[C] | None] = SimpleQueue()
         self._lock = Lock()
         self._threads: list[Thread] = []
         self._wanted = threads
@@ -128,18 +128,16 @@ class ConnectionThreads(ABC, Generic[C]):
 
     @property
     def backlog(self) -> int:
-        return self._orders.qsize()
+        return self._calls.qsize()
 
-    async def do(self, work: Callable[[C], T], durable: bool = True) -> T:
-        """Run the work on a thread of this desk; its result, or its error."""
-        order: StoreCall[C] = StoreCall(work, asyncio.get_running_loop(), durable)
+    def submit(self, call: StoreCall[C]) -> asyncio.Future[Any]:
+        """Have a thread do the work of the call; its result, or its error."""
         with self._lock:
             if self._closed:
                 raise StoreUnavailable(f"{self.address.url} is closed; open it again first")
             self._start()
-            self._orders.put(order)
-        result: T = await order.future
-        return result
+            self._calls.put(call)
+        return call.future
 
     async def close(self) -> None:
         """Serve what was ordered before, then end the threads and close their connections."""
@@ -147,7 +145,7 @@ class ConnectionThreads(ABC, Generic[C]):
             self._closed = True
             threads, self._threads = self._threads, []
             for _ in threads:
-                self._orders.put(None)
+                self._calls.put(None)
         loop = asyncio.get_running_loop()
         for thread in threads:
             await loop.run_in_executor(None, thread.join)
@@ -159,40 +157,40 @@ class ConnectionThreads(ABC, Generic[C]):
             thread.start()
 
     def _run(self) -> None:
-        line = self._line()
+        lazy = self._new_connection()
         try:
-            while (orders := self._next(line)) is not None:
-                self._serve(line, [order for order in orders if not order.future.cancelled()])
-                deliver(orders)
-                del orders  # a thread that waits must not keep answers alive
+            while (calls := self._next(lazy)) is not None:
+                self._serve(lazy, [call for call in calls if not call.future.cancelled()])
+                deliver(calls)
+                del calls  # a thread that waits must not keep answers alive
         finally:
-            line.drop()
+            lazy.drop()
 
-    def _line(self) -> LazyConnection:
+    def _new_connection(self) -> LazyConnection:
         return LazyConnection(self.address)
 
     @abstractmethod
-    def _next(self, line: LazyConnection) -> Sequence[StoreCall[C]] | None:
+    def _next(self, lazy: LazyConnection) -> Sequence[StoreCall[C]] | None:
         """The next batch, waiting for it; None to end."""
 
     @abstractmethod
-    def _serve(self, line: LazyConnection, orders: Sequence[StoreCall[C]]) -> None:
-        """Do the work of the batch; each order gets its result or its error. Must not raise."""
+    def _serve(self, lazy: LazyConnection, calls: Sequence[StoreCall[C]]) -> None:
+        """Do the work of the batch; each call gets its result or its error. Must not raise."""
 
 
 class Reader(ConnectionThreads[sqlite3.Connection]):
     """Reads each see one snapshot; they never wait for the writer, nor the writer for them."""
 
-    def _next(self, line: LazyConnection) -> Sequence[StoreCall[sqlite3.Connection]] | None:
-        order = self._orders.get()
-        return None if order is None else (order,)
+    def _next(self, lazy: LazyConnection) -> Sequence[StoreCall[sqlite3.Connection]] | None:
+        call = self._calls.get()
+        return None if call is None else (call,)
 
-    def _serve(self, line: LazyConnection, orders: Sequence[StoreCall[sqlite3.Connection]]) -> None:
-        for order in orders:
+    def _serve(self, lazy: LazyConnection, calls: Sequence[StoreCall[sqlite3.Connection]]) -> None:
+        for call in calls:
             try:
-                order.result = line.attempt(partial(self._read, order.work))
+                call.result = lazy.attempt(partial(self._read, call.work))
             except Exception as error:
-                order.error = error
+                call.error = error
 
     def _read(self, work: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
         # readers meet a lock only while the log is recovered or tidied away

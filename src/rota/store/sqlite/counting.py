@@ -9,15 +9,53 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
-from ...model import FINAL, LIVE, ActivityCount, Overview, QueueDepth, State
-from .rows import MINUTE, instant
+from ...errors import StoreError
+from ...model import (
+    FINAL,
+    LIVE,
+    ActivityBetween,
+    ActivityCount,
+    Answer,
+    CurrentOverview,
+    DepthByTenant,
+    JobCount,
+    JobsAhead,
+    Overview,
+    Question,
+    QueueDepth,
+    State,
+)
+from .listing import count, count_ahead
+from .rows import MINUTE, instant, micros
 from .statements import statement
 from .writer import Transaction
 
 COUNTED = 200_000  # counting more would cost more than it tells
 READ_FOR_TENANT = 50_000  # live jobs, and as many of each final state
 KEPT_BY_MINUTE = 2 * 1440  # older counts are kept by day
+
+
+def answer(connection: sqlite3.Connection, question: Question[Answer]) -> Answer:
+    return cast(Answer, _answer(connection, question))  # the type of a question is that of its answer
+
+
+def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> object:
+    match question:
+        case JobCount(where, most):
+            return count(connection, where, most)
+        case JobsAhead(job, most):
+            return count_ahead(connection, job, most)
+        case DepthByTenant(now, most):
+            return tenants(connection, micros(now), most)
+        case ActivityBetween(since, until):
+            return activity(connection, micros(since), micros(until))
+        case CurrentOverview(now, None):
+            return overview(connection, micros(now))
+        case CurrentOverview(now, str(tenant)):
+            return overview_of(connection, tenant, micros(now))
+    raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 
 class _Depth:

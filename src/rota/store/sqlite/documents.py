@@ -28,14 +28,13 @@ def put(
     return write_document(transaction, kind, key, body, now)
 
 
-def get(connection: sqlite3.Connection, kind: str, key: str) -> Document | None:
-    row = connection.execute(statement("document"), (kind, key)).fetchone()
-    return None if row is None else document(row)
+def find(connection: sqlite3.Connection, kind: str, key: str | None) -> Sequence[Document]:
+    if key is None:
+        rows = connection.execute(statement("documents"), (kind,))
+    else:
+        rows = connection.execute(statement("document"), (kind, key))
+    return [document(row) for row in rows]
 
 
-def find(connection: sqlite3.Connection, kind: str) -> Sequence[Document]:
-    return [document(row) for row in connection.execute(statement("documents"), (kind,))]
-
-
-def drop(transaction: Transaction, kind: str, key: str) -> bool:
+def delete(transaction: Transaction, kind: str, key: str) -> bool:
     return transaction.execute(statement("drop_document"), (kind, key)).rowcount > 0

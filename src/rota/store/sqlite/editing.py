@@ -23,11 +23,11 @@ class EditedJob(NamedTuple):
     state: str
 
 
-def edit(transaction: Transaction, where: JobFilter, edit: Edit, limit: int, now: int) -> Sequence[JobId]:
-    """Apply the edit to at most ``limit`` jobs, oldest id first; the ids it did touch."""
-    text, params = matching(where, edit.touches)
-    query = f"SELECT finished_at, id, queue, task, state {text} ORDER BY id LIMIT ?"
-    found = [EditedJob(*row) for row in transaction.execute(query, (*params, limit))]
+def edit(transaction: Transaction, ids: Sequence[JobId], edit: Edit, now: int) -> Sequence[JobId]:
+    """Apply the edit to those that are in a state it may touch, oldest id first; the ids it changed."""
+    text, params = matching(JobFilter(ids=tuple(ids), states=tuple(edit.touches)))
+    query = f"SELECT finished_at, id, queue, task, state {text} ORDER BY id"
+    found = [EditedJob(*row) for row in transaction.execute(query, params)]
     return _VERBS[edit.verb](transaction, found, edit, now)
 
 

@@ -15,14 +15,16 @@ from threading import Lock
 from typing import TypeVar
 
 from ...errors import StoreUnavailable
+from ...model import InsertResult, NewJob
 from ..forks import current_pid
-from ..sql.migrations import Migration
+from ..sql.migrations import Migration, as_text
 from .connection import MIGRATIONS, connect, lacking, translated
-from .connection_threads import Reader
-from .listing import has_ended
+from .connection_threads import LazyConnection, Reader, StoreCall
+from .inserting import insert_calls
+from .listing import is_finished
 from .url import SqliteUrl
 from .waker import SqliteHintHub, SqliteWaker
-from .writer import Transaction, Writer
+from .writer import InsertStoreCall, Transaction, Writer
 
 T = TypeVar("T")
 
@@ -34,6 +36,7 @@ _inherited: list[object] = []
 class Engine:
     def __init__(self, address: SqliteUrl) -> None:
         self.address = address
+        self.schema = SqliteSchema(self)
         self._start()
 
     def _start(self) -> None:
@@ -41,7 +44,7 @@ class Engine:
         self._lock = Lock()
         self._users: set[object] = set()
         self._hub = SqliteHintHub()
-        self._writer = Writer(self.address, self._hub)
+        self._writer = Writer(self.address, self._hub, insert_calls)
         self._reader = Reader("rota-sqlite-reader", self.address, READERS)
 
     def _follow_fork(self) -> None:
@@ -63,7 +66,7 @@ class Engine:
         self._follow_fork()
         with self._lock:
             if self._writer.is_closed:
-                self._writer = Writer(self.address, self._hub)
+                self._writer = Writer(self.address, self._hub, insert_calls)
                 self._reader = Reader("rota-sqlite-reader", self.address, READERS)
             self._users.add(user)
 
@@ -81,49 +84,71 @@ class Engine:
 
     # --- work ------------------------------------------------------------------------------------
 
+    async def insert(self, jobs: Sequence[NewJob], now: int) -> Sequence[InsertResult]:
+        self._follow_fork()
+        results: Sequence[InsertResult] = await self._writer.submit(InsertStoreCall(jobs, now))
+        return results
+
     async def write(self, work: Callable[[Transaction], T], durable: bool = True) -> T:
         self._follow_fork()
-        return await self._writer.do(work, durable)
+        result: T = await self._writer.submit(StoreCall(work, durable))
+        return result
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self._follow_fork()
         if self.address.path is None:
-            return await self._writer.do(lambda transaction: work(transaction.connection))
-        return await self._reader.do(work)
+            return await self.write(lambda transaction: work(transaction.connection))
+        result: T = await self._reader.submit(StoreCall(work))
+        return result
 
     def waker(self) -> SqliteWaker:
         self._follow_fork()
         return SqliteWaker(
-            self._hub, lambda: self._writer.nudge(), lambda job: self.read(partial(has_ended, job=job))
+            self._hub, lambda: self._writer.nudge(), lambda job: self.read(partial(is_finished, job=job))
         )
 
     def backlogs(self) -> Mapping[str, float]:
-        """How many orders wait for each kind of thread."""
+        """How many calls wait for each kind of thread."""
         return {"sqlite_writer_backlog": self._writer.backlog, "sqlite_reader_backlog": self._reader.backlog}
 
-    # --- schema ----------------------------------------------------------------------------------
+    @property
+    def connection(self) -> LazyConnection:
+        """The connection that writes."""
+        return self._writer.connection
+
+
+class SqliteSchema:
+    """The tables of one file."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def text(self) -> str:
+        return as_text(MIGRATIONS)
 
     async def migrate(self) -> Sequence[str]:
         """A new connection migrates by itself: say what ours did, if it is new."""
-        was_open = self._writer.line.is_open
-        await self.write(lambda transaction: None)
-        return () if was_open else self._writer.line.migrated
+        was_open = self._engine.connection.is_open
+        await self._engine.write(lambda transaction: None)
+        return () if was_open else self._engine.connection.migrated
 
     async def pending(self) -> Sequence[str]:
-        """Looks with a connection of its own, since ours would migrate."""
-        if self.address.path is None:
-            return () if self._writer.line.is_open else _names(MIGRATIONS)
+        """Reads with a connection of its own, since ours would migrate."""
+        if self._engine.address.path is None:
+            return () if self._engine.connection.is_open else _names(MIGRATIONS)
         return await asyncio.get_running_loop().run_in_executor(None, self._pending)
 
     def _pending(self) -> Sequence[str]:
-        path = self.address.path or ""
+        address = self._engine.address
+        path = address.path or ""
         if not os.path.exists(path):
             return _names(MIGRATIONS)
         try:
-            with closing(connect(self.address)) as connection:
+            with closing(connect(address)) as connection:
                 return _names(lacking(connection, path))
         except sqlite3.Error as error:
-            raise translated(error, self.address) from error
+            raise translated(error, address) from error
 
 
 def _names(migrations: Sequence[Migration]) -> Sequence[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ...errors import RotaError
 from ...model import Finding
-from ..protocol import Store
+from ..protocol import StoreSchema
 from .url import SqliteUrl
 
 MB = 1024 * 1024
@@ -38,9 +38,9 @@ def _problem(check: str, text: str, remedy: str | None) -> Finding:
     return Finding(check=check, level="problem", text=text, remedy=remedy)
 
 
-async def schema(store: Store) -> Finding:
+async def check_schema(schema: StoreSchema) -> Finding:
     try:
-        lacking = await store.pending()
+        lacking = await schema.pending()
     except RotaError as error:
         return _problem("schema", str(error), None)  # the message holds its remedy
     if lacking:
@@ -53,7 +53,7 @@ def unreachable(error: RotaError) -> Finding:
     return _problem("database", str(error), None)  # the message holds its remedy
 
 
-def examine(connection: sqlite3.Connection, address: SqliteUrl) -> Sequence[Finding]:
+def check_health(connection: sqlite3.Connection, address: SqliteUrl) -> Sequence[Finding]:
     checks: Sequence[Check] = (_version, _durability_in_memory, _integrity)
     if address.path is not None:
         checks = (_version, _journal, _durability, _permissions, _log, _bloat, _integrity)

@@ -21,47 +21,36 @@ from .writer import Transaction
 LARGEST = 256  # rows in one statement
 
 Cells = tuple[tuple[str, Any], ...]  # columns and values
-
-
-class Insertion:
-    """One call. The writer serves those that wait for the same commit together."""
-
-    __slots__ = ("jobs", "now")
-
-    def __init__(self, jobs: Sequence[NewJob], now: int) -> None:
-        self.jobs = jobs
-        self.now = now
-
-    def __call__(self, transaction: Transaction) -> Sequence[InsertResult]:
-        return self.together(transaction, [self])[0]
-
-    @staticmethod
-    def together(transaction: Transaction, calls: Sequence[Insertion]) -> list[Sequence[InsertResult]]:
-        if _all_new(transaction, calls):
-            answers: list[Sequence[InsertResult]] = [
-                [InsertResult(id=job.id, outcome="created") for job in call.jobs] for call in calls
-            ]
-        else:
-            answers = [_drive(transaction, script(call.jobs, call.now)) for call in calls]
-        for call in calls:
-            transaction.ready.update([job.queue for job in call.jobs])
-        return answers
+Call = tuple[Sequence[NewJob], int]  # the jobs of one caller, and its time
 
 
 def insert(transaction: Transaction, jobs: Sequence[NewJob], now: int) -> Sequence[InsertResult]:
-    """Store the jobs in our own transaction and tell the wakers."""
-    return Insertion(jobs, now)(transaction)
+    """Store the jobs in our own transaction and wake workers."""
+    return insert_calls(transaction, [(jobs, now)])[0]
 
 
-def _all_new(transaction: Transaction, calls: Sequence[Insertion]) -> bool:
+def insert_calls(transaction: Transaction, calls: Sequence[Call]) -> list[Sequence[InsertResult]]:
+    """Store the jobs of several callers; the results of each."""
+    if _all_new(transaction, calls):
+        results: list[Sequence[InsertResult]] = [
+            [InsertResult(id=job.id, outcome="created") for job in jobs] for jobs, _ in calls
+        ]
+    else:
+        results = [_drive(transaction, script(jobs, now)) for jobs, now in calls]
+    for jobs, _ in calls:
+        transaction.ready.update([job.queue for job in jobs])
+    return results
+
+
+def _all_new(transaction: Transaction, calls: Sequence[Call]) -> bool:
     """Store all of them; or none, if any meets a job that is there already."""
     kinds: defaultdict[Cells, list[Row]] = defaultdict(list)
-    for call in calls:
-        for _, alike in groupby(call.jobs, likeness):
+    for jobs, now in calls:
+        for _, alike in groupby(jobs, likeness):
             first = next(alike)
-            cells, run_at = new_job(first, call.now)
+            cells, run_at = new_job(first, now)
             kinds[tuple(cells.items())] += [
-                (job.id, job.payload_json, run_at, call.now) for job in chain((first,), alike)
+                (job.id, job.payload_json, run_at, now) for job in chain((first,), alike)
             ]
     transaction.execute("SAVEPOINT rota_insert")
     missed = any(_insert(transaction, cells, rows) < len(rows) for cells, rows in kinds.items())

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from ...errors import OptionError
 from ...model import LIVE, Attempt, Job, JobFilter, Page, PageRequest, State
+from .. import cursors
 from .rows import as_json, attempt, job, micros
 from .statements import BRIEF, JOB, statement
 
+_ID_PLACE = JOB.split(", ").index("id")
 # A filter on one of these finds its few jobs by an index of its own.
 NARROW = ("key", "parent", "schedule")
 # Otherwise jobs are read in the order of their ids, from the smallest index that holds the state.
@@ -42,9 +45,9 @@ LISTS = {
 }
 
 
-def matching(where: JobFilter, touches: frozenset[State] | None = None) -> tuple[str, list[Any]]:
-    """``FROM … WHERE …`` with its parameters; ``touches`` narrows the states further."""
-    states = _states(where, touches)
+def matching(where: JobFilter) -> tuple[str, list[Any]]:
+    """``FROM … WHERE …`` with its parameters."""
+    states = None if where.states is None else frozenset(where.states)
     terms, params = _terms(where)
     hint, term = _index(where, states)
     terms.append(term)
@@ -52,12 +55,6 @@ def matching(where: JobFilter, touches: frozenset[State] | None = None) -> tuple
         # the plus keeps the planner away from indexes on state, which would sort all they find
         terms.append(f"+state IN ({', '.join(sorted(repr(state.value) for state in states))})")
     return f"FROM rota_jobs {hint} WHERE {' AND '.join(terms)}", params
-
-
-def _states(where: JobFilter, touches: frozenset[State] | None) -> frozenset[State] | None:
-    if where.states is None:
-        return touches
-    return frozenset(where.states) if touches is None else touches.intersection(where.states)
 
 
 def _terms(where: JobFilter) -> tuple[list[str], list[Any]]:
@@ -109,14 +106,13 @@ def _index(where: JobFilter, states: frozenset[State] | None) -> tuple[str, str]
 def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageRequest) -> Page[Job]:
     """By id; the cursor is the last id seen."""
     text, params = matching(where)
-    sign, order = ("<", "DESC") if page.newest_first else (">", "ASC")
+    order, beyond = cursors.by_id(page)
     if page.cursor is not None:
-        text += f" AND id {sign} ?"
+        text += f" AND id {beyond} ?"
         params.append(page.cursor)
     query = f"SELECT {BRIEF if page.brief else JOB} {text} ORDER BY id {order} LIMIT ?"
     rows = _searched(connection, where, query, (*params, page.limit + 1))
-    items = [job(row) for row in rows[: page.limit]]
-    return Page(items, items[-1].id if items and len(rows) > page.limit else None)
+    return cursors.page(rows, page.limit, job, itemgetter(_ID_PLACE))
 
 
 def count(connection: sqlite3.Connection, where: JobFilter, most: int) -> int:
@@ -146,7 +142,7 @@ def _searched(
         connection.set_progress_handler(None, 0)
 
 
-def ahead(connection: sqlite3.Connection, job: Job, most: int) -> int:
+def count_ahead(connection: sqlite3.Connection, job: Job, most: int) -> int:
     """Lane by lane, for each is in the order of a claim; jobs that are set aside do not count."""
     place, n = (-job.priority, micros(job.run_at), job.id), 0
     for queue, task, *_ in connection.execute(statement("lanes")).fetchall():
@@ -159,7 +155,7 @@ def attempts(connection: sqlite3.Connection, job: str) -> Sequence[Attempt]:
     return [attempt(row) for row in connection.execute(statement("attempts"), (job,))]
 
 
-def has_ended(connection: sqlite3.Connection, job: str) -> bool:
-    """True too if there is no such job (any more)."""
+def is_finished(connection: sqlite3.Connection, job: str) -> bool:
+    """True too if there is no such job."""
     rows = connection.execute(statement("states"), (as_json([job]),)).fetchall()
     return not rows or rows[0][1] not in LIVE

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
-import msgspec
-
-from ...errors import OptionError
 from ...model import DueSchedules, Firing, NewJob, Page, PageRequest, Schedule, ScheduleFilter
+from .. import cursors
 from .inserting import insert
 from .rows import as_json, readable_instant
 from .schedule_rows import columns, schedule
 from .statements import SCHEDULE, statement
 from .writer import Transaction
 
-_CURSOR = msgspec.json.Decoder(tuple[str, str])  # tenant and name of the last one seen
+_NAME = itemgetter(SCHEDULE.index("tenant"), SCHEDULE.index("name"))
 
 
 def put(transaction: Transaction, schedules: Sequence[Schedule], now: int) -> Sequence[int | None]:
@@ -39,7 +38,7 @@ def _rewrite(transaction: Transaction, name: str, schedule: Schedule, expected: 
     return transaction.execute(statement(name), params).rowcount
 
 
-def drop(transaction: Transaction, ids: Sequence[str]) -> Sequence[str]:
+def delete(transaction: Transaction, ids: Sequence[str]) -> Sequence[str]:
     return [row[0] for row in transaction.execute(statement("drop_schedules"), (as_json(ids),)).fetchall()]
 
 
@@ -63,27 +62,32 @@ def fire(transaction: Transaction, firings: Sequence[Firing], now: int) -> froze
 def due(connection: sqlite3.Connection, now: int, limit: int) -> DueSchedules:
     rows = connection.execute(statement("due_schedules"), (now, limit)).fetchall()
     following = connection.execute(statement("next_look"), (now,)).fetchone()[0]
-    return DueSchedules(schedules=[schedule(row) for row in rows], next_look_at=readable_instant(following))
+    found = [schedule(row) for row in rows]
+    return DueSchedules(
+        schedules=found, next_look_at=readable_instant(following), busy=_busy(connection, found)
+    )
 
 
-def busy(connection: sqlite3.Connection, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    rows = connection.execute(statement("busy"), (as_json(schedules),))
-    return frozenset((tenant, name) for tenant, name in rows)
+def _busy(connection: sqlite3.Connection, schedules: Sequence[Schedule]) -> frozenset[str]:
+    """The ids of those that have a live job, if their runs must not overlap."""
+    ids = {(one.tenant, one.name): one.id for one in schedules if one.overlap != "allow"}
+    if not ids:
+        return frozenset()
+    rows = connection.execute(statement("busy"), (as_json(list(ids)),))
+    return frozenset(ids[tenant, name] for tenant, name in rows)
 
 
 def schedules(connection: sqlite3.Connection, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
     """By tenant and name; the cursor is the last pair seen."""
     rows = connection.execute(*page_query(where, page)).fetchall()
-    items = [schedule(row) for row in rows[: page.limit]]
-    more = bool(items) and len(rows) > page.limit
-    return Page(items, as_json((items[-1].tenant, items[-1].name)) if more else None)
+    return cursors.page(rows, page.limit, schedule, lambda row: cursors.pair(*map(str, _NAME(row))))
 
 
 def page_query(where: ScheduleFilter, page: PageRequest) -> tuple[str, Sequence[Any]]:
     """The page and one more, which tells whether another follows."""
     terms, params = _terms(where)
-    if page.cursor is not None:
-        tenant, name = _seen(page.cursor)
+    if (seen := cursors.read_pair(page.cursor)) is not None:
+        tenant, name = seen
         if where.tenant is None:
             terms.append("(tenant, name) > (?, ?)")
             params += (tenant, name)
@@ -104,12 +108,3 @@ def _terms(where: ScheduleFilter) -> tuple[list[str], list[Any]]:
         terms.append("id IN (SELECT value FROM json_each(?))")
         params.append(as_json(where.ids))
     return terms, params
-
-
-def _seen(cursor: str) -> tuple[str, str]:
-    try:
-        return _CURSOR.decode(cursor)
-    except msgspec.DecodeError as error:
-        raise OptionError(
-            f"cursor={cursor[:80]!r}: does not come from a page of schedules; start without a cursor"
-        ) from error

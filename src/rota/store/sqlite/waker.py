@@ -1,176 +1,70 @@
-"""Hints that a job became ready or has ended.
+"""Hints that a job became ready or has finished.
 
-Commits of this process tell their wakers directly. Commits of others show in ``data_version``, which
-the writer's thread reads every few milliseconds while someone waits; it changes with any write, so
-the hub looks whether there is anything for those who wait before it wakes them.
+Commits of this process are published at once. Commits of others show in ``data_version``, which the
+writer's thread reads every few milliseconds while someone waits; it changes with any write, so the hub
+reads whether there is anything for those who wait before it wakes them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence, Set
-from contextlib import suppress
-from threading import Lock
-from weakref import WeakSet
+from collections.abc import Awaitable, Callable, Collection, Set
 
-from ...model import FINAL
+from ...model import FINAL, JobId
+from ..hints import ANY_QUEUE, HintHub, HubWaker, Wait
 from .rows import as_json
 from .statements import statement
 
 
-class Wait:
-    """One sleeper: for work in some queues (None: any), or for the end of a job."""
-
-    __slots__ = ("_future", "_loop", "job", "queues")
-
-    def __init__(self, queues: frozenset[str] | None, job: str | None) -> None:
-        self.queues = queues
-        self.job = job
-        self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[None] = self._loop.create_future()
-
-    def wake(self) -> None:
-        with suppress(RuntimeError):  # its loop is closed
-            self._loop.call_soon_threadsafe(self._end)
-
-    def _end(self) -> None:
-        if not self._future.done():
-            self._future.set_result(None)
-
-    async def over(self, timeout: float) -> None:
-        # Not wait_for: in Python 3.11 it forgets a cancellation that meets the wake-up.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._future
-
-
-class SqliteHintHub:
-    """Everyone who waits on one store object. Used from all threads, hence the lock."""
+class SqliteHintHub(HintHub):
+    """A hub that also finds out what other processes have committed."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._wakers: WeakSet[SqliteWaker] = WeakSet()  # many are never closed
-        self._sleepers: set[Wait] = set()
-        self._seen: int | None = None  # data_version when last looked at
+        super().__init__()
+        self._version: int | None = None  # data_version when last read
         self._next_due: int | None = None
 
-    @property
-    def is_awaited(self) -> bool:
-        return bool(self._sleepers)
-
-    def join(self, waker: SqliteWaker) -> None:
-        with self._lock:
-            self._wakers.add(waker)
-
-    def leave(self, waker: SqliteWaker) -> None:
-        with self._lock:
-            self._wakers.discard(waker)
-
-    def begin(self, wait: Wait, waker: SqliteWaker | None = None) -> bool:
-        """Count the sleeper in; False if its waker was told of something while it was awake."""
-        with self._lock:
-            if waker is not None and waker.was_told(wait.queues):
-                return False
-            self._sleepers.add(wait)
-            return True
-
-    def end(self, wait: Wait) -> None:
-        with self._lock:
-            self._sleepers.discard(wait)
-
-    def tell(self, ready: Set[str], finished: Set[str]) -> None:
-        """These queues have something to do, these jobs have ended."""
-        if not (ready or finished):
-            return
-        with self._lock:
-            for waker in self._wakers if ready else ():
-                waker.told |= ready
-            for wait in self._sleepers:
-                if wait.job in finished if wait.job is not None else _meets(wait.queues, ready):
-                    wait.wake()
-
-    def look(self, connection: sqlite3.Connection) -> bool:
-        """Whether another connection has committed since the last look; tell whom it concerns."""
+    def check_for_commits(self, connection: sqlite3.Connection) -> bool:
+        """Whether another connection has committed since the last check; publish what that means."""
         version = connection.execute("PRAGMA data_version").fetchone()[0]
-        if version == self._seen:
+        if version == self._version:
             return False
-        self._seen = version
-        self.tell(self._ready(connection), self._finished(connection))
+        self._version = version
+        self.publish(self._ready(connection), self._finished(connection))
         return True
 
-    def _ready(self, connection: sqlite3.Connection) -> Set[str]:
-        ready = {row[0] for row in connection.execute(statement("lanes"))}
+    def _ready(self, connection: sqlite3.Connection) -> Set[str | None]:
+        ready: set[str | None] = {row[0] for row in connection.execute(statement("lanes"))}
         due = connection.execute(statement("next_due")).fetchone()[0]
         if due is not None and (self._next_due is None or due < self._next_due):
-            # whoever sleeps until the job that was next must hear of the earlier one
-            ready |= self._queues_awaited()
+            ready.add(ANY_QUEUE)  # sleepers that wait for the job that was next must wake earlier
         self._next_due = due
         return ready
 
-    def _queues_awaited(self) -> Set[str]:
-        with self._lock:
-            asked = [wait.queues for wait in self._sleepers if wait.job is None]
-        return {ANY}.union(*(queues for queues in asked if queues is not None))
-
-    def _finished(self, connection: sqlite3.Connection) -> Set[str]:
-        with self._lock:
-            asked = {wait.job for wait in self._sleepers if wait.job is not None}
-        if not asked:
-            return frozenset()
+    def _finished(self, connection: sqlite3.Connection) -> Collection[JobId]:
+        awaited = self.awaited_jobs()
+        if not awaited:
+            return ()
         live = {
-            id for id, state in connection.execute(statement("states"), (as_json(sorted(asked)),))
+            id for id, state in connection.execute(statement("states"), (as_json(sorted(awaited)),))
             if state not in FINAL
         }  # fmt: skip
-        return asked - live
+        return awaited - live
 
 
-ANY = ""  # no queue has this name; stands for one that only a sleeper for all queues hears of
-
-
-def _meets(asked: frozenset[str] | None, ready: Set[str]) -> bool:
-    return bool(ready) if asked is None else not asked.isdisjoint(ready)
-
-
-class SqliteWaker:
-    """Remembers what it was told between two waits, so that no hint falls into the gap."""
-
+class SqliteWaker(HubWaker):
     def __init__(
-        self, hub: SqliteHintHub, nudge: Callable[[], None], has_ended: Callable[[str], Awaitable[bool]]
+        self, hub: HintHub, nudge: Callable[[], None], is_finished: Callable[[JobId], Awaitable[bool]]
     ) -> None:
-        self._hub = hub
+        super().__init__(hub)
         self._nudge = nudge
-        self._has_ended = has_ended
-        self.told: set[str] = set()
-        hub.join(self)
+        self._is_finished = is_finished
 
-    def was_told(self, queues: frozenset[str] | None) -> bool:
-        """Called by the hub, under its lock."""
-        was = _meets(queues, self.told)
-        self.told.clear()
-        return was
+    def _attend(self) -> None:
+        self._nudge()
 
-    async def wait(self, queues: Sequence[str] | None, timeout: float) -> None:
-        wait = Wait(None if queues is None else frozenset(queues), None)
-        if not self._hub.begin(wait, self):
+    async def _until_finished(self, job: JobId, wait: Wait, timeout: float) -> None:
+        if await self._is_finished(job):  # it finished before the wait began
             return
-        try:
-            self._nudge()
-            await wait.over(timeout)
-        finally:
-            self._hub.end(wait)
-            self.told.clear()  # the caller looks now
-
-    async def wait_finished(self, job: str, timeout: float) -> None:
-        wait = Wait(None, job)
-        self._hub.begin(wait)
-        try:
-            if await self._has_ended(job):  # it ended before we were counted in
-                return
-            self._nudge()
-            await wait.over(timeout)
-        finally:
-            self._hub.end(wait)
-
-    async def close(self) -> None:
-        self._hub.leave(self)
+        self._nudge()
+        await wait.until_woken(timeout)

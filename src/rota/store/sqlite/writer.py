@@ -1,18 +1,19 @@
 """The one thread that writes: group commit, and a look at what other processes have written.
 
 Owns the write transaction. Everything ordered while one commit is on its way shares the next one. A
-batch that fails is run again, order by order, so that one bad order harms no other; work may
+batch that fails is run again, call by call, so that one bad call harms no other; work may
 therefore run twice and must touch nothing but its Transaction.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from queue import Empty
 from typing import Any
 
+from ...model import NewJob
 from .connection import patiently, rollback
 from .connection_threads import ConnectionThreads, LazyConnection, StoreCall
 from .file_watch import FileWatch, watch
@@ -48,10 +49,29 @@ class Transaction:
             self.executemany(statement("count"), [(*what, n) for what, n in self._tally.items() if n])
 
 
+class InsertStoreCall(StoreCall[Transaction]):
+    """The insert of one caller. It has no work of its own: the writer does that of all of them."""
+
+    __slots__ = ("jobs", "now")
+
+    def __init__(self, jobs: Sequence[NewJob], now: int) -> None:
+        super().__init__(_nothing)
+        self.jobs = jobs
+        self.now = now
+
+
+def _nothing(transaction: Transaction) -> None:
+    pass
+
+
+Insert = Callable[[Transaction, Sequence[tuple[Sequence[NewJob], int]]], Sequence[Any]]
+
+
 class Writer(ConnectionThreads[Transaction]):
-    def __init__(self, address: SqliteUrl, hub: SqliteHintHub) -> None:
+    def __init__(self, address: SqliteUrl, hub: SqliteHintHub, insert: Insert) -> None:
         super().__init__("rota-sqlite-writer", address, threads=1)
-        self.line = LazyConnection(address)
+        self._insert = insert
+        self.connection = LazyConnection(address)
         self._hub = hub
         self._pause = SOON_S  # before the next look
         self._watch: FileWatch | None = None
@@ -62,40 +82,40 @@ class Writer(ConnectionThreads[Transaction]):
         with self._lock:
             if not self._closed:
                 self._start()
-                self._orders.put(_LOOK)
+                self._calls.put(_CHECK)
 
-    def _line(self) -> LazyConnection:
-        return self.line
+    def _new_connection(self) -> LazyConnection:
+        return self.connection
 
     # --- gathering -------------------------------------------------------------------------------
 
-    def _next(self, line: LazyConnection) -> Sequence[StoreCall[Transaction]] | None:
-        order = self._first(line)
-        if order is None:
+    def _next(self, lazy: LazyConnection) -> Sequence[StoreCall[Transaction]] | None:
+        call = self._first(lazy)
+        if call is None:
             return None
-        orders = [order]
-        while len(orders) < LARGEST_BATCH and not self._orders.empty():
-            following = self._orders.get()
+        calls = [call]
+        while len(calls) < LARGEST_BATCH and not self._calls.empty():
+            following = self._calls.get()
             if following is None:
-                self._orders.put(None)  # to be found after this batch
+                self._calls.put(None)  # to be found after this batch
                 break
-            if following is _LOOK:
+            if following is _CHECK:
                 self._pause = SOON_S  # after this batch
             else:
-                orders.append(following)
-        return orders
+                calls.append(following)
+        return calls
 
-    def _first(self, line: LazyConnection) -> StoreCall[Transaction] | None:
+    def _first(self, lazy: LazyConnection) -> StoreCall[Transaction] | None:
         while True:
             try:
-                order = self._orders.get(timeout=self._pace())
+                call = self._calls.get(timeout=self._pace())
             except Empty:
                 pass
             else:
-                if order is not _LOOK:
-                    return order
+                if call is not _CHECK:
+                    return call
                 self._pause = SOON_S
-            self._look(line)
+            self._check_for_changes(lazy)
 
     def _pace(self) -> float | None:
         if self.address.path is None or not self._hub.is_awaited:
@@ -110,17 +130,17 @@ class Writer(ConnectionThreads[Transaction]):
     def _is_watched(self) -> bool:
         """Hear of the next write to the log, if the system lets us."""
         if self._watch is None:
-            self._watch = watch(f"{self.address.path}-wal", lambda: self._orders.put(_LOOK))
+            self._watch = watch(f"{self.address.path}-wal", lambda: self._calls.put(_CHECK))
         elif not self._watch.arm():  # another log has taken its place
             self._watch.close()
             self._watch = None
         return self._watch is not None and self._watch.arm()
 
-    def _look(self, line: LazyConnection) -> None:
+    def _check_for_changes(self, lazy: LazyConnection) -> None:
         if self.address.path is None:
             return
         try:
-            if line.attempt(self._hub.look):
+            if lazy.attempt(self._hub.check_for_commits):
                 self._pause = SOON_S
         except Exception:
             return  # a hint is missing; the next write will say what is wrong
@@ -134,30 +154,28 @@ class Writer(ConnectionThreads[Transaction]):
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def _serve(self, line: LazyConnection, orders: Sequence[StoreCall[Transaction]]) -> None:
-        durable = any(order.durable for order in orders)
+    def _serve(self, lazy: LazyConnection, calls: Sequence[StoreCall[Transaction]]) -> None:
+        durable = any(call.durable for call in calls)
         try:
-            line.attempt(lambda connection: self._wait_for_disk(connection, durable))
-            line.attempt(self._begin)
-        except Exception as error:  # locked or gone: trying each order alone would only take longer
-            for order in orders:
-                order.error = error
+            lazy.attempt(lambda connection: self._wait_for_disk(connection, durable))
+            lazy.attempt(self._begin)
+        except Exception as error:  # locked or gone: trying each call alone would only take longer
+            for call in calls:
+                call.error = error
             return
-        self._write(line, orders)
+        self._write(lazy, calls)
 
-    def _write(self, line: LazyConnection, orders: Sequence[StoreCall[Transaction]]) -> None:
+    def _write(self, lazy: LazyConnection, calls: Sequence[StoreCall[Transaction]]) -> None:
         try:
-            transaction, results = line.attempt(lambda connection: self._transact(connection, orders))
+            transaction = lazy.attempt(lambda connection: self._transact(connection, calls))
         except Exception as error:
-            if len(orders) == 1:
-                orders[0].error = error
+            if len(calls) == 1:
+                calls[0].error = error
                 return
-            for order in orders:
-                self._write(line, (order,))
+            for call in calls:
+                self._write(lazy, (call,))
         else:
-            for order, result in zip(orders, results, strict=True):
-                order.result = result
-            self._hub.tell(transaction.ready, transaction.finished)
+            self._hub.publish(transaction.ready, transaction.finished)
             if transaction.ready:
                 self._pause = SOON_S  # business: others will answer soon
 
@@ -171,35 +189,30 @@ class Writer(ConnectionThreads[Transaction]):
         patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.address.patience_s)
 
     def _transact(
-        self, connection: sqlite3.Connection, orders: Sequence[StoreCall[Transaction]]
-    ) -> tuple[Transaction, list[Any]]:
+        self, connection: sqlite3.Connection, calls: Sequence[StoreCall[Transaction]]
+    ) -> Transaction:
         if not connection.in_transaction:
             self._begin(connection)
         try:
             transaction = Transaction(connection)
-            results = _work(transaction, orders)
+            self._work(transaction, calls)
             transaction.write_tally()
             connection.execute("COMMIT")
         except BaseException:
             rollback(connection)
             raise
-        return transaction, results
+        return transaction
 
-
-def _work(transaction: Transaction, orders: Sequence[StoreCall[Transaction]]) -> list[Any]:
-    """The results. Work of a kind that knows how to be done ``together`` is; it comes first."""
-    results: list[Any] = [None] * len(orders)
-    kinds: defaultdict[Any, list[int]] = defaultdict(list)
-    for place, order in enumerate(orders):
-        kinds[getattr(order.work, "together", None)].append(place)
-    alone = kinds.pop(None, [])
-    for together, places in kinds.items():
-        answers = together(transaction, [orders[place].work for place in places])
-        for place, answer in zip(places, answers, strict=True):
-            results[place] = answer
-    for place in alone:
-        results[place] = orders[place].work(transaction)
-    return results
+    def _work(self, transaction: Transaction, calls: Sequence[StoreCall[Transaction]]) -> None:
+        """Inserts come first, those of all callers together: that takes fewer statements."""
+        inserts = [call for call in calls if isinstance(call, InsertStoreCall)]
+        if inserts:
+            results = self._insert(transaction, [(call.jobs, call.now) for call in inserts])
+            for call, result in zip(inserts, results, strict=True):
+                call.result = result
+        for other in calls:
+            if not isinstance(other, InsertStoreCall):
+                other.result = other.work(transaction)
 
 
 class _ChangeCheck(StoreCall[Transaction]):
@@ -209,4 +222,4 @@ class _ChangeCheck(StoreCall[Transaction]):
         pass
 
 
-_LOOK = _ChangeCheck()
+_CHECK = _ChangeCheck()

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ...model import AuditEntry, AuditFilter, PageRequest
+from ...model import AuditEntry, AuditFilter, PageRequest, RetentionCutoffs
 from ...store.protocol import Store
 from .factories import T0, at
 
@@ -111,14 +111,14 @@ class AuditRules:
 
     async def test_the_audit_log_forgets_only_what_is_older(self, store: Store) -> None:
         await store.append_audit([line(f"test.{n}", at=at(n)) for n in range(6)])
-        assert await store.prune_audit(at(4), 3) == 3
+        assert (await store.maintain(RetentionCutoffs(audit=at(4)), 3, at(4))).audit_entries == 3
         assert await actions(store) == ["test.3", "test.4", "test.5"]
-        assert await store.prune_audit(at(4), 100) == 1
-        assert await store.prune_audit(at(4), 100) == 0
+        assert (await store.maintain(RetentionCutoffs(audit=at(4)), 100, at(4))).audit_entries == 1
+        assert (await store.maintain(RetentionCutoffs(audit=at(4)), 100, at(4))).audit_entries == 0
         assert await actions(store) == ["test.4", "test.5"]
 
     async def test_lines_come_after_the_forgotten_ones(self, store: Store) -> None:
         await store.append_audit([line("old"), line("kept", at=at(5))])
-        await store.prune_audit(at(1), 10)
+        await store.maintain(RetentionCutoffs(audit=at(1)), 10, at(1))
         await store.append_audit([line("new")])
         assert await actions(store) == ["kept", "new"]

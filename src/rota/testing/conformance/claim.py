@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from ...core.jobs import lifecycle
-from ...model import JobFilter, State
+from ...model import CurrentOverview, State
+from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .factories import FINAL_STATES, T0, add, at, change, found, ids, in_state, new, running, want
 
@@ -14,7 +15,7 @@ class ClaimRules:
     async def test_a_claim_makes_the_job_ours(self, store: Store) -> None:
         asked = new(payload_json='{"n":1}')
         await add(store, asked)
-        (job,) = await store.claim(want(worker="w7"), at(3))
+        (job,) = await claim(store, want(worker="w7"), at(3))
         assert (job.id, job.state, job.payload_json) == (asked.id, State.RUNNING, '{"n":1}')
         assert (job.attempt, job.token, job.worker) == (1, 1, "w7")
         assert (job.started_at, job.lease_until) == (at(3), at(33))
@@ -25,22 +26,22 @@ class ClaimRules:
     ) -> None:
         asked = new()
         await add(store, asked, now=at(1))
-        assert ids(await store.claim(want(), at(0.998))) == [asked.id]
+        assert ids(await claim(store, want(), at(0.998))) == [asked.id]
 
     async def test_a_running_job_is_not_claimed_again(self, store: Store) -> None:
         await running(store)
-        assert list(await store.claim(want(), at(1000))) == []
+        assert list(await claim(store, want(), at(1000))) == []
 
     async def test_a_job_that_has_ended_is_not_claimed(self, store: Store) -> None:
         for state in FINAL_STATES:
             await in_state(store, state)
-        assert list(await store.claim(want(), at(1000))) == []
+        assert list(await claim(store, want(), at(1000))) == []
 
     async def test_within_a_queue_jobs_come_by_priority_then_due_time_then_id(self, store: Store) -> None:
         low, first, second = new(priority=-1), new(run_at=at(2)), new(run_at=at(2))
         early, high = new(run_at=at(1)), new(priority=9, run_at=at(3))
         await add(store, low, second, first, early, high)
-        order = ids(await store.claim(want(), at(10)))
+        order = ids(await claim(store, want(), at(10)))
         assert order == [high.id, early.id, first.id, second.id, low.id]
 
     async def test_the_order_holds_across_claims(self, store: Store) -> None:
@@ -48,7 +49,7 @@ class ClaimRules:
         await add(store, *jobs)
         expected = [job.id for job in sorted(jobs, key=lambda job: (-job.priority, job.run_at, job.id))]
         taken: list[str] = []
-        while batch := await store.claim(want(4), at(10)):
+        while batch := await claim(store, want(4), at(10)):
             taken += ids(batch)
         assert taken == expected
 
@@ -56,68 +57,68 @@ class ClaimRules:
         await add(store, *[new(queue="a", priority=1) for _ in range(5)])
         urgent = [new(queue="b", priority=2) for _ in range(3)]
         await add(store, *urgent, now=at(1))
-        assert set(ids(await store.claim(want(3), at(2)))) == {job.id for job in urgent}
+        assert set(ids(await claim(store, want(3), at(2)))) == {job.id for job in urgent}
 
     async def test_queues_of_equal_priority_share_a_claim_evenly(self, store: Store) -> None:
         await add(store, *[new(queue="a") for _ in range(100)])
         await add(store, *[new(queue=queue) for queue in "bc" for _ in range(20)], now=at(1))
-        taken = await store.claim(want(30), at(2))
+        taken = await claim(store, want(30), at(2))
         assert Counter(job.queue for job in taken) == {"a": 10, "b": 10, "c": 10}
 
     async def test_what_a_short_queue_leaves_goes_to_the_others(self, store: Store) -> None:
         await add(store, *[new(queue="a") for _ in range(50)], new(queue="b"))
-        taken = await store.claim(want(10), T0)
+        taken = await claim(store, want(10), T0)
         assert Counter(job.queue for job in taken) == {"a": 9, "b": 1}
 
     async def test_a_claim_takes_no_more_than_its_limit(self, store: Store) -> None:
         await add(store, *[new() for _ in range(7)])
-        assert [len(await store.claim(want(3), T0)) for _ in range(4)] == [3, 3, 1, 0]
+        assert [len(await claim(store, want(3), T0)) for _ in range(4)] == [3, 3, 1, 0]
 
     async def test_a_job_is_claimed_when_it_is_due_and_not_before(self, store: Store) -> None:
         job = new(run_at=at(10))
         await add(store, job)
-        assert list(await store.claim(want(), at(9.999999))) == []
-        assert ids(await store.claim(want(), at(10))) == [job.id]
+        assert list(await claim(store, want(), at(9.999999))) == []
+        assert ids(await claim(store, want(), at(10))) == [job.id]
 
     async def test_later_jobs_become_due_in_their_order(self, store: Store) -> None:
         jobs = [new(run_at=at(60 + n)) for n in (3, 1, 2)]
         await add(store, *jobs)
         await add(store, new(queue="other"))
-        assert len(await store.claim(want(), at(1))) == 1
-        assert ids(await store.claim(want(), at(100))) == [jobs[1].id, jobs[2].id, jobs[0].id]
+        assert len(await claim(store, want(), at(1))) == 1
+        assert ids(await claim(store, want(), at(100))) == [jobs[1].id, jobs[2].id, jobs[0].id]
 
     async def test_only_known_tasks_are_claimed(self, store: Store) -> None:
         await add(store, new(task="a", priority=5), new(task="b"), new(task="c"))
-        taken = await store.claim(want(tasks=("b", "c", "zzz")), T0)
+        taken = await claim(store, want(tasks=("b", "c", "zzz")), T0)
         assert [job.task for job in taken] == ["b", "c"]
 
     async def test_a_worker_without_tasks_claims_nothing(self, store: Store) -> None:
         await add(store, new())
-        assert list(await store.claim(want(tasks=()), T0)) == []
+        assert list(await claim(store, want(tasks=()), T0)) == []
 
     async def test_unknown_tasks_in_front_do_not_hide_known_ones(self, store: Store) -> None:
         await add(store, *[new(task="strange", priority=1) for _ in range(200)])
         known = new(task="known")
         await add(store, known)
-        assert ids(await store.claim(want(1, tasks=("known",)), at(1))) == [known.id]
+        assert ids(await claim(store, want(1, tasks=("known",)), at(1))) == [known.id]
 
     async def test_only_the_named_queues_are_claimed(self, store: Store) -> None:
         await add(store, new(queue="a"), new(queue="b"), new(queue="c"))
-        taken = await store.claim(want(queues=("a", "c", "nobody")), T0)
+        taken = await claim(store, want(queues=("a", "c", "nobody")), T0)
         assert sorted(job.queue for job in taken) == ["a", "c"]
 
     async def test_excluded_queues_are_left_alone(self, store: Store) -> None:
         await add(store, new(queue="a"), new(queue="b"), new(queue="c"))
-        taken = await store.claim(want(exclude_queues=("a",)), T0)
+        taken = await claim(store, want(exclude_queues=("a",)), T0)
         assert sorted(job.queue for job in taken) == ["b", "c"]
-        assert list(await store.claim(want(queues=("a",), exclude_queues=("a",)), T0)) == []
+        assert list(await claim(store, want(queues=("a",), exclude_queues=("a",)), T0)) == []
 
     async def test_jobs_of_excluded_tenants_are_left_alone(self, store: Store) -> None:
         await add(store, new(tenant="x"), new(tenant="y"), new(tenant="z"))
-        taken = await store.claim(want(exclude_tenants=("x", "z", "nobody")), T0)
+        taken = await claim(store, want(exclude_tenants=("x", "z", "nobody")), T0)
         assert [job.tenant for job in taken] == ["y"]
-        assert list(await store.claim(want(exclude_tenants=("x", "z")), T0)) == []
-        assert [job.tenant for job in await store.claim(want(), T0)] == ["x", "z"]
+        assert list(await claim(store, want(exclude_tenants=("x", "z")), T0)) == []
+        assert [job.tenant for job in await claim(store, want(), T0)] == ["x", "z"]
 
     async def test_excluded_tenants_in_front_do_not_hide_the_others(self, store: Store) -> None:
         await add(store, *[new(tenant="x", priority=1, task=f"t{n % 3}") for n in range(300)])
@@ -125,7 +126,7 @@ class ClaimRules:
         await add(store, *others)
         open_ = [job.id for job in others if job.tenant == "y"]
         taken: list[str] = []
-        while batch := await store.claim(want(7, exclude_tenants=("x",)), at(1)):
+        while batch := await claim(store, want(7, exclude_tenants=("x",)), at(1)):
             taken += ids(batch)
         assert taken == open_
 
@@ -137,45 +138,45 @@ class ClaimRules:
         waiting = sorted(jobs, key=lambda job: (-job.priority, job.id))
         for excluded in (("x",), ("x", "y"), ("y",), ("x",), ("z", "y"), (), ("x",), ()):
             expected = [job.id for job in waiting if job.tenant not in excluded][:6]
-            assert ids(await store.claim(want(6, exclude_tenants=excluded), at(1))) == expected
+            assert ids(await claim(store, want(6, exclude_tenants=excluded), at(1))) == expected
             waiting = [job for job in waiting if job.id not in expected]
 
     async def test_an_excluded_job_lends_its_queue_no_priority(self, store: Store) -> None:
         await add(store, new(queue="a", tenant="x", priority=9), new(queue="a"))
         better = new(queue="b", priority=5)
         await add(store, better)
-        assert ids(await store.claim(want(1, exclude_tenants=("x",)), at(1))) == [better.id]
+        assert ids(await claim(store, want(1, exclude_tenants=("x",)), at(1))) == [better.id]
 
     async def test_queues_share_a_claim_evenly_beside_an_excluded_tenant(self, store: Store) -> None:
         for queue in "abc":
             await add(store, *[new(queue=queue, tenant=tenant) for tenant in "xy" for _ in range(20)])
-        taken = await store.claim(want(30, exclude_tenants=("x",)), at(1))
+        taken = await claim(store, want(30, exclude_tenants=("x",)), at(1))
         assert Counter((job.queue, job.tenant) for job in taken) == {(queue, "y"): 10 for queue in "abc"}
 
     async def test_jobs_of_an_excluded_tenant_are_still_counted_found_and_edited(self, store: Store) -> None:
         first, second, key = new(tenant="x"), new(tenant="x"), new(tenant="x", key="k")
         await add(store, first, second, key)
-        assert list(await store.claim(want(exclude_tenants=("x",)), at(5))) == []
-        told = await store.overview(at(10))
+        assert list(await claim(store, want(exclude_tenants=("x",)), at(5))) == []
+        told = await store.survey(CurrentOverview(at(10)))
         assert (told.counts["queued"], told.queues["default"].queued, told.oldest_due_s) == (3, 3, 10)
         again = new(tenant="x", key="k", on_conflict="replace", priority=7)
         assert [answer.id for answer in await add(store, again, now=at(6))] == [key.id]
-        await store.edit(JobFilter(ids=(first.id,)), lifecycle.cancel("no", at(6)), 1, at(6))
-        await store.edit(JobFilter(ids=(second.id,)), lifecycle.move(priority=9), 1, at(6))
-        assert list(await store.claim(want(exclude_tenants=("x",)), at(7))) == []
-        assert ids(await store.claim(want(), at(8))) == [second.id, key.id]
+        await store.edit((first.id,), lifecycle.cancel("no", at(6)), at(6))
+        await store.edit((second.id,), lifecycle.move(priority=9), at(6))
+        assert list(await claim(store, want(exclude_tenants=("x",)), at(7))) == []
+        assert ids(await claim(store, want(), at(8))) == [second.id, key.id]
 
     async def test_each_claim_raises_the_token_and_counts_an_attempt(self, store: Store) -> None:
         job = await running(store)
         for round_ in range(2, 5):
-            await store.settle([change(job, State.QUEUED)], at(round_))
-            (job,) = await store.claim(want(), at(round_))
+            await settle(store, [change(job, State.QUEUED)], at(round_))
+            (job,) = await claim(store, want(), at(round_))
             assert (job.token, job.attempt) == (round_, round_)
 
     async def test_a_refunded_attempt_does_not_lower_the_token(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.QUEUED, attempt=0)], at(1))
-        (job,) = await store.claim(want(), at(2))
+        await settle(store, [change(job, State.QUEUED, attempt=0)], at(1))
+        (job,) = await claim(store, want(), at(2))
         assert (job.attempt, job.token) == (1, 2)
 
     async def test_a_turn_settles_and_claims_at_once(self, store: Store) -> None:
@@ -188,7 +189,7 @@ class ClaimRules:
 
     async def test_a_turn_names_what_it_refused_and_still_claims(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.SUCCEEDED)], at(1))
+        await settle(store, [change(job, State.SUCCEEDED)], at(1))
         waiting = new()
         await add(store, waiting)
         turn = await store.turn([change(job, State.FAILED)], want(), at(2))

@@ -6,14 +6,24 @@ from collections import Counter
 from datetime import datetime
 
 from ...core.jobs import lifecycle
-from ...model import JobFilter, State
+from ...model import (
+    ActivityBetween,
+    CurrentOverview,
+    DepthByTenant,
+    JobCount,
+    JobFilter,
+    JobsAhead,
+    RetentionCutoffs,
+    State,
+)
+from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .factories import EVERYTHING, REACHABLE, T0, add, at, change, found, in_state, new, running, want
 
 
 async def ended(store: Store, since: datetime, until: datetime) -> Counter[tuple[datetime, str, str, str]]:
     told: Counter[tuple[datetime, str, str, str]] = Counter()
-    for tally in await store.activity(since, until):
+    for tally in await store.survey(ActivityBetween(since, until)):
         told[tally.at, tally.queue, tally.task, tally.state] += tally.n
     return told
 
@@ -22,17 +32,17 @@ class CountRules:
     async def test_matching_jobs_are_counted_up_to_a_bound(self, store: Store) -> None:
         await add(store, *[new(queue="a", task="t") for _ in range(5)], new(queue="b"))
         await in_state(store, State.SUCCEEDED, queue="c")
-        assert await store.count(EVERYTHING, 100) == 7
-        assert await store.count(EVERYTHING, 3) == 3
-        assert await store.count(JobFilter(queue="a"), 100) == 5
-        assert await store.count(JobFilter(queue="a", states=(State.FAILED,)), 100) == 0
-        assert await store.count(JobFilter(queue="nobody"), 100) == 0
+        assert await store.survey(JobCount(EVERYTHING, 100)) == 7
+        assert await store.survey(JobCount(EVERYTHING, 3)) == 3
+        assert await store.survey(JobCount(JobFilter(queue="a"), 100)) == 5
+        assert await store.survey(JobCount(JobFilter(queue="a", states=(State.FAILED,)), 100)) == 0
+        assert await store.survey(JobCount(JobFilter(queue="nobody"), 100)) == 0
 
     async def test_each_state_can_be_counted(self, store: Store) -> None:
         for state in reversed(REACHABLE):
             await in_state(store, state, queue=state.value)
         for state in REACHABLE:
-            assert await store.count(JobFilter(states=(state,)), 10) == 1
+            assert await store.survey(JobCount(JobFilter(states=(state,)), 10)) == 1
 
     async def test_a_place_in_line_counts_what_a_claim_would_take_before(self, store: Store) -> None:
         await running(store)
@@ -41,18 +51,19 @@ class CountRules:
         await add(store, urgent, earlier, mine, after, low)
         await add(store, new(queue="other", priority=9), new(priority=9, run_at=at(500)))
         places = [
-            await store.ahead(await found(store, job.id), 100) for job in (urgent, earlier, mine, after, low)
+            await store.survey(JobsAhead(await found(store, job.id), 100))
+            for job in (urgent, earlier, mine, after, low)
         ]
         assert places == [0, 1, 2, 3, 4]
-        assert await store.ahead(await found(store, low.id), 3) == 3
+        assert await store.survey(JobsAhead(await found(store, low.id), 3)) == 3
 
     async def test_live_jobs_are_counted_by_tenant(self, store: Store) -> None:
-        assert dict(await store.tenants(T0, 100)) == {}
+        assert dict(await store.survey(DepthByTenant(T0, 100))) == {}
         await running(store, tenant="x")
         await add(store, new(tenant="x", run_at=at(-20)), new(tenant="x"), new(tenant="x", run_at=at(70)))
         await add(store, new(tenant="y", run_at=at(70)))
         await in_state(store, State.FAILED, tenant="z", queue="z")
-        told = await store.tenants(at(10), 100)
+        told = await store.survey(DepthByTenant(at(10), 100))
         assert set(told) == {"x", "y"}
         assert (told["x"].queued, told["x"].scheduled, told["x"].running) == (2, 1, 1)
         assert (told["y"].queued, told["y"].scheduled, told["y"].running) == (0, 1, 0)
@@ -60,7 +71,7 @@ class CountRules:
 
     async def test_tenants_are_counted_from_the_oldest_jobs_first(self, store: Store) -> None:
         await add(store, *[new(tenant="old") for _ in range(3)], *[new(tenant="young") for _ in range(3)])
-        assert {name: depth.queued for name, depth in (await store.tenants(T0, 4)).items()} == {
+        assert {name: depth.queued for name, depth in (await store.survey(DepthByTenant(T0, 4))).items()} == {
             "old": 3,
             "young": 1,
         }
@@ -70,7 +81,7 @@ class CountRules:
             await in_state(store, state, queue=state.value, tenant="x")
             await in_state(store, state, queue=state.value, tenant="y")
         await add(store, new(tenant="x", queue="q", run_at=at(60)), new(tenant="x", queue="q", run_at=at(-5)))
-        told = await store.overview(at(10), "x")
+        told = await store.survey(CurrentOverview(at(10), "x"))
         expected = {"waiting": 0, "queued": 3, "running": 1, "succeeded": 1, "failed": 1, "cancelled": 1}
         for state_, n in told.counts.items():
             assert state_ in told.estimated or n == expected[state_], state_
@@ -82,18 +93,18 @@ class CountRules:
 
     async def test_the_overview_of_an_unknown_tenant_is_empty(self, store: Store) -> None:
         await running(store)
-        told = await store.overview(at(1), "nobody")
+        told = await store.survey(CurrentOverview(at(1), "nobody"))
         assert (sum(told.counts.values()), dict(told.queues), told.oldest_due_s) == (0, {}, None)
 
     async def test_activity_tells_how_many_jobs_ended_how_in_which_minute(self, store: Store) -> None:
         for state in (State.SUCCEEDED, State.SUCCEEDED, State.FAILED, State.QUEUED):
             job = await running(store, queue="a", task="t")
-            await store.settle([change(job, state, run_at=at(10_000))], at(59))
+            await settle(store, [change(job, state, run_at=at(10_000))], at(59))
         job = await running(store, queue="b", task="t", auto_remove=True)
-        await store.settle([change(job, State.SUCCEEDED, remove=True)], at(61))
+        await settle(store, [change(job, State.SUCCEEDED, remove=True)], at(61))
         stopped = new(queue="c")
         await add(store, stopped)
-        await store.edit(JobFilter(ids=(stopped.id,)), lifecycle.cancel("no", at(130)), 1, at(130))
+        await store.edit((stopped.id,), lifecycle.cancel("no", at(130)), at(130))
         assert await ended(store, T0, at(180)) == {
             (T0, "a", "t", "succeeded"): 2,
             (T0, "a", "t", "failed"): 1,
@@ -111,13 +122,13 @@ class CountRules:
     async def test_old_activity_keeps_its_sum(self, store: Store) -> None:
         for n in (1, 2, 3):
             job = await running(store)
-            await store.settle([change(job, State.SUCCEEDED)], at(n * 300))
+            await settle(store, [change(job, State.SUCCEEDED)], at(n * 300))
         days = 86_400 * 10
-        await store.upkeep(at(days))
+        await store.maintain(RetentionCutoffs(), 1, at(days))
         assert sum((await ended(store, at(-days), at(days))).values()) == 3
 
     async def test_an_examination_names_what_it_looked_at(self, store: Store) -> None:
-        findings = await store.examine(T0)
+        findings = await store.check_health(T0)
         assert findings
         for finding in findings:
             assert finding.check
@@ -125,10 +136,10 @@ class CountRules:
             assert finding.level in ("fine", "warning")
 
     async def test_gauges_are_numbers_and_need_no_connection(self, store: Store) -> None:
-        await store.claim(want(), T0)
-        before = store.gauges()
+        await claim(store, want(), T0)
+        before = store.gauges
         await store.close()
-        for name, value in [*before.items(), *store.gauges().items()]:
+        for name, value in [*before.items(), *store.gauges.items()]:
             assert name.replace("_", "").isalnum()
             assert value >= 0
         await store.open()

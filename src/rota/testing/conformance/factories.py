@@ -25,6 +25,7 @@ from ...model import (
     Settlement,
     State,
 )
+from ...store.calls import claim, settle
 from ...store.protocol import Store
 
 T0 = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
@@ -90,7 +91,7 @@ async def found(store: Store, job: JobId) -> Job:
 
 async def claimed(store: Store, job: JobId, now: datetime = T0, **fields: Any) -> Job:
     """That one job, claimed; all others that the claim may take must not exist."""
-    taken = await store.claim(want(**({"limit": 1} | fields)), now)
+    taken = await claim(store, want(**({"limit": 1} | fields)), now)
     assert [item.id for item in taken] == [job]
     return taken[0]
 
@@ -111,7 +112,7 @@ async def in_state(store: Store, state: State, **fields: Any) -> JobId:
     ran = await running(store, **fields)
     if state is not State.RUNNING:
         error = None if state is State.SUCCEEDED else ERROR
-        assert not await store.settle([change(ran, state, error_json=error)], at(1))
+        assert not await settle(store, [change(ran, state, error_json=error)], at(1))
     return ran.id
 
 

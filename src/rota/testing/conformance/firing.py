@@ -9,7 +9,8 @@ from typing import Any
 
 from ...core.jobs import lifecycle
 from ...core.schedules.firing import job_id
-from ...model import Firing, JobFilter, NewJob, PageRequest, Schedule, State
+from ...model import CurrentOverview, Firing, JobFilter, NewJob, PageRequest, Schedule, State
+from ...store.calls import claim, edit_matching, settle
 from ...store.protocol import Store
 from .factories import (
     ERROR,
@@ -48,6 +49,14 @@ async def made(store: Store, **where: Any) -> list[str]:
     """The ids of the jobs that schedules have made, oldest first."""
     page = await store.jobs(JobFilter(scheduled=True, **where), PageRequest(limit=1000, newest_first=False))
     return ids(page.items)
+
+
+async def busy(store: Store, *pairs: tuple[str, str]) -> set[tuple[str, str]]:
+    """Those of the (tenant, name) pairs that have a live job, as seen when all of them are due."""
+    for tenant, name in pairs:  # one that exists already is rejected, and stays
+        await store.put_schedules([rule(name, tenant=tenant, overlap="skip")], T0)
+    due = await store.due_schedules(T0, 50)
+    return {(one.tenant, one.name) for one in due.schedules if one.id in due.busy}
 
 
 class FiringRules:
@@ -103,7 +112,7 @@ class FiringRules:
 
     async def test_a_dropped_schedule_does_not_fire(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
-        await store.drop_schedules([schedule.id])
+        await store.delete_schedules([schedule.id])
         assert await store.fire([firing(schedule)], T0) == {schedule.id}
         assert await made(store) == []
         assert list((await store.schedules(ALL, PageRequest())).items) == []
@@ -118,7 +127,7 @@ class FiringRules:
     async def test_a_refused_fire_harms_no_other_of_its_batch(self, store: Store) -> None:
         schedules = await stored(store, *[rule(f"s{n}") for n in range(6)])
         await stored(store, changed(schedules[1], description="edited"))
-        await store.drop_schedules([schedules[4].id])
+        await store.delete_schedules([schedules[4].id])
         refused = await store.fire([firing(schedule) for schedule in schedules], T0)
         assert refused == {schedules[1].id, schedules[4].id}
         fired = [schedules[n] for n in (0, 2, 3, 5)]
@@ -162,7 +171,7 @@ class FiringRules:
         await asyncio.gather(*[scheduler(13 + n) for n in range(8)])
         assert fired == Counter(schedule.id for schedule in schedules)
         assert sorted(await made(store)) == sorted(job_id(schedule.id, T0) for schedule in schedules)
-        assert (await store.overview(at(7))).counts["queued"] == 200
+        assert (await store.survey(CurrentOverview(at(7)))).counts["queued"] == 200
 
     async def test_batches_in_opposite_orders_do_not_block_each_other(self, store: Store) -> None:
         schedules = await stored(store, *[rule(f"s{n:02}") for n in range(40)])
@@ -192,33 +201,32 @@ class FiringRules:
     async def test_a_schedule_is_busy_while_it_has_a_live_job(self, store: Store) -> None:
         job = new(schedule="s")
         await add(store, job)
-        assert await store.busy([("default", "s")]) == {("default", "s")}
+        assert await busy(store, ("default", "s")) == {("default", "s")}
         ran = await claimed(store, job.id)
-        assert await store.busy([("default", "s")]) == {("default", "s")}
-        await store.settle([change(ran, State.QUEUED, run_at=at(900))], at(1))
-        assert await store.busy([("default", "s")]) == {("default", "s")}
+        assert await busy(store, ("default", "s")) == {("default", "s")}
+        await settle(store, [change(ran, State.QUEUED, run_at=at(900))], at(1))
+        assert await busy(store, ("default", "s")) == {("default", "s")}
 
     async def test_a_schedule_whose_jobs_have_ended_is_not_busy(self, store: Store) -> None:
         for state in FINAL_STATES:
             await in_state(store, state, schedule="s")
-        assert await store.busy([("default", "s")]) == frozenset()
+        assert await busy(store, ("default", "s")) == set()
 
     async def test_a_cancelled_or_deleted_job_keeps_no_schedule_busy(self, store: Store) -> None:
         await add(store, new(schedule="a"), new(schedule="b"))
-        await store.edit(JobFilter(schedule="a"), lifecycle.cancel("no", T0), 5, T0)
-        await store.edit(JobFilter(schedule="b"), lifecycle.delete(), 5, T0)
-        assert await store.busy([("default", "a"), ("default", "b")]) == frozenset()
+        await edit_matching(store, JobFilter(schedule="a"), lifecycle.cancel("no", T0), 5, T0)
+        await edit_matching(store, JobFilter(schedule="b"), lifecycle.delete(), 5, T0)
+        assert await busy(store, ("default", "a"), ("default", "b")) == set()
 
     async def test_a_retried_job_makes_its_schedule_busy_again(self, store: Store) -> None:
         job = await in_state(store, State.FAILED, schedule="s")
-        await store.edit(JobFilter(ids=(job,)), lifecycle.retry(at(2)), 1, at(2))
-        assert await store.busy([("default", "s")]) == {("default", "s")}
+        await store.edit((job,), lifecycle.retry(at(2)), at(2))
+        assert await busy(store, ("default", "s")) == {("default", "s")}
 
     async def test_schedules_of_different_tenants_are_told_apart(self, store: Store) -> None:
         await add(store, new(schedule="s", tenant="a"), new(schedule="t", tenant="b"), new())
         asked = [("a", "s"), ("b", "s"), ("a", "t"), ("b", "t"), ("default", "s"), ("a", "s")]
-        assert await store.busy(asked) == {("a", "s"), ("b", "t")}
-        assert await store.busy([]) == frozenset()
+        assert await busy(store, *asked) == {("a", "s"), ("b", "t")}
 
     # --- runs ------------------------------------------------------------------------------------
 
@@ -242,16 +250,16 @@ class FiringRules:
         cancel = lifecycle.cancel("no", T0)
         live = (State.WAITING, State.QUEUED, State.RUNNING)
         where = JobFilter(schedule="s", tenant="default", states=live)
-        assert list(await store.edit(where, cancel, 9, T0)) == [run.id]
-        assert list(await store.edit(JobFilter(scheduled=True), cancel, 9, T0)) == [other.id]
+        assert list(await edit_matching(store, where, cancel, 9, T0)) == [run.id]
+        assert list(await edit_matching(store, JobFilter(scheduled=True), cancel, 9, T0)) == [other.id]
         assert (await found(store, plain.id)).state is State.QUEUED
 
     async def test_the_overview_counts_fired_jobs_like_any_other(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         await store.fire([firing(schedule)], T0)
-        told = await store.overview(at(5))
+        told = await store.survey(CurrentOverview(at(5)))
         assert (told.counts["queued"], told.queues["default"].oldest_due_s) == (1, 5)
-        (job,) = await store.claim(want(), at(5))
-        await store.settle([change(job, State.FAILED, error_json=ERROR)], at(6))
-        assert (await store.overview(at(6))).counts["queued"] == 0
+        (job,) = await claim(store, want(), at(5))
+        await settle(store, [change(job, State.FAILED, error_json=ERROR)], at(6))
+        assert (await store.survey(CurrentOverview(at(6)))).counts["queued"] == 0
         assert await made(store, states=(State.FAILED,)) == [job.id]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...model import Backoff, PageRequest, State
+from ...model import Backoff, CurrentOverview, PageRequest, State
+from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .factories import EVERYTHING, T0, add, at, change, found, in_state, new, new_id, running, want
 
@@ -59,44 +60,44 @@ class InsertRules:
         (answer,) = await add(store, new(id=job.id, payload_json='{"n":2}'), now=at(5))
         assert (answer.id, answer.outcome, answer.state) == (job.id, "existing", State.QUEUED)
         assert (await found(store, job.id)).payload_json == '{"n":1}'
-        assert len(await store.claim(want(), at(10))) == 1
+        assert len(await claim(store, want(), at(10))) == 1
 
     async def test_the_same_id_again_changes_nothing_while_the_job_runs(self, store: Store) -> None:
         job = await running(store)
         (answer,) = await add(store, new(id=job.id))
         assert (answer.id, answer.outcome, answer.state) == (job.id, "existing", State.RUNNING)
-        assert list(await store.claim(want(), at(1))) == []
+        assert list(await claim(store, want(), at(1))) == []
 
     async def test_the_same_id_twice_in_one_batch_is_stored_once(self, store: Store) -> None:
         job = new()
         answers = await add(store, job, job)
         assert [answer.outcome for answer in answers] == ["created", "existing"]
-        assert len(await store.claim(want(), T0)) == 1
+        assert len(await claim(store, want(), T0)) == 1
 
     async def test_again_finds_a_job_that_has_ended(self, store: Store) -> None:
         for state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
             job = await in_state(store, state)
-            (answer,) = await store.insert([new(id=job)], at(10), again=True)
+            (answer,) = await store.insert([new(id=job)], at(10), retrying=True)
             assert (answer.id, answer.outcome, answer.state) == (job, "existing", state)
-        assert list(await store.claim(want(), at(20))) == []
+        assert list(await claim(store, want(), at(20))) == []
 
     async def test_again_finds_a_job_with_a_key_that_has_ended(self, store: Store) -> None:
         job = await in_state(store, State.SUCCEEDED, key="k")
-        (answer,) = await store.insert([new(id=job, key="k")], at(10), again=True)
+        (answer,) = await store.insert([new(id=job, key="k")], at(10), retrying=True)
         assert (answer.id, answer.outcome, answer.state) == (job, "existing", State.SUCCEEDED)
-        assert list(await store.claim(want(), at(20))) == []
+        assert list(await claim(store, want(), at(20))) == []
 
     async def test_again_stores_a_job_that_was_never_stored(self, store: Store) -> None:
         known, lost = new(), new()
         await add(store, known)
-        answers = await store.insert([known, lost], at(1), again=True)
+        answers = await store.insert([known, lost], at(1), retrying=True)
         assert [answer.outcome for answer in answers] == ["existing", "created"]
 
     async def test_a_large_batch_is_stored_whole(self, store: Store) -> None:
         jobs = [new(payload_json=f'{{"n":{n}}}') for n in range(2500)]
         answers = await add(store, *jobs)
         assert {answer.outcome for answer in answers} == {"created"}
-        assert (await store.overview(T0)).counts["queued"] == 2500
+        assert (await store.survey(CurrentOverview(T0))).counts["queued"] == 2500
 
     async def test_texts_come_back_unchanged(self, store: Store) -> None:
         odd = 'O\'Brien \\ "%s" {1,2} $1 :x ? ☃ 😀 \u2028 \x7f'
@@ -112,7 +113,7 @@ class InsertRules:
         payload = '{"blob":"' + "ab☃" * 100_000 + '"}'
         job = await running(store, payload_json=payload)
         assert job.payload_json == payload
-        await store.settle([change(job, State.SUCCEEDED, output_json=payload)], at(1))
+        await settle(store, [change(job, State.SUCCEEDED, output_json=payload)], at(1))
         kept = await found(store, job.id)
         assert (kept.payload_json, kept.output_json) == (payload, payload)
 

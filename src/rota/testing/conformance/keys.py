@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...core.jobs import lifecycle
-from ...model import JobFilter, PageRequest, State
+from ...model import CurrentOverview, JobFilter, PageRequest, State
+from ...store.calls import claim, edit_matching, settle
 from ...store.protocol import Store
 from .factories import FINAL_STATES, T0, add, at, change, found, in_state, new, read, running, want
 
@@ -21,7 +22,7 @@ class KeyRules:
         await add(store, holder)
         (answer,) = await add(store, new(key="k", on_conflict="raise"))
         assert (answer.id, answer.outcome) == (holder.id, "refused")
-        assert (await store.overview(T0)).counts["queued"] == 1
+        assert (await store.survey(CurrentOverview(T0))).counts["queued"] == 1
 
     async def test_replace_changes_the_waiting_job(self, store: Store) -> None:
         await add(store, holder := new(key="k", run_at=at(100)))
@@ -44,11 +45,11 @@ class KeyRules:
     async def test_a_replaced_job_can_be_claimed_at_its_new_time(self, store: Store) -> None:
         await add(store, new(key="k", run_at=at(100)))
         (answer,) = await add(store, new(key="k", on_conflict="replace", payload_json="[2]"), now=at(1))
-        (job,) = await store.claim(want(), at(2))
+        (job,) = await claim(store, want(), at(2))
         assert (job.id, job.payload_json) == (answer.id, "[2]")
         (answer,) = await add(store, new(key="k2", run_at=at(3)), now=at(2))
         await add(store, new(key="k2", on_conflict="replace", run_at=at(100)), now=at(2))
-        assert list(await store.claim(want(), at(50))) == []
+        assert list(await claim(store, want(), at(50))) == []
 
     async def test_replace_leaves_a_running_job_alone(self, store: Store) -> None:
         job = await running(store, key="k")
@@ -56,7 +57,7 @@ class KeyRules:
         assert (answer.id, answer.state) == (job.id, State.RUNNING)
         assert answer.outcome == "refused"
         assert (await found(store, job.id)).payload_json == "{}"
-        assert list(await store.claim(want(), at(2))) == []
+        assert list(await claim(store, want(), at(2))) == []
 
     async def test_replace_without_a_holder_creates(self, store: Store) -> None:
         job = new(key="k", on_conflict="replace")
@@ -66,7 +67,7 @@ class KeyRules:
     async def test_a_key_is_held_while_the_job_runs_and_while_it_waits_again(self, store: Store) -> None:
         job = await running(store, key="k")
         assert (await add(store, new(key="k")))[0].state is State.RUNNING
-        await store.settle([change(job, State.QUEUED, run_at=at(60))], at(1))
+        await settle(store, [change(job, State.QUEUED, run_at=at(60))], at(1))
         (answer,) = await add(store, new(key="k"), now=at(2))
         assert (answer.id, answer.outcome, answer.state) == (job.id, "existing", State.QUEUED)
 
@@ -81,16 +82,16 @@ class KeyRules:
             job = new(key="k")
             (answer,) = await add(store, job, now=at(2))
             assert (answer.id, answer.outcome) == (job.id, "created")
-            await store.edit(JobFilter(ids=(job.id,)), lifecycle.delete(), 1, at(3))
+            await store.edit((job.id,), lifecycle.delete(), at(3))
 
     async def test_cancelling_a_waiting_job_sets_its_key_free(self, store: Store) -> None:
         job = await in_state(store, State.QUEUED, key="k")
-        await store.edit(JobFilter(ids=(job,)), lifecycle.cancel("no", T0), 1, T0)
+        await store.edit((job,), lifecycle.cancel("no", T0), T0)
         assert (await add(store, new(key="k")))[0].outcome == "created"
 
     async def test_a_removed_job_sets_its_key_free(self, store: Store) -> None:
         job = await running(store, key="k", auto_remove=True)
-        await store.settle([change(job, State.SUCCEEDED, remove=True)], at(1))
+        await settle(store, [change(job, State.SUCCEEDED, remove=True)], at(1))
         assert (await add(store, new(key="k")))[0].outcome == "created"
 
     async def test_tenants_do_not_share_keys(self, store: Store) -> None:
@@ -110,12 +111,12 @@ class KeyRules:
     async def test_the_same_id_and_key_again_is_the_same_job(self, store: Store) -> None:
         job = new(key="k", on_conflict="raise")
         await add(store, job)
-        (answer,) = await store.insert([job], at(1), again=True)
+        (answer,) = await store.insert([job], at(1), retrying=True)
         assert (answer.id, answer.outcome) == (job.id, "existing")
 
     async def test_a_retried_job_takes_its_key_again(self, store: Store) -> None:
         job = await in_state(store, State.FAILED, key="k")
-        assert list(await store.edit(JobFilter(ids=(job,)), lifecycle.retry(at(5)), 1, at(5))) == [job]
+        assert list(await store.edit((job,), lifecycle.retry(at(5)), at(5))) == [job]
         (answer,) = await add(store, new(key="k"), now=at(6))
         assert (answer.id, answer.outcome) == (job, "existing")
 
@@ -123,13 +124,15 @@ class KeyRules:
         old = await in_state(store, State.FAILED, key="k")
         free = await in_state(store, State.FAILED)
         await add(store, new(key="k"), now=at(2))
-        touched = await store.edit(JobFilter(states=(State.FAILED,)), lifecycle.retry(at(5)), 10, at(5))
+        touched = await edit_matching(
+            store, JobFilter(states=(State.FAILED,)), lifecycle.retry(at(5)), 10, at(5)
+        )
         assert list(touched) == [free]
         assert (await found(store, old)).state is State.FAILED
 
     async def test_of_two_ended_jobs_with_one_key_only_one_is_retried(self, store: Store) -> None:
         pair = [await in_state(store, State.FAILED, key="k") for _ in range(2)]
-        touched = await store.edit(JobFilter(key="k"), lifecycle.retry(at(5)), 10, at(5))
+        touched = await edit_matching(store, JobFilter(key="k"), lifecycle.retry(at(5)), 10, at(5))
         assert len(touched) == 1
         states = sorted([(await found(store, job)).state for job in pair])
         assert states == [State.FAILED, State.QUEUED]
@@ -138,7 +141,7 @@ class KeyRules:
         old = await in_state(store, State.FAILED, key="k")
         live = new(key="k")
         await add(store, live, now=at(2))
-        await store.edit(JobFilter(ids=(old,)), lifecycle.delete(), 1, at(3))
+        await store.edit((old,), lifecycle.delete(), at(3))
         (answer,) = await add(store, new(key="k"), now=at(4))
         assert (answer.id, answer.outcome) == (live.id, "existing")
         assert await read(store, old) is None

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from ...core.jobs import lifecycle
-from ...model import JobFilter, Overview, State
+from ...model import CurrentOverview, JobFilter, Overview, RetentionCutoffs, State
+from ...store.calls import edit_matching, settle
 from ...store.protocol import Store
 from .factories import T0, add, at, change, claimed, new, running
 
 
 async def counts(store: Store, now: datetime, **expected: int) -> Overview:
     """The overview, whose exact counts must be as expected; states not named must be zero."""
-    told = await store.overview(now)
+    told = await store.survey(CurrentOverview(now))
     assert set(told.counts) == {state.value for state in State}
     for state, count in told.counts.items():
         if state not in told.estimated:
@@ -33,24 +34,24 @@ class OverviewRules:
     async def test_a_job_is_counted_in_one_state_at_a_time(self, store: Store) -> None:
         job = await running(store)
         await counts(store, at(1), running=1)
-        await store.settle([change(job, State.QUEUED)], at(2))
+        await settle(store, [change(job, State.QUEUED)], at(2))
         await counts(store, at(2), queued=1)
         job = await claimed(store, job.id, at(3))
-        await store.settle([change(job, State.FAILED)], at(4))
+        await settle(store, [change(job, State.FAILED)], at(4))
         await counts(store, at(4), failed=1)
-        await store.edit(JobFilter(ids=(job.id,)), lifecycle.retry(at(5)), 1, at(5))
+        await store.edit((job.id,), lifecycle.retry(at(5)), at(5))
         await counts(store, at(5), queued=1)
         job = await claimed(store, job.id, at(6))
-        await store.settle([change(job, State.SUCCEEDED)], at(7))
+        await settle(store, [change(job, State.SUCCEEDED)], at(7))
         await counts(store, at(7), succeeded=1)
-        await store.edit(JobFilter(ids=(job.id,)), lifecycle.delete(), 1, at(8))
+        await store.edit((job.id,), lifecycle.delete(), at(8))
         await counts(store, at(8))
 
     async def test_cancelled_and_pruned_jobs_are_counted(self, store: Store) -> None:
         await add(store, new(), new(), new())
-        await store.edit(JobFilter(), lifecycle.cancel("no", at(1)), 2, at(1))
+        await edit_matching(store, JobFilter(), lifecycle.cancel("no", at(1)), 2, at(1))
         await counts(store, at(1), queued=1, cancelled=2)
-        await store.prune({State.CANCELLED: at(50)}, 1, at(60))
+        await store.maintain(RetentionCutoffs(jobs={State.CANCELLED: at(50)}), 1, at(60))
         await counts(store, at(60), queued=1, cancelled=1)
 
     async def test_a_queue_tells_due_from_scheduled_and_running(self, store: Store) -> None:
@@ -67,7 +68,10 @@ class OverviewRules:
 
     async def test_jobs_become_due_as_time_goes_by(self, store: Store) -> None:
         await add(store, new(run_at=at(60)))
-        before, after = await store.overview(at(59)), await store.overview(at(75))
+        before, after = (
+            await store.survey(CurrentOverview(at(59))),
+            await store.survey(CurrentOverview(at(75))),
+        )
         assert (before.queues["default"].scheduled, before.oldest_due_s) == (1, None)
         assert (after.queues["default"].queued, after.queues["default"].scheduled) == (1, 0)
         assert after.oldest_due_s == 15

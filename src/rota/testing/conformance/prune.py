@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...core.jobs import lifecycle
-from ...model import JobFilter, JobId, PageRequest, State
+from ...model import JobFilter, JobId, PageRequest, RetentionCutoffs, State
+from ...store.calls import settle
 from ...store.protocol import Store
 from .factories import EVERYTHING, FINAL_STATES, at, change, ids, in_state, read, record, running
 
@@ -13,47 +14,60 @@ DAY = 86_400
 async def ended(store: Store, state: State, seconds: float) -> JobId:
     job = await running(store)
     told = record(job, "failed", at(seconds))
-    await store.settle([change(job, state, record=told)], at(seconds))
+    await settle(store, [change(job, state, record=told)], at(seconds))
     return job.id
 
 
 class PruneRules:
     async def test_only_jobs_that_ended_before_the_instant_are_forgotten(self, store: Store) -> None:
         old, young = await ended(store, State.SUCCEEDED, 10), await ended(store, State.SUCCEEDED, 100)
-        assert await store.prune({State.SUCCEEDED: at(50)}, 10, at(DAY)) == 1
+        assert (await store.maintain(RetentionCutoffs(jobs={State.SUCCEEDED: at(50)}), 10, at(DAY))).jobs == 1
         assert await read(store, old) is None
         assert await read(store, young) is not None
 
     async def test_each_state_has_its_own_instant(self, store: Store) -> None:
         jobs = {state: await ended(store, state, 10) for state in FINAL_STATES}
-        assert await store.prune({State.SUCCEEDED: at(50), State.FAILED: at(5)}, 10, at(DAY)) == 1
+        assert (
+            await store.maintain(
+                RetentionCutoffs(jobs={State.SUCCEEDED: at(50), State.FAILED: at(5)}), 10, at(DAY)
+            )
+        ).jobs == 1
         left = ids((await store.jobs(EVERYTHING, PageRequest())).items)
         assert set(left) == {jobs[State.FAILED], jobs[State.CANCELLED]}
 
     async def test_live_jobs_are_never_forgotten(self, store: Store) -> None:
         live = {await in_state(store, State.RUNNING), await in_state(store, State.QUEUED, run_at=at(1))}
-        assert await store.prune(dict.fromkeys(FINAL_STATES, at(DAY * 365)), 10, at(DAY * 400)) == 0
+        assert (
+            await store.maintain(
+                RetentionCutoffs(jobs=dict.fromkeys(FINAL_STATES, at(DAY * 365))), 10, at(DAY * 400)
+            )
+        ).jobs == 0
         assert set(ids((await store.jobs(EVERYTHING, PageRequest())).items)) == live
 
     async def test_no_more_than_the_limit_is_forgotten_at_once(self, store: Store) -> None:
         for n in range(7):
             await ended(store, State.FAILED, n)
-        counts = [await store.prune({State.FAILED: at(DAY)}, 3, at(DAY * 2)) for _ in range(4)]
+        counts = [
+            (await store.maintain(RetentionCutoffs(jobs={State.FAILED: at(DAY)}), 3, at(DAY * 2))).jobs
+            for _ in range(4)
+        ]
         assert counts == [3, 3, 1, 0]
 
     async def test_the_attempts_go_with_the_job(self, store: Store) -> None:
         job = await ended(store, State.FAILED, 10)
         assert len(await store.attempts(job)) == 1
-        await store.prune({State.FAILED: at(DAY)}, 10, at(DAY * 2))
+        await store.maintain(RetentionCutoffs(jobs={State.FAILED: at(DAY)}), 10, at(DAY * 2))
         assert list(await store.attempts(job)) == []
 
     async def test_asking_for_no_state_forgets_nothing(self, store: Store) -> None:
         await ended(store, State.FAILED, 10)
-        assert await store.prune({}, 10, at(DAY)) == 0
+        assert (await store.maintain(RetentionCutoffs(jobs={}), 10, at(DAY))).jobs == 0
         assert len((await store.jobs(JobFilter(states=(State.FAILED,)), PageRequest())).items) == 1
 
     async def test_a_retried_job_is_not_forgotten_for_its_former_end(self, store: Store) -> None:
         job = await ended(store, State.FAILED, 10)
-        await store.edit(JobFilter(ids=(job,)), lifecycle.retry(at(20)), 1, at(20))
-        assert await store.prune({State.FAILED: at(DAY)}, 10, at(DAY * 2)) == 0
+        await store.edit((job,), lifecycle.retry(at(20)), at(20))
+        assert (
+            await store.maintain(RetentionCutoffs(jobs={State.FAILED: at(DAY)}), 10, at(DAY * 2))
+        ).jobs == 0
         assert await read(store, job) is not None

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from ...core.jobs import lifecycle
-from ...model import Job, JobFilter, PageRequest, Settlement, State
+from ...model import CurrentOverview, Job, JobFilter, PageRequest, Settlement, State
+from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .factories import T0, add, at, change, found, ids, lease, new, pulse, running, want
 
@@ -18,7 +19,7 @@ class RaceRules:
 
         async def claimer(name: str) -> list[str]:
             taken: list[str] = []
-            while batch := await store.claim(want(7, worker=name), at(1)):
+            while batch := await claim(store, want(7, worker=name), at(1)):
                 taken += ids(batch)
             return taken
 
@@ -37,14 +38,14 @@ class RaceRules:
 
     async def test_concurrent_inserts_of_one_id_make_one_job(self, store: Store) -> None:
         job = new()
-        answers = await asyncio.gather(*[store.insert([job], T0, again=n % 2 == 0) for n in range(20)])
+        answers = await asyncio.gather(*[store.insert([job], T0, retrying=n % 2 == 0) for n in range(20)])
         assert sorted(answer.outcome for (answer,) in answers) == ["created", *["existing"] * 19]
 
     async def test_concurrent_batches_with_the_same_keys_do_not_block_each_other(self, store: Store) -> None:
         keys = [f"k{n}" for n in range(20)]
         orders = [keys, keys[::-1], keys[10:] + keys[:10], keys]
         await asyncio.gather(*[add(store, *[new(key=key) for key in order]) for order in orders])
-        assert (await store.overview(T0)).counts["queued"] == 20
+        assert (await store.survey(CurrentOverview(T0))).counts["queued"] == 20
 
     async def test_of_a_thousand_equal_settles_one_is_accepted(self, store: Store) -> None:
         job = await running(store)
@@ -52,19 +53,19 @@ class RaceRules:
         for _ in range(40):
             refusals += await asyncio.gather(
                 *[
-                    store.settle([change(job, State.SUCCEEDED, then=(new(run_at=at(99)),))], at(1))
+                    settle(store, [change(job, State.SUCCEEDED, then=(new(run_at=at(99)),))], at(1))
                     for _ in range(25)
                 ]
             )
         assert len(refusals) == 1000
         assert refusals.count(frozenset()) == 1
         assert set(refusals) == {frozenset(), frozenset({job.id})}
-        assert (await store.overview(at(1))).counts["queued"] == 1
+        assert (await store.survey(CurrentOverview(at(1)))).counts["queued"] == 1
 
     async def test_of_different_ends_one_is_accepted(self, store: Store) -> None:
         job = await running(store)
         ends = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.QUEUED)
-        refusals = await asyncio.gather(*[store.settle([change(job, state)], at(1)) for state in ends])
+        refusals = await asyncio.gather(*[settle(store, [change(job, state)], at(1)) for state in ends])
         assert refusals.count(frozenset()) == 1
         assert (await found(store, job.id)).state is ends[refusals.index(frozenset())]
 
@@ -80,7 +81,7 @@ class RaceRules:
         for _ in range(20):
             job = await running(store)
             refused, taken = await asyncio.gather(
-                store.settle([change(job, State.SUCCEEDED)], at(100)), store.reclaim("w2", 600, 10, at(100))
+                settle(store, [change(job, State.SUCCEEDED)], at(100)), store.reclaim("w2", 600, 10, at(100))
             )
             kept = await found(store, job.id)
             settled = refused == frozenset()
@@ -91,7 +92,8 @@ class RaceRules:
         for _ in range(20):
             job = await running(store)
             refused, _ = await asyncio.gather(
-                store.settle([change(job, State.SUCCEEDED)], at(5)), store.beat(pulse([lease(job)]), at(5))
+                settle(store, [change(job, State.SUCCEEDED)], at(5)),
+                store.heartbeat(pulse([lease(job)]), at(5)),
             )
             assert refused == frozenset()
             assert (await found(store, job.id)).state is State.SUCCEEDED
@@ -101,8 +103,8 @@ class RaceRules:
             job = new(queue=f"q{n}")
             await add(store, job)
             touched, taken = await asyncio.gather(
-                store.edit(JobFilter(ids=(job.id,)), lifecycle.cancel("no", T0), 1, T0),
-                store.claim(want(queues=(job.queue,)), T0),
+                store.edit((job.id,), lifecycle.cancel("no", T0), T0),
+                claim(store, want(queues=(job.queue,)), T0),
             )
             kept = await found(store, job.id)
             if taken:

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from ...core.jobs import lifecycle
 from ...core.jobs.lifecycle import fault_json
-from ...model import ErrorRecord, JobFilter, JobId, PageRequest, State
+from ...model import ErrorRecord, JobCount, JobFilter, JobId, PageRequest, RetentionCutoffs, State
+from ...store.calls import claim, edit_matching, settle
 from ...store.protocol import Store
 from .factories import EVERYTHING, REACHABLE, T0, add, at, change, ids, in_state, new, running, want
 
@@ -60,7 +61,7 @@ class ReadRules:
     async def test_a_brief_page_has_everything_but_payload_and_output(self, store: Store) -> None:
         job = await running(store, payload_json='{"a":1}', tags=("t",), key="k")
         error = fault_json(ErrorRecord(type="E", message="m"))
-        await store.settle([change(job, State.FAILED, output_json="[1]", error_json=error)], at(1))
+        await settle(store, [change(job, State.FAILED, output_json="[1]", error_json=error)], at(1))
         (whole,) = (await store.jobs(EVERYTHING, PageRequest())).items
         (brief,) = (await store.jobs(EVERYTHING, PageRequest(brief=True))).items
         assert (whole.payload_json, brief.payload_json, brief.output_json) == ('{"a":1}', "{}", None)
@@ -89,13 +90,13 @@ class ReadRules:
 
     async def test_jobs_are_found_by_the_worker_that_had_them(self, store: Store) -> None:
         await add(store, new())
-        (job,) = await store.claim(want(worker="w9"), T0)
+        (job,) = await claim(store, want(worker="w9"), T0)
         await running(store)
         for state in (State.RUNNING, State.SUCCEEDED):
             assert ids((await store.jobs(JobFilter(worker="w9"), PageRequest())).items) == [job.id]
             both = JobFilter(worker="w9", states=(state,))
             assert ids((await store.jobs(both, PageRequest())).items) == [job.id]
-            await store.settle([change(job, State.SUCCEEDED)], at(1))
+            await settle(store, [change(job, State.SUCCEEDED)], at(1))
 
     async def test_jobs_are_found_by_what_stands_in_their_payload(self, store: Store) -> None:
         texts = (
@@ -115,7 +116,7 @@ class ReadRules:
         assert await found("x y", text="z") == [third]
         assert await found("order", "gone", text="42") == await found('a"b', text="1") == []
         both = JobFilter(payload=((("order", "id"), "42"), (("order", "paid"), "false")))
-        assert await store.count(both, 10) == 0
+        assert await store.survey(JobCount(both, 10)) == 0
 
     async def _with_payload(self, store: Store, text: str) -> JobId:
         job = new(payload_json=text)
@@ -126,7 +127,7 @@ class ReadRules:
         async def failing(kind: str, message: str, state: State = State.FAILED) -> JobId:
             job = await running(store, queue="e")
             error = fault_json(ErrorRecord(type=kind, message=message, traceback="Gateway", at=T0, attempt=1))
-            await store.settle([change(job, state, error_json=error, run_at=at(900))], at(1))
+            await settle(store, [change(job, state, error_json=error, run_at=at(900))], at(1))
             return job.id
 
         await in_state(store, State.SUCCEEDED)
@@ -162,8 +163,8 @@ class ReadRules:
             assert found == sorted(made[3:7], reverse=newest_first)
         assert await paged(store, JobFilter(after_id=made[8]), 5, newest_first=True) == made[9:]
         assert await paged(store, JobFilter(before_id=made[1]), 5, newest_first=True) == made[:1]
-        assert await store.count(between, 100) == 4
-        gone = await store.edit(between, lifecycle.cancel("no", at(5)), 100, at(5))
+        assert await store.survey(JobCount(between, 100)) == 4
+        gone = await edit_matching(store, between, lifecycle.cancel("no", at(5)), 100, at(5))
         assert set(gone) <= set(made[3:7])
 
     async def test_each_state_can_be_filtered(self, store: Store) -> None:
@@ -198,7 +199,7 @@ class ReadRules:
     async def test_a_job_without_records_has_no_attempts(self, store: Store) -> None:
         assert list(await store.attempts(new().id)) == []
         job = await running(store)
-        await store.settle([change(job, State.SUCCEEDED)], at(1))
+        await settle(store, [change(job, State.SUCCEEDED)], at(1))
         assert list(await store.attempts(job.id)) == []
 
     async def test_the_store_tells_an_aware_time(self, store: Store) -> None:
@@ -207,11 +208,11 @@ class ReadRules:
         assert offset.total_seconds() == 0
 
     async def test_a_migrated_store_has_nothing_pending(self, store: Store) -> None:
-        assert list(await store.pending()) == []
-        assert list(await store.migrate()) == []
+        assert list(await store.schema.pending()) == []
+        assert list(await store.schema.migrate()) == []
 
     async def test_upkeep_can_run_at_any_time(self, store: Store) -> None:
         job = await in_state(store, State.SUCCEEDED)
         for now in (T0, at(1), at(86_400 * 3)):
-            await store.upkeep(now)
+            await store.maintain(RetentionCutoffs(), 1, now)
         assert ids((await store.jobs(EVERYTHING, PageRequest())).items) == [job]

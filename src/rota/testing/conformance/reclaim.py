@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...core.jobs import lifecycle
-from ...model import JobFilter, State
+from ...model import State
+from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .factories import add, at, change, found, ids, in_state, new, running, want
 
@@ -45,13 +46,13 @@ class ReclaimRules:
     async def test_the_one_who_reclaimed_may_settle(self, store: Store) -> None:
         await running(store)
         (taken,) = await store.reclaim("w2", 30, 10, at(100))
-        assert await store.settle([change(taken, State.QUEUED)], at(101)) == frozenset()
-        (again,) = await store.claim(want(), at(102))
+        assert await settle(store, [change(taken, State.QUEUED)], at(101)) == frozenset()
+        (again,) = await claim(store, want(), at(102))
         assert (again.token, again.attempt) == (3, 2)
 
     async def test_an_asked_cancel_survives_the_reclaim(self, store: Store) -> None:
         job = await running(store)
-        await store.edit(JobFilter(ids=(job.id,)), lifecycle.cancel("stop", at(1)), 1, at(1))
+        await store.edit((job.id,), lifecycle.cancel("stop", at(1)), at(1))
         (taken,) = await store.reclaim("w2", 30, 10, at(100))
         assert taken.cancel_requested is True
 

@@ -151,7 +151,7 @@ class ScheduleRules:
 
     async def test_nothing_to_write_is_no_error(self, store: Store) -> None:
         assert list(await store.put_schedules([], T0)) == []
-        assert list(await store.drop_schedules([])) == []
+        assert list(await store.delete_schedules([])) == []
 
     async def test_of_many_writers_of_one_schedule_one_wins(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
@@ -170,12 +170,12 @@ class ScheduleRules:
 
     async def test_dropped_schedules_are_gone_and_their_names_free(self, store: Store) -> None:
         first, second = await stored(store, rule("a"), rule("b"))
-        assert list(await store.drop_schedules([first.id, rule().id])) == [first.id]
-        assert list(await store.drop_schedules([first.id])) == []
+        assert list(await store.delete_schedules([first.id, rule().id])) == [first.id]
+        assert list(await store.delete_schedules([first.id])) == []
         assert await listed(store) == [["b"]]
         assert await due(store) == ["b"]
         await stored(store, rule("a"))
-        assert set(await store.drop_schedules([second.id])) == {second.id}
+        assert set(await store.delete_schedules([second.id])) == {second.id}
 
     # --- reading ---------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...model import Job, NewJob, State
+from ...model import CurrentOverview, Job, NewJob, State
+from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .audit import line, lines
 from .factories import (
@@ -29,7 +30,7 @@ class SettleRules:
     async def test_success_is_written_with_its_output(self, store: Store) -> None:
         job = await running(store)
         assert (
-            await store.settle([change(job, State.SUCCEEDED, output_json='{"sent":true}')], at(5))
+            await settle(store, [change(job, State.SUCCEEDED, output_json='{"sent":true}')], at(5))
             == frozenset()
         )
         kept = await found(store, job.id)
@@ -40,31 +41,31 @@ class SettleRules:
     async def test_failure_and_cancellation_are_written_with_their_error(self, store: Store) -> None:
         for state in (State.FAILED, State.CANCELLED):
             job = await running(store)
-            await store.settle([change(job, state, error_json=ERROR)], at(5))
+            await settle(store, [change(job, state, error_json=ERROR)], at(5))
             kept = await found(store, job.id)
             assert (kept.state, kept.error_json, kept.finished_at) == (state, ERROR, at(5))
 
     async def test_a_job_that_goes_back_waits_until_its_time(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.QUEUED, run_at=at(60), error_json=ERROR)], at(5))
+        await settle(store, [change(job, State.QUEUED, run_at=at(60), error_json=ERROR)], at(5))
         kept = await found(store, job.id)
         assert (kept.state, kept.run_at, kept.error_json) == (State.QUEUED, at(60), ERROR)
         assert (kept.attempt, kept.token) == (1, 1)
         assert (kept.worker, kept.lease_until, kept.finished_at) == (None, None, None)
-        assert list(await store.claim(want(), at(59))) == []
+        assert list(await claim(store, want(), at(59))) == []
         assert (await claimed(store, job.id, at(60))).token == 2
 
     async def test_a_job_that_goes_back_without_a_time_is_due_at_once(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.QUEUED)], at(5))
+        await settle(store, [change(job, State.QUEUED)], at(5))
         assert (await claimed(store, job.id, at(5))).attempt == 2
 
     async def test_success_after_a_failure_clears_the_error(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.QUEUED, error_json=ERROR)], at(1))
+        await settle(store, [change(job, State.QUEUED, error_json=ERROR)], at(1))
         job = await claimed(store, job.id, at(2))
         assert job.error_json == ERROR
-        await store.settle([change(job, State.SUCCEEDED)], at(3))
+        await settle(store, [change(job, State.SUCCEEDED)], at(3))
         assert (await found(store, job.id)).error_json is None
 
     async def test_a_late_settle_is_refused_and_changes_nothing(self, store: Store) -> None:
@@ -73,33 +74,33 @@ class SettleRules:
             (taken,) = await store.reclaim("w2", 3000, 10, at(100))
             before = await found(store, job.id)
             late = change(job, state, output_json="1", error_json=ERROR, cost_cents=5, run_at=at(500))
-            assert await store.settle([late], at(101)) == {job.id}
+            assert await settle(store, [late], at(101)) == {job.id}
             assert await found(store, job.id) == before
-            assert await store.settle([change(taken, State.SUCCEEDED)], at(102)) == frozenset()
+            assert await settle(store, [change(taken, State.SUCCEEDED)], at(102)) == frozenset()
 
     async def test_a_job_that_does_not_run_cannot_be_settled(self, store: Store) -> None:
         for before in ENDS:
             job = await running(store)
-            await store.settle([change(job, before, run_at=at(500))], at(1))
+            await settle(store, [change(job, before, run_at=at(500))], at(1))
             for after in ENDS:
-                assert await store.settle([change(job, after)], at(2)) == {job.id}
+                assert await settle(store, [change(job, after)], at(2)) == {job.id}
             assert (await found(store, job.id)).state is before
 
     async def test_a_token_from_the_future_is_refused(self, store: Store) -> None:
         job = await running(store)
-        assert await store.settle([change(job, State.SUCCEEDED, token=job.token + 1)], at(1)) == {job.id}
+        assert await settle(store, [change(job, State.SUCCEEDED, token=job.token + 1)], at(1)) == {job.id}
         assert (await found(store, job.id)).state is State.RUNNING
 
     async def test_an_unknown_job_is_refused(self, store: Store) -> None:
         job = await running(store)
         stranger = new_id()
-        assert await store.settle([change(job, State.SUCCEEDED, id=stranger)], at(1)) == {stranger}
+        assert await settle(store, [change(job, State.SUCCEEDED, id=stranger)], at(1)) == {stranger}
         assert await read(store, stranger) is None
 
     async def test_one_refused_change_does_not_harm_the_others(self, store: Store) -> None:
         jobs = [await running(store) for _ in range(5)]
-        await store.settle([change(jobs[2], State.FAILED)], at(1))
-        refused = await store.settle([change(job, State.SUCCEEDED) for job in jobs], at(2))
+        await settle(store, [change(jobs[2], State.FAILED)], at(1))
+        refused = await settle(store, [change(job, State.SUCCEEDED) for job in jobs], at(2))
         assert refused == {jobs[2].id}
         states = [(await found(store, job.id)).state for job in jobs]
         assert states == [State.SUCCEEDED] * 2 + [State.FAILED] + [State.SUCCEEDED] * 2
@@ -107,69 +108,69 @@ class SettleRules:
     async def test_a_batch_may_hold_every_kind_of_end(self, store: Store) -> None:
         jobs = [await running(store) for _ in ENDS]
         changes = [change(job, state) for job, state in zip(jobs, ENDS, strict=True)]
-        assert await store.settle(changes, at(1)) == frozenset()
+        assert await settle(store, changes, at(1)) == frozenset()
         assert [(await found(store, job.id)).state for job in jobs] == list(ENDS)
 
     async def test_settling_nothing_is_fine(self, store: Store) -> None:
-        assert await store.settle([], T0) == frozenset()
+        assert await settle(store, [], T0) == frozenset()
 
     async def test_the_attempt_is_stored_as_decided(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.QUEUED, attempt=0, run_at=at(9))], at(1))
+        await settle(store, [change(job, State.QUEUED, attempt=0, run_at=at(9))], at(1))
         assert (await found(store, job.id)).attempt == 0
 
     async def test_the_start_of_the_code_replaces_the_time_of_the_claim(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.SUCCEEDED, started_at=at(2))], at(5))
+        await settle(store, [change(job, State.SUCCEEDED, started_at=at(2))], at(5))
         assert (await found(store, job.id)).started_at == at(2)
 
     async def test_costs_add_up_over_attempts(self, store: Store) -> None:
         job = await running(store)
         for round_ in range(1, 3):
-            await store.settle([change(job, State.QUEUED, cost_cents=1.5)], at(round_))
+            await settle(store, [change(job, State.QUEUED, cost_cents=1.5)], at(round_))
             job = await claimed(store, job.id, at(round_))
             assert job.cost_cents == 1.5 * round_
-        await store.settle([change(job, State.SUCCEEDED, cost_cents=2.25)], at(3))
+        await settle(store, [change(job, State.SUCCEEDED, cost_cents=2.25)], at(3))
         assert (await found(store, job.id)).cost_cents == 5.25
 
     async def test_progress_is_kept_unless_a_newer_one_is_given(self, store: Store) -> None:
         first, second = '{"percent":1.0,"message":""}', '{"percent":2.0,"message":""}'
         job = await running(store)
-        await store.settle([change(job, State.QUEUED, progress_json=first)], at(1))
+        await settle(store, [change(job, State.QUEUED, progress_json=first)], at(1))
         job = await claimed(store, job.id, at(2))
-        await store.settle([change(job, State.QUEUED)], at(3))
+        await settle(store, [change(job, State.QUEUED)], at(3))
         assert (await found(store, job.id)).progress_json == first
         job = await claimed(store, job.id, at(4))
-        await store.settle([change(job, State.FAILED, progress_json=second)], at(5))
+        await settle(store, [change(job, State.FAILED, progress_json=second)], at(5))
         assert (await found(store, job.id)).progress_json == second
         other = await running(store, now=at(6))
-        await store.settle([change(other, State.QUEUED, progress_json=first)], at(6))
+        await settle(store, [change(other, State.QUEUED, progress_json=first)], at(6))
         other = await claimed(store, other.id, at(7))
-        await store.settle([change(other, State.SUCCEEDED)], at(8))
+        await settle(store, [change(other, State.SUCCEEDED)], at(8))
         assert (await found(store, other.id)).progress_json == first
 
     async def test_attempt_records_are_kept_oldest_first(self, store: Store) -> None:
         job = await running(store)
         one = record(job, "failed", at(1), error_json=ERROR, logs_json="[]", cost_cents=2.5)
-        await store.settle([change(job, State.QUEUED, record=one)], at(1))
+        await settle(store, [change(job, State.QUEUED, record=one)], at(1))
         job = await claimed(store, job.id, at(2))
         two = record(job, "snoozed", at(3))
-        await store.settle([change(job, State.QUEUED, attempt=1, record=two)], at(3))
+        await settle(store, [change(job, State.QUEUED, attempt=1, record=two)], at(3))
         job = await claimed(store, job.id, at(4))
         three = record(job, "succeeded", at(5))
-        await store.settle([change(job, State.SUCCEEDED, record=three)], at(5))
+        await settle(store, [change(job, State.SUCCEEDED, record=three)], at(5))
         assert list(await store.attempts(job.id)) == [one, two, three]
 
     async def test_a_refused_change_leaves_no_record(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.SUCCEEDED)], at(1))
-        await store.settle([change(job, State.FAILED, record=record(job, "failed", at(2)))], at(2))
+        await settle(store, [change(job, State.SUCCEEDED)], at(1))
+        await settle(store, [change(job, State.FAILED, record=record(job, "failed", at(2)))], at(2))
         assert list(await store.attempts(job.id)) == []
 
     async def test_follow_up_jobs_are_stored_with_the_change(self, store: Store) -> None:
         job = await running(store)
         then = (new(parent=job.id, origin="job", payload_json="[1]"), new(queue="q2", run_at=at(90)))
-        await store.settle([change(job, State.SUCCEEDED, then=then)], at(1))
+        await settle(store, [change(job, State.SUCCEEDED, then=then)], at(1))
         one, two = await found(store, then[0].id), await found(store, then[1].id)
         assert (one.parent, one.origin, one.payload_json, one.run_at) == (job.id, "job", "[1]", at(1))
         assert (two.queue, two.run_at) == ("q2", at(90))
@@ -177,51 +178,52 @@ class SettleRules:
 
     async def test_follow_up_jobs_of_a_refused_change_are_not_stored(self, store: Store) -> None:
         job = await running(store)
-        await store.settle([change(job, State.SUCCEEDED)], at(1))
+        await settle(store, [change(job, State.SUCCEEDED)], at(1))
         refused, then = change(job, State.SUCCEEDED, then=(follow := new(),)), follow
-        assert await store.settle([refused], at(2)) == {job.id}
+        assert await settle(store, [refused], at(2)) == {job.id}
         assert await read(store, then.id) is None
 
     async def test_a_follow_up_job_may_take_the_key_of_the_job_that_ends(self, store: Store) -> None:
         job = await running(store, key="chain")
         then = new(key="chain")
-        await store.settle([change(job, State.SUCCEEDED, then=(then,))], at(1))
+        await settle(store, [change(job, State.SUCCEEDED, then=(then,))], at(1))
         assert (await found(store, then.id)).key == "chain"
 
     async def test_a_follow_up_job_whose_key_is_taken_does_not_stop_the_change(self, store: Store) -> None:
         await add(store, holder := new(key="k", queue="other", run_at=at(900)))
         job = await running(store)
         then = new(key="k")
-        assert await store.settle([change(job, State.SUCCEEDED, then=(then,))], at(1)) == frozenset()
+        assert await settle(store, [change(job, State.SUCCEEDED, then=(then,))], at(1)) == frozenset()
         assert await read(store, then.id) is None
         assert (await found(store, holder.id)).state is State.QUEUED
 
     async def test_a_removed_job_leaves_nothing(self, store: Store) -> None:
         job = await self._failed_once(store, new(auto_remove=True, key="k"))
         then = new(run_at=at(99))
-        await store.settle([change(job, State.SUCCEEDED, remove=True, then=(then,))], at(3))
+        await settle(store, [change(job, State.SUCCEEDED, remove=True, then=(then,))], at(3))
         assert await read(store, job.id) is None
         assert list(await store.attempts(job.id)) == []
         assert (await found(store, then.id)).state is State.QUEUED
-        counts = (await store.overview(at(3))).counts
+        counts = (await store.survey(CurrentOverview(at(3)))).counts
         assert (counts["running"], counts["succeeded"]) == (0, 0)
 
     async def test_a_late_removal_is_refused(self, store: Store) -> None:
         job = await running(store, auto_remove=True)
         await store.reclaim("w2", 300, 10, at(100))
-        assert await store.settle([change(job, State.SUCCEEDED, remove=True)], at(101)) == {job.id}
+        assert await settle(store, [change(job, State.SUCCEEDED, remove=True)], at(101)) == {job.id}
         assert (await found(store, job.id)).state is State.RUNNING
 
     async def _failed_once(self, store: Store, asked: NewJob) -> Job:
         await add(store, asked)
         job = await claimed(store, asked.id)
         told = record(job, "failed", at(1), error_json=ERROR)
-        await store.settle([change(job, State.QUEUED, record=told)], at(1))
+        await settle(store, [change(job, State.QUEUED, record=told)], at(1))
         return await claimed(store, asked.id, at(2))
 
     async def test_a_change_is_written_with_its_audit_lines(self, store: Store) -> None:
         first, second, third = [await running(store) for _ in range(3)]
-        await store.settle(
+        await settle(
+            store,
             [
                 change(first, State.FAILED, audit=(line("job.exhausted_retries", object=f"job:{first.id}"),)),
                 change(second, State.SUCCEEDED),
@@ -242,11 +244,11 @@ class SettleRules:
             change(late, State.FAILED, audit=(line("late"),)),
             change(good, State.FAILED, audit=(line("good"),)),
         ]
-        assert await store.settle(changes, at(101)) == {late.id}
+        assert await settle(store, changes, at(101)) == {late.id}
         assert [entry.action for entry in await lines(store)] == ["good"]
 
     async def test_a_job_that_leaves_no_row_leaves_its_audit_lines(self, store: Store) -> None:
         job = await running(store, auto_remove=True)
-        await store.settle([change(job, State.SUCCEEDED, remove=True, audit=(line("email.sent"),))], at(1))
+        await settle(store, [change(job, State.SUCCEEDED, remove=True, audit=(line("email.sent"),))], at(1))
         assert await read(store, job.id) is None
         assert [entry.action for entry in await lines(store)] == ["email.sent"]

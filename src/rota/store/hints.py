@@ -1,0 +1,143 @@
+"""Wake-ups within one store object: who waits for what, and what became known between two waits.
+
+Owns the waiting. Must never do I/O: a store publishes what its commits did and what it learns from
+other processes. Any thread may publish and any event loop may wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from threading import Lock
+from weakref import WeakSet
+
+from ..model import JobId
+
+ANY_QUEUE = None  # published when any queue may have a job, say after a reconnection
+
+Queues = Collection[str | None]
+
+
+class Wait:
+    """One sleeper: for work in some queues (None: any), or for the end of a job."""
+
+    __slots__ = ("_future", "_loop", "job", "queues")
+
+    def __init__(self, queues: frozenset[str] | None, job: JobId | None) -> None:
+        self.queues = queues
+        self.job = job
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[None] = self._loop.create_future()
+
+    def wake(self) -> None:
+        with suppress(RuntimeError):  # its loop is closed
+            self._loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        if not self._future.done():
+            self._future.set_result(None)
+
+    async def until_woken(self, timeout: float) -> bool:
+        """Whether it was woken within ``timeout`` seconds."""
+        # Not wait_for: in Python 3.11 it loses a cancellation that meets the wake-up.
+        await asyncio.wait((self._future,), timeout=timeout)
+        return self._future.done()
+
+
+class HintHub:
+    """Everyone who waits on one store object."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._wakers: WeakSet[HubWaker] = WeakSet()  # many are never closed
+        self._sleepers: set[Wait] = set()
+
+    @property
+    def is_awaited(self) -> bool:
+        return bool(self._sleepers)
+
+    def awaited_jobs(self) -> set[JobId]:
+        with self._lock:
+            return {wait.job for wait in self._sleepers if wait.job is not None}
+
+    def publish(self, ready: Queues, finished: Collection[JobId] = ()) -> None:
+        """These queues may have a job to run, these jobs may have finished."""
+        if not (ready or finished):
+            return
+        with self._lock:
+            for waker in self._wakers if ready else ():
+                waker.heard.update(ready)
+            for wait in self._sleepers:
+                if wait.job in finished if wait.job is not None else _concerns(wait.queues, ready):
+                    wait.wake()
+
+    def join(self, waker: HubWaker) -> None:
+        with self._lock:
+            self._wakers.add(waker)
+
+    def leave(self, waker: HubWaker) -> None:
+        with self._lock:
+            self._wakers.discard(waker)
+
+    def begin(self, wait: Wait, waker: HubWaker | None = None) -> bool:
+        """Add the sleeper; False if its waker heard of something while it was awake."""
+        with self._lock:
+            if waker is not None:
+                heard = _concerns(wait.queues, waker.heard)
+                waker.heard.clear()
+                if heard:
+                    return False
+            self._sleepers.add(wait)
+            return True
+
+    def end(self, wait: Wait) -> None:
+        with self._lock:
+            self._sleepers.discard(wait)
+
+
+def _concerns(asked: frozenset[str] | None, ready: Queues) -> bool:
+    if asked is None or ANY_QUEUE in ready:
+        return bool(ready)
+    return not asked.isdisjoint(ready)
+
+
+class HubWaker(ABC):
+    """Remembers what it heard between two waits, so that no hint is lost in the gap."""
+
+    def __init__(self, hub: HintHub) -> None:
+        self._hub = hub
+        self.heard: set[str | None] = set()
+        hub.join(self)
+
+    async def wait(self, queues: Sequence[str] | None, timeout: float) -> None:
+        wait = Wait(None if queues is None else frozenset(queues), None)
+        if not self._hub.begin(wait, self):
+            return
+        try:
+            self._attend()
+            await wait.until_woken(timeout)
+        finally:
+            self._hub.end(wait)
+            self.heard.clear()  # the caller looks now
+
+    async def wait_finished(self, job: JobId, timeout: float) -> None:
+        wait = Wait(None, job)
+        self._hub.begin(wait)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self._until_finished(job, wait, timeout)
+        finally:
+            self._hub.end(wait)
+
+    async def close(self) -> None:
+        self._hub.leave(self)
+
+    def _attend(self) -> None:
+        """A wait for work begins: a store that must do something to hear of other processes does it."""
+
+    @abstractmethod
+    async def _until_finished(self, job: JobId, wait: Wait, timeout: float) -> None:
+        """Return when the job has finished, or ``wait`` was woken. It may have finished already."""
