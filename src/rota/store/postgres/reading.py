@@ -14,8 +14,9 @@ from psycopg import errors
 
 from ...errors import OptionError
 from ...model import FINAL, Job, JobFilter, JobId, Page, PageRequest, State
+from ..sql.fields import COMPARED, ID
 from .connections import Connections
-from .rows import BRIEF_COLUMNS, JOB_COLUMNS, Row, ids, job
+from .rows import BRIEF_COLUMNS, ID_PLACE, JOB_COLUMNS, Row, ids, job
 
 log = logging.getLogger("rota.store")
 
@@ -46,15 +47,16 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
         add("id = ANY (%s::uuid[])", ids(where.ids))
     if states is not None:
         add("state = ANY (%s)", sorted(states))
-    for name in ("task", "queue", "tenant", "key", "schedule", "worker"):
-        if (value := getattr(where, name)) is not None:
-            add(f"{name} = %s", value)
+    for field in COMPARED:
+        if (value := getattr(where, field.name)) is not None:
+            if field.kind is ID:
+                add(f"{field.postgres} = ANY (%s::uuid[])", ids((value,)))
+            else:
+                add(f"{field.postgres} = %s", value)
     if where.scheduled:
         clauses.append("schedule IS NOT NULL")
     if where.tag is not None:
         add("%s = ANY (tags)", where.tag)
-    if where.parent is not None:
-        add("parent = ANY (%s::uuid[])", ids((where.parent,)))
     if where.not_tasks:
         add("NOT task = ANY (%s::text[])", list(where.not_tasks))
     if where.not_queues:
@@ -114,7 +116,7 @@ async def page(connections: Connections, where: JobFilter, ask: PageRequest) -> 
     rows = await _rows(connections, where, *page_statement(where, ask))
     more = len(rows) > ask.limit
     rows = rows[: ask.limit]
-    return Page(items=_readable(rows), next=rows[-1][3] if more and rows else None)
+    return Page(items=_readable(rows), next=rows[-1][ID_PLACE] if more and rows else None)
 
 
 def _readable(rows: Sequence[Row]) -> list[Job]:
@@ -123,7 +125,7 @@ def _readable(rows: Sequence[Row]) -> list[Job]:
         try:
             found.append(job(row))
         except (ValueError, TypeError, LookupError) as error:
-            log.warning("job %s cannot be read and is left out: %s", row[3], error)
+            log.warning("job %s cannot be read and is left out: %s", row[ID_PLACE], error)
     return found
 
 

@@ -42,32 +42,21 @@ from ...model import (
     TurnResult,
 )
 from ..protocol import Waker
-from ..sql import external, migrations
-from . import auditing, counting, health_checks, reading, scheduling, schema
-from .claiming import ClaimCursors, asked
+from ..sql import external
+from . import auditing, claiming, counting, health_checks, reading, scheduling, schema
+from .claiming import ClaimCursors
 from .connections import Connections
 from .history import History
 from .inserting import Inserter, script
 from .listener import Listener
-from .rows import JOB_COLUMNS, attempt, claim_order, claimed, document, ended, ids, job, text
+from .rows import RECLAIMED_COLUMNS, attempt, claim_order, claimed, document, ids, job, text
 from .url import parse
 from .waker import HintHub, HintPublisher, PostgresWaker
 
-_TURN = (
-    "SELECT * FROM rota.turn("
-    "CAST(%s AS uuid[]), CAST(%s AS bigint[]), CAST(%s AS bigint[]), CAST(%s AS json), CAST(%s AS json), "
-    "%s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), "
-    "CAST(%s AS json), %s)"
-)
-_BEAT = "SELECT lost, cancel FROM rota.beat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)"
-_RECLAIM = (
-    "SELECT "
-    + JOB_COLUMNS.replace("state", "'running'")
-    .replace("priority", "-rank")
-    .replace("output", "NULL")
-    .replace("finished_at", "NULL")
-    + " FROM rota.reclaim(%s, %s, %s, %s)"
-)
+_HEARTBEAT = """
+SELECT lost, cancel FROM rota.heartbeat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)
+"""
+_RECLAIM = f"SELECT {RECLAIMED_COLUMNS} FROM rota.reclaim(%s, %s, %s, %s)"
 _ATTEMPTS = (
     "SELECT job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents "
     "FROM rota.attempts WHERE job = ANY (%s::uuid[]) ORDER BY token"
@@ -115,8 +104,7 @@ class PostgresStore:
 
     async def open(self) -> None:
         self._connections.reopen()
-        version = await schema.version(self._connections)
-        migrations.require_current(schema.MIGRATIONS, version, self.url)
+        await schema.require_current(self._connections, self.url)
 
     async def close(self) -> None:
         if self._listener is not None:
@@ -136,11 +124,10 @@ class PostgresStore:
         return await schema.migrate(self._connections, self.url)
 
     async def pending(self) -> Sequence[str]:
-        version = await schema.version(self._connections)
-        return [one.name for one in migrations.pending(schema.MIGRATIONS, version, self.url)]
+        return await schema.differences(self._connections, self.url)
 
     def migration_sql(self) -> str:
-        return migrations.as_text(schema.MIGRATIONS)
+        return schema.as_text()
 
     async def clock(self) -> datetime:
         ((now,),) = await self._connections.rows("SELECT clock_timestamp()")
@@ -168,9 +155,8 @@ class PostgresStore:
         began = loop.time()
         since = None if want is None else self._places.since(want, began)
         # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
-        told, *rows = await self._connections.rows(
-            _TURN, (*ended(changes, now), *asked(want, now, since), now), repeatable=False, often=True
-        )
+        statement, params = claiming.turn(changes, want, now, since)
+        told, *rows = await self._connections.rows(statement, params, repeatable=False, often=True)
         refused, woken, next_due_at = told[:3]
         self._tell(changes, woken)
         jobs: list[Job] = []
@@ -204,7 +190,7 @@ class PostgresStore:
             now + timedelta(seconds=pulse.lease_s),
             now,
         )
-        ((lost, cancel),) = await self._connections.rows(_BEAT, params)
+        ((lost, cancel),) = await self._connections.rows(_HEARTBEAT, params)
         return HeartbeatReply(lost=frozenset(lost or ()), cancel=frozenset(cancel or ()))
 
     async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from ...errors import StoreUnavailable
 from ..forks import current_pid
-from ..sql.migrations import Migration
-from .connection import MIGRATIONS, connect, lacking, translated
+from . import schema
+from .connection import connect, translated
 from .connection_threads import Reader
 from .listing import has_ended
 from .url import SqliteUrl
@@ -112,19 +112,15 @@ class Engine:
     async def pending(self) -> Sequence[str]:
         """Looks with a connection of its own, since ours would migrate."""
         if self.address.path is None:
-            return () if self._writer.line.is_open else _names(MIGRATIONS)
+            return () if self._writer.line.is_open else schema.names()
         return await asyncio.get_running_loop().run_in_executor(None, self._pending)
 
     def _pending(self) -> Sequence[str]:
         path = self.address.path or ""
         if not os.path.exists(path):
-            return _names(MIGRATIONS)
+            return schema.names()
         try:
             with closing(connect(self.address)) as connection:
-                return _names(lacking(connection, path))
+                return schema.lacking(connection, path)
         except sqlite3.Error as error:
             raise translated(error, self.address) from error
-
-
-def _names(migrations: Sequence[Migration]) -> Sequence[str]:
-    return [migration.name for migration in migrations]

@@ -62,7 +62,7 @@ def fire(transaction: Transaction, firings: Sequence[Firing], now: int) -> froze
 
 def due(connection: sqlite3.Connection, now: int, limit: int) -> DueSchedules:
     rows = connection.execute(statement("due_schedules"), (now, limit)).fetchall()
-    following = connection.execute(statement("next_look"), (now,)).fetchone()[0]
+    following = connection.execute(statement("next_check"), (now,)).fetchone()[0]
     return DueSchedules(schedules=[schedule(row) for row in rows], next_look_at=readable_instant(following))
 
 

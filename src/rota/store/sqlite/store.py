@@ -42,7 +42,6 @@ from ...model import (
     TurnResult,
 )
 from ..sql.external import caller, run
-from ..sql.migrations import as_text
 from . import (
     audit,
     claiming,
@@ -53,9 +52,9 @@ from . import (
     inserting,
     listing,
     scheduling,
+    schema,
     settling,
 )
-from .connection import MIGRATIONS
 from .engine import Engine
 from .rows import instant, micros, some_instant, some_micros
 from .statements import statement
@@ -103,7 +102,7 @@ class SqliteStore:
         return await self._engine.pending()
 
     def migration_sql(self) -> str:
-        return as_text(MIGRATIONS)
+        return schema.as_text()
 
     async def clock(self) -> datetime:
         return instant(await self._engine.read(_clock))
@@ -217,12 +216,12 @@ class SqliteStore:
 
     async def examine(self, now: datetime) -> Sequence[Finding]:
         address = self._engine.address
-        schema = await health_checks.schema(self)
+        schema_finding = await health_checks.schema(self)
         try:
             found = await self._engine.read(lambda connection: health_checks.examine(connection, address))
         except RotaError as error:
             found = [health_checks.unreachable(error)]
-        return [schema, *found]
+        return [schema_finding, *found]
 
     def gauges(self) -> Mapping[str, float]:
         return self._engine.backlogs()

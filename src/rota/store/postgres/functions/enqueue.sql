@@ -1,8 +1,9 @@
--- For SQL users: the job exists if and only if the transaction commits. Now with a delay, and with
--- errors that name the parameter.
+-- For SQL users: the job exists if and only if the transaction commits.
 
 CREATE FUNCTION rota.check_name(what text, value text) RETURNS void
-LANGUAGE plpgsql IMMUTABLE AS $$
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = rota, pg_temp
+AS $$
 BEGIN
     IF length(value) NOT BETWEEN 1 AND 200 OR value ~ '[[:cntrl:]]' THEN
         RAISE invalid_parameter_value USING
@@ -11,21 +12,20 @@ BEGIN
 END
 $$;
 
-DROP FUNCTION rota.enqueue(
-    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[]);
-
 CREATE FUNCTION rota.enqueue(
     task text, payload json DEFAULT '{}', queue text DEFAULT 'default', priority integer DEFAULT 0,
     tenant text DEFAULT 'default', run_at timestamptz DEFAULT NULL, key text DEFAULT NULL,
     on_conflict text DEFAULT 'return', max_attempts integer DEFAULT 3, timeout double precision DEFAULT NULL,
     auto_remove boolean DEFAULT false, tags text[] DEFAULT '{}', delay interval DEFAULT NULL)
 RETURNS uuid
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
 DECLARE
     now CONSTANT timestamptz := clock_timestamp();
     made CONSTANT uuid := rota.id_at(now);
     wrong text;
-    told record;
+    stored record;
 BEGIN
     wrong := CASE
         WHEN task IS NULL OR task = '' THEN 'a job needs the name of its task, but task is empty'
@@ -49,17 +49,15 @@ BEGIN
     PERFORM rota.check_name(what, value) FROM (
         VALUES ('task', task), ('queue', queue), ('tenant', tenant), ('key', key)) AS n(what, value);
     PERFORM rota.check_name('tag', coalesce(tag, '')) FROM unnest(tags) AS tag;
-    SELECT * INTO told FROM rota.insert_jobs(json_build_array(json_build_object(
+    SELECT * INTO stored FROM rota.insert_jobs(json_build_array(json_build_object(
         'id', made, 'task', task, 'payload_json', payload::text, 'queue', queue, 'tenant', tenant,
         'priority', priority, 'run_at', coalesce(run_at, now + delay), 'max_attempts', max_attempts,
         'timeout', timeout, 'key', key, 'on_conflict', on_conflict, 'auto_remove', auto_remove,
         'tags', tags, 'origin', 'sql')), now, false, true);
-    IF told.outcome = 'refused' THEN
+    IF stored.outcome = 'refused' THEN
         RAISE unique_violation USING
-            MESSAGE = format('job %s already holds the key %L of tenant %L', told.id, key, coalesce(tenant, 'default'));
+            MESSAGE = format('job %s already holds the key %L of tenant %L', stored.id, key, coalesce(tenant, 'default'));
     END IF;
-    RETURN coalesce(told.id, made);
+    RETURN coalesce(stored.id, made);
 END
 $$;
-
-INSERT INTO rota.migrations (version, name) VALUES (7, '0007_enqueue');
