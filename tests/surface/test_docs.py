@@ -254,4 +254,4 @@ def test_the_readme_names_the_two_commands_of_a_fresh_clone() -> None:
 def test_the_http_reference_is_what_the_api_says_of_itself() -> None:
     script = Path(__file__).parents[2] / "tools" / "http_reference.py"
     done = subprocess.run([sys.executable, str(script), "--check"], env=environment(), check=False)
-    assert done.returncode == 0, "docs/reference/http.md is out of date: run make papers"
+    assert done.returncode == 0, "docs/reference/http.md is out of date: run make generate"

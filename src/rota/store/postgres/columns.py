@@ -7,6 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ...core.jobs.backoff import LONGEST
+from ...core.jobs.options import (
+    CONFLICTS,
+    LONGEST_NAME,
+    MOST_ATTEMPTS,
+    MOST_TAGS,
+    PRIORITY_LIMIT,
+    SHORTEST_TIMEOUT,
+)
 from ..sql.fields import (
     ALL,
     CARRIED,
@@ -32,6 +41,10 @@ LARGE = 2000  # bytes; a larger payload is kept apart, in rota.payloads
 def fill(template: str) -> str:
     """The template with its column lists."""
     return render(template, LISTS)
+
+
+def _constant(value: float) -> ColumnList:
+    return lambda _, __: [str(value)]
 
 
 def _names(fields: Iterable[Field]) -> ColumnList:
@@ -119,5 +132,13 @@ LISTS: Mapping[str, ColumnList] = {
     "queued job": _job(QUEUED),
     "running job": _job(RUNNING),
     "done job": _job(DONE),
-    "large": lambda _, __: [str(LARGE)],
+    "large": _constant(LARGE),
+    # what may be said about a job
+    "conflicts": lambda _, __: [f"'{choice}'" for choice in CONFLICTS],
+    "longest name": _constant(LONGEST_NAME),
+    "most attempts": _constant(MOST_ATTEMPTS),
+    "largest priority": _constant(PRIORITY_LIMIT),
+    "shortest timeout": _constant(SHORTEST_TIMEOUT),
+    "longest timeout": _constant(int(LONGEST)),
+    "most tags": _constant(MOST_TAGS),
 }

@@ -148,7 +148,13 @@ SELECT rota.make_day(clock_timestamp() + make_interval(hours => 24 * d)) FROM ge
 
 
 def as_text() -> str:
-    """Everything, in an order in which an administrator can run it on an empty database."""
+    """Everything, in an order in which an administrator can run it on an empty database.
+
+    What is code, functions and views, can be run again on any other.
+    """
     tables = [f"-- {migration.name}\n{migration.sql}" for migration in MIGRATIONS]
-    after = [text for name, text in _TEXTS.items() if name not in FIRST]
-    return "\n".join([PREAMBLE, *(_TEXTS[name] for name in FIRST), *tables, *after, FIRST_DAYS])
+    code = {
+        name: re.sub(r"(?m)^CREATE (FUNCTION|VIEW)", r"CREATE OR REPLACE \1", t) for name, t in _TEXTS.items()
+    }
+    after = [text for name, text in code.items() if name not in FIRST]
+    return "\n".join([PREAMBLE, *(code[name] for name in FIRST), *tables, *after, FIRST_DAYS])

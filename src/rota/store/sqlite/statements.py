@@ -28,6 +28,8 @@ SHARED = tuple(column for column in COLUMNS if column not in OWN)
 SCHEDULE = Schedule.__struct_fields__
 AUDIT = AuditEntry.__struct_fields__
 
+# What may be large comes last: to reach a column, SQLite reads all before it.
+_IN_TABLE = sorted(FIELDS, key=lambda field: field.kind.name == "json")
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Job)}
 # A change may be carried out only while its job runs, under its token, held by its worker.
 _HELD = (
@@ -60,7 +62,7 @@ def _index(field: Field) -> str:
 
 
 LISTS: Mapping[str, ColumnList] = {
-    "job columns": lambda _, __: [_definition(field) for field in FIELDS],
+    "job columns": lambda _, __: [_definition(field) for field in _IN_TABLE],
     "narrow indexes": lambda _, __: ["\n".join(_index(field) for field in NARROW)],
     "job": _names(COLUMNS),
     "own": _names(OWN),

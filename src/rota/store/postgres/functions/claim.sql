@@ -125,10 +125,10 @@ DECLARE
     seen_id uuid[];
     sharing integer;  -- how many lanes share the best rank
     top bigint;  -- claim ranks before this one
-    quota integer;
     places tid[];
     givers bigint[];
     wanted integer := lim;
+    asked integer;  -- what was wanted in this round
     from_front boolean := false;
 BEGIN
     next_due_at := rota.promote(now);
@@ -158,19 +158,20 @@ BEGIN
             sharing := 1;  -- with nobody: it may give all it has
             top := 2147483648;
         ELSE
-            SELECT array_agg(l.queue ORDER BY h.rank, h.run_at), array_agg(h.rank ORDER BY h.rank, h.run_at),
-                   array_agg(l.rank ORDER BY h.rank, h.run_at), array_agg(l.run_at ORDER BY h.rank, h.run_at),
-                   array_agg(l.id ORDER BY h.rank, h.run_at)
+            SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),
+                   array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
+                   array_agg(l.rank ORDER BY h.rank, h.run_at, h.id),
+                   array_agg(l.run_at ORDER BY h.rank, h.run_at, h.id),
+                   array_agg(l.id ORDER BY h.rank, h.run_at, h.id)
               INTO lane, head, seen_rank, seen_at, seen_id
               FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
-                   SELECT q.rank, q.run_at FROM rota.queued AS q
+                   SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
                     WHERE q.due AND q.queue = l.queue AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
                     ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
             CONTINUE WHEN lane IS NULL;
             SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
             top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
         END IF;
-        quota := ceil(wanted / sharing::double precision);
         -- from all that share at once: a thousand queues cost one statement, as one does
         SELECT array_agg(p.place), array_agg(p.ord) INTO places, givers
           FROM (SELECT f.place, l.ord
@@ -181,8 +182,9 @@ BEGIN
                           AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
                           AND (tasks IS NULL OR q.task = ANY (tasks))
                           AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
-                        ORDER BY q.rank, q.run_at, q.id LIMIT quota FOR UPDATE SKIP LOCKED) AS f
-                 LIMIT wanted) AS p;
+                        ORDER BY q.rank, q.run_at, q.id
+                        LIMIT wanted / sharing + (l.ord <= wanted % sharing)::integer  -- an even share
+                          FOR UPDATE SKIP LOCKED) AS f) AS p;
         IF places IS NOT NULL THEN
             RETURN QUERY
             WITH picked AS (
@@ -197,8 +199,9 @@ BEGIN
             RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
                       coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
                       {claimed of r};
-            wanted := wanted - cardinality(places);
         END IF;
+        asked := wanted;
+        wanted := wanted - coalesce(cardinality(places), 0);
         IF wanted > 0 AND cardinality(lane) = 1 THEN
             lane := NULL;
         ELSIF wanted > 0 THEN
@@ -207,7 +210,8 @@ BEGIN
                    array_agg(CASE WHEN kept THEN run_at ELSE 'infinity' END ORDER BY ord),
                    array_agg(CASE WHEN kept THEN id ELSE last_id END ORDER BY ord)
               INTO seen_rank, seen_at, seen_id
-              FROM (SELECT l.*, l.ord > sharing OR coalesce(g.n, 0) >= quota AS kept
+              FROM (SELECT l.*, l.ord > sharing
+                           OR coalesce(g.n, 0) >= asked / sharing + (l.ord <= asked % sharing)::integer AS kept
                       FROM unnest(seen_rank, seen_at, seen_id) WITH ORDINALITY AS l(rank, run_at, id, ord)
                       LEFT JOIN (SELECT o, count(*) AS n FROM unnest(givers) AS o GROUP BY o) AS g ON g.o = l.ord)
                    AS s;

@@ -1,13 +1,14 @@
--- For SQL users: the job exists if and only if the transaction commits.
+-- For SQL users: the job exists if and only if the transaction commits. The bounds come from
+-- core/jobs/options.py.
 
 CREATE FUNCTION rota.check_name(what text, value text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = rota, pg_temp
 AS $$
 BEGIN
-    IF length(value) NOT BETWEEN 1 AND 200 OR value ~ '[[:cntrl:]]' THEN
+    IF length(value) NOT BETWEEN 1 AND {longest name} OR value ~ '[[:cntrl:]]' THEN
         RAISE invalid_parameter_value USING
-            MESSAGE = format('%s is %L, but must have 1 to 200 printable characters', what, left(value, 40));
+            MESSAGE = format('%s is %L, but must have 1 to {longest name} printable characters', what, left(value, 40));
     END IF;
 END
 $$;
@@ -32,16 +33,18 @@ BEGIN
         WHEN payload IS NULL THEN 'the payload of a job is a JSON object, not NULL: leave it out for {}'
         WHEN json_typeof(payload) <> 'object' THEN
             format('the payload of a job is a JSON object such as {"order_id": 42}, not %s', json_typeof(payload))
-        WHEN on_conflict NOT IN ('return', 'raise', 'replace') THEN
+        WHEN on_conflict NOT IN ({conflicts}) THEN
             format('on_conflict is %L, but must be return, raise or replace', on_conflict)
-        WHEN max_attempts NOT BETWEEN 1 AND 100 THEN
-            format('max_attempts is %s, but must be from 1 to 100', max_attempts)
-        WHEN abs(priority::bigint) > 2147483646 THEN
-            format('priority is %s, but must be from -2147483646 to 2147483646', priority)
-        WHEN timeout <= 0 OR timeout >= 'Infinity' THEN format('timeout is %s, but must be seconds above 0', timeout)
+        WHEN max_attempts NOT BETWEEN 1 AND {most attempts} THEN
+            format('max_attempts is %s, but must be from 1 to {most attempts}', max_attempts)
+        WHEN abs(priority::bigint) > {largest priority} THEN
+            format('priority is %s, but must be from -{largest priority} to {largest priority}', priority)
+        WHEN timeout NOT BETWEEN {shortest timeout} AND {longest timeout} THEN
+            format('timeout is %s, but must be from {shortest timeout} to {longest timeout} seconds', timeout)
         WHEN run_at IS NOT NULL AND delay IS NOT NULL THEN 'run_at and delay were both given: keep one'
         WHEN NOT isfinite(run_at) THEN format('run_at is %s, but must be an instant', run_at)
-        WHEN cardinality(tags) > 20 THEN format('a job may have at most 20 tags, %s were given', cardinality(tags))
+        WHEN cardinality(tags) > {most tags} THEN
+            format('a job may have at most {most tags} tags, %s were given', cardinality(tags))
     END;
     IF wrong IS NOT NULL THEN
         RAISE invalid_parameter_value USING MESSAGE = wrong;
@@ -61,3 +64,7 @@ BEGIN
     RETURN coalesce(stored.id, made);
 END
 $$;
+
+COMMENT ON FUNCTION rota.enqueue(
+    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval) IS
+    'Store a job and return its id. It exists if and only if the transaction commits.';

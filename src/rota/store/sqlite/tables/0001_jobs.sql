@@ -1,8 +1,8 @@
 -- Instants are microseconds since 1970 in UTC. A larger priority is a smaller rank.
 CREATE TABLE rota_jobs (
-    {job columns},
-    due INTEGER NOT NULL,                              -- of a queued job. 0: later, 1: now, 2: parked
-    slot TEXT                                          -- the key while the job is live
+    due INTEGER NOT NULL,  -- of a queued job. 0: later, 1: now, 2: parked
+    slot TEXT,  -- the key while the job is live
+    {job columns}
 );
 
 CREATE UNIQUE INDEX rota_jobs_id ON rota_jobs (id);
