@@ -48,10 +48,15 @@ class Explained:
             self.connection.execute("SELECT set_config(%s, %s, false)", (name, value))
         self.connection.add_notice_handler(lambda notice: self.notices.append(notice.message_primary or ""))
 
-    def plans(self, statement: str, *params: object) -> tuple[list[Row], str]:
+    def plans(self, statement: str, *params: object) -> tuple[list[tuple[object, ...]], str]:
+        self.notices.clear()
+        rows = self.connection.execute(statement.encode(), params).fetchall()
+        return rows, "\n".join(self.notices)
+
+    def turn(self, *params: object) -> tuple[list[Row], str]:
         self.notices.clear()
         cursor = self.connection.cursor(row_factory=dict_row)
-        rows = cursor.execute(statement.encode(), params).fetchall()
+        rows = cursor.execute(TURN.encode(), params).fetchall()
         return rows, "\n".join(self.notices)
 
 
@@ -90,11 +95,11 @@ async def test_a_turn_uses_indexes_on_small_tables(
     session = Explained(migrated_postgres_url)
     with session.connection as connection:
         connection.execute("ANALYZE")
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, None, None)
+        rows, plan = session.turn(*NOTHING_ENDED, None, None)
         assert_pinned(plan)
         for turn in range(14):  # beyond the fifth run a statement may get another plan
             ends = (*NOTHING_ENDED[:4], changes(rows[1:])) if turn % 2 else successes(rows[1:])
-            rows, plan = session.plans(TURN, *ends, None, None)
+            rows, plan = session.turn(*ends, None, None)
             assert not rows[0]["refused"]
             assert_pinned(plan)
 
@@ -107,22 +112,22 @@ async def test_a_turn_uses_indexes_among_a_million_jobs(
         connection.execute("SET auto_explain.log_min_duration = -1")
         connection.execute(FILL, {"now": T0, "later": T0 + timedelta(days=30), "jobs": 1_000_000})
         connection.execute("SET auto_explain.log_min_duration = 0")
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, None, None)
+        rows, plan = session.turn(*NOTHING_ENDED, None, None)
         assert len(rows) == 101
         assert_pinned(plan)
         connection.execute("ANALYZE rota.queued")
-        rows, plan = session.plans(TURN, *NOTHING_ENDED[:4], changes(rows[1:]), None, None)
+        rows, plan = session.turn(*NOTHING_ENDED[:4], changes(rows[1:]), None, None)
         assert len(rows) == 101
         assert_pinned(plan)
         last = max(rows[1:], key=lambda row: (row["rank"], row["run_at"], row["id"]))
         since = json.dumps([{name: str(last[name]) for name in ("queue", "rank", "run_at", "id")}])
-        rows, plan = session.plans(TURN, *successes(rows[1:]), None, since)
+        rows, plan = session.turn(*successes(rows[1:]), None, since)
         assert len(rows) == 101
         assert_pinned(plan)
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, ["paused"], None)
+        rows, plan = session.turn(*NOTHING_ENDED, ["paused"], None)
         assert len(rows) == 101
         assert_pinned(plan)
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, ["paused", "default"], None)
+        rows, plan = session.turn(*NOTHING_ENDED, ["paused", "default"], None)
         assert len(rows) == 1
         assert_pinned(plan)
         _, plan = session.plans(

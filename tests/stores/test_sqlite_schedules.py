@@ -211,7 +211,7 @@ def plan(connection: sqlite3.Connection, sql: str, params: Sequence[Any]) -> lis
 ROW = tuple(columns(rule(), 1, NOW))
 PLANS: dict[str, tuple[Sequence[Any], str]] = {
     "due_schedules": ((NOW, 10), "rota_schedules_due (due_at<?)"),
-    "next_look": ((NOW,), "rota_schedules_due (due_at>?)"),
+    "next_check": ((NOW,), "rota_schedules_due (due_at>?)"),
     "fire_schedule": ((*ROW, "x", 1), "rota_schedules_id (id=?)"),
     "rewrite_schedule": ((*ROW, "x", 1), "rota_schedules_id (id=?)"),
     "drop_schedules": (('["x"]',), "rota_schedules_id (id=?)"),

@@ -74,6 +74,7 @@ async def test_an_index_or_trigger_that_was_changed_by_hand_is_noticed_and_repai
     await store.close()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(damage)
+    store = SqliteStore(f"sqlite:///{path}")
     assert await store.pending() == [DAMAGE[damage]]
     assert await store.migrate() == [DAMAGE[damage]]
     assert await store.pending() == []

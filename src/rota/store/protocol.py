@@ -13,8 +13,9 @@ Rules, each one a test in ``rota.testing.store_conformance``:
 2.  ``claim`` raises the token by one, for ever, and counts an attempt. ``reclaim`` raises the token
     only. Within a queue jobs come by priority (larger first), due time, id. Between queues the
     higher priority comes first, and queues of equal priority share a claim evenly.
-3.  ``beat`` and ``settle`` touch a job only if it is running and the token is the caller's.
-4.  ``settle`` writes state, attempt record, follow-up jobs and audit lines together, or not at all.
+3.  ``beat`` and ``settle`` touch a job only if it is running, and token and worker are the caller's.
+4.  Each change and each claimed job is atomic by itself; the batch need not be. ``settle`` writes the
+    state, attempt record, follow-up jobs and audit lines of a change together, or not at all.
 5.  A job that is not due, whose task is not in ``want.tasks``, or whose tenant is in
     ``want.exclude_tenants``, is never claimed.
 6.  ``fire`` and ``put_schedules`` write a schedule only if its version is the expected one. Any number of

@@ -574,6 +574,8 @@ BEGIN
               FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
                    SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
                     WHERE q.due AND q.queue = l.queue AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                      AND (tasks IS NULL OR q.task = ANY (tasks))
+                      AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
                     ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
             CONTINUE WHEN lane IS NULL;
             SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
@@ -988,7 +990,7 @@ BEGIN
         EXECUTE format('WITH late AS (DELETE FROM rota.done_default WHERE finished_at >= $1 AND finished_at < $2 '
                        'RETURNING *) INSERT INTO rota.%I SELECT * FROM late', name) USING start, stop;
     END IF;
-    -- ATTACH, unlike CREATE … PARTITION OF, lets other sessions use rota.done meanwhile
+    -- ATTACH, unlike CREATE TABLE ... PARTITION OF, lets other sessions use rota.done meanwhile
     EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
     RETURN true;
 EXCEPTION

@@ -167,6 +167,8 @@ BEGIN
               FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
                    SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
                     WHERE q.due AND q.queue = l.queue AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                      AND (tasks IS NULL OR q.task = ANY (tasks))
+                      AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
                     ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
             CONTINUE WHEN lane IS NULL;
             SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];

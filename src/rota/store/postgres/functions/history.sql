@@ -21,7 +21,7 @@ BEGIN
         EXECUTE format('WITH late AS (DELETE FROM rota.done_default WHERE finished_at >= $1 AND finished_at < $2 '
                        'RETURNING *) INSERT INTO rota.%I SELECT * FROM late', name) USING start, stop;
     END IF;
-    -- ATTACH, unlike CREATE … PARTITION OF, lets other sessions use rota.done meanwhile
+    -- ATTACH, unlike CREATE TABLE ... PARTITION OF, lets other sessions use rota.done meanwhile
     EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
     RETURN true;
 EXCEPTION
