@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts scripts format wording dashboard crash machine long bench bench-full papers screenshots wheel clean
+.PHONY: help run test check lint types contracts scripts format wording dashboard crash machine long bench bench-full generate generated screenshots wheel clean
 
 help:               ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -25,7 +25,7 @@ run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; C
 test: $(STAMP)      ## all tests, on SQLite and on a real PostgreSQL of their own
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: lint types contracts scripts  ## style, types, import rules and the wording of the documentation
+check: lint types contracts generated scripts  ## style, types, import rules, generated files and wording
 	@$(BIN)/python tools/wording.py --check README.md SECURITY.md CHANGELOG.md docs $(patsubst %,--except %,$(WORDING_LATER))
 
 lint: $(STAMP)      ## ruff
@@ -69,8 +69,11 @@ bench: $(STAMP)     ## rota beside its peers, the main figures (some 20 minutes;
 bench-full: $(STAMP) ## all figures, kept in bench/results and written into docs/performance.md (an hour or two)
 	@$(BIN)/python -m bench full --out bench/results/full.json && $(BIN)/python -m bench report
 
-papers: $(STAMP)    ## write what is made from the code: the HTTP reference, the dashboard's types
-	@$(BIN)/python tools/http_reference.py && $(BIN)/python tools/dashboard_types.py
+generate: $(STAMP)  ## write what is made from the code: the stores' SQL, the HTTP reference, the dashboard's types
+	@$(BIN)/python tools/store_sql.py && $(BIN)/python tools/http_reference.py && $(BIN)/python tools/dashboard_types.py
+
+generated: $(STAMP) ## is what is made from the code up to date?
+	@$(BIN)/python tools/store_sql.py --check
 
 screenshots: $(STAMP) ## a picture of every view, in both themes, into docs/screenshots (needs chromium)
 	@$(BIN)/python tools/screenshots.py

@@ -1,4 +1,4 @@
-"""Writes docs/reference/http.md from the OpenAPI document. A test compares the page with it."""
+"""Writes docs/reference/http.md from the OpenAPI document: ``make generate``. A test holds the page to it."""
 
 from __future__ import annotations
 

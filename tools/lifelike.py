@@ -118,6 +118,11 @@ def _ended(job: Job, at: datetime, in_outage: bool) -> Settlement:
     return Settlement(
         job.id,
         job.token,
+        job.worker,
+        job.queue,
+        job.task,
+        job.tenant,
+        job.key,
         State.SUCCEEDED if not failed else State.QUEUED if job.attempt < job.max_attempts else State.FAILED,
         job.attempt,
         at - timedelta(seconds=9) + AGAIN,

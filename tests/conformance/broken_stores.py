@@ -34,11 +34,11 @@ class WritesInParts(SqliteStore):
     """Commits the states first, then follow-up jobs, then audit entries, one after the other."""
 
     async def turn(
-        self, changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime
+        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime
     ) -> TurnResult:
-        bare = [msgspec.structs.replace(one, then=(), audit=()) for one in changes]
-        result = await super().turn(bare, want, now)
-        for one in changes:
+        bare = [msgspec.structs.replace(one, then=(), audit=()) for one in settlements]
+        result = await super().turn(bare, request, now)
+        for one in settlements:
             if one.id not in result.refused:
                 await self.insert(one.then, now)
                 await self.append_audit(one.audit)

@@ -30,7 +30,7 @@ def host(tmp_path):
 async def store(host):
     module, name = host.factory.split(":")
     store = getattr(__import__(module, fromlist=[name]), name)(host.url)
-    await store.migrate()
+    await store.schema.migrate()
     await store.open()
     yield store
     await store.close()

@@ -41,7 +41,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path) -> StoreHost:
 async def store(host: StoreHost) -> AsyncIterator[Store]:
     opened = open_store(host.url)
     try:
-        await opened.migrate()
+        await opened.schema.migrate()
         await opened.open()
         yield opened
     finally:

@@ -8,8 +8,9 @@ import signal
 import pytest
 from attack import LEASE_S, LONG, RECOVERY_S, Site, WorkerProcess, until
 
-from rota.model import Settlement, State
+from rota.model import State
 from rota.store.calls import settle
+from rota.testing.conformance.factories import change
 
 EXECUTORS = ("hold", "hold_thread", "hold_process")
 
@@ -77,11 +78,11 @@ async def test_of_many_settles_by_two_processes_one_is_accepted(site: Site) -> N
     """The worker's own settle and a thousand from here, with its token, all at once."""
     worker = site.start(lease_s=10.0)
     job = await site.enqueue("hold", gate="now")
-    token = (await site.begun(job)).token
+    await site.begun(job)
     store = await site.store()
-    change = Settlement(id=job, token=token, state=State.CANCELLED, attempt=1)
+    settlement = change(await site.job(job), State.CANCELLED)
     site.open_gate("now")
-    refusals = await asyncio.gather(*[settle(store, [change], site.app.clock.now()) for _ in range(1000)])
+    refusals = await asyncio.gather(*[settle(store, [settlement], site.app.clock.now()) for _ in range(1000)])
     accepted = sum(not refused for refused in refusals)
     if accepted:
         await until("the worker is refused", lambda: "refused" in worker.log, within=10)

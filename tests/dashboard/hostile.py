@@ -174,6 +174,11 @@ def _end(job: Job, at: datetime) -> Settlement:
     return Settlement(
         job.id,
         job.token,
+        job.worker,
+        job.queue,
+        job.task,
+        job.tenant,
+        job.key,
         state,
         job.attempt,
         output_json=_json({text: text}) if state is State.SUCCEEDED else None,

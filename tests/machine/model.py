@@ -75,12 +75,14 @@ class Model:
         job.lease_until = now + timedelta(seconds=LEASE_S)
         return job
 
-    def holds(self, id: JobId, token: int) -> Entry | None:
+    def holds(self, id: JobId, token: int, worker: str | None) -> Entry | None:
         job = self.jobs.get(id)
-        return job if job is not None and job.state is State.RUNNING and job.token == token else None
+        if job is None or job.state is not State.RUNNING:
+            return None
+        return job if (job.token, job.worker) == (token, worker) else None
 
     def settle(self, change: Settlement, now: datetime) -> bool:
-        job = self.holds(change.id, change.token)
+        job = self.holds(change.id, change.token, change.worker)
         if job is None:
             return False
         if change.remove:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import psycopg
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -46,6 +47,7 @@ from rota.model import (
 from rota.store.calls import claim, settle
 from rota.store.open import open_store
 from rota.store.protocol import Store
+from rota.testing.conformance.factories import change
 
 T = TypeVar("T")
 Spec = dict[str, Any]
@@ -78,7 +80,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.model = Model()
         self.now = START
         self.made: list[JobId] = []
-        self.leases: list[tuple[Lease, int]] = []  # every lease ever held, with its attempt
+        self.leases: list[Job] = []  # every job ever held, as its holder knows it
         self.highest: dict[JobId, int] = {}
 
     def run(self, verb: Coroutine[Any, Any, T]) -> T:
@@ -103,11 +105,11 @@ class StoreMachine(RuleBasedStateMachine):
         among = fit if fit and pick % 4 else self.made
         return among[pick // 4 % len(among)]
 
-    def some_lease(self, pick: int) -> tuple[Lease, int]:
-        """Often one that is still good; often an old one of a job that runs again; or any."""
-        good = [held for held in self.leases if self.model.holds(held[0].id, held[0].token)]
-        again = {lease.id for lease, _ in good}
-        late = [held for held in self.leases if held[0].id in again and held not in good]
+    def some_lease(self, pick: int) -> Job:
+        """Often one that is still held; often an old one of a job that runs again; or any."""
+        good = [job for job in self.leases if self.model.holds(job.id, job.token, job.worker)]
+        again = {job.id for job in good}
+        late = [job for job in self.leases if job.id in again and job not in good]
         among = (good, good, late, self.leases)[pick % 4] or self.leases
         return among[pick // 4 % len(among)]
 
@@ -167,7 +169,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def hold(self, entry: Entry, job: Job) -> None:
         assert (job.token, job.attempt) == (entry.token, entry.attempt)
-        self.leases.append((Lease(id=entry.id, token=entry.token), entry.attempt))
+        self.leases.append(msgspec.structs.replace(job, worker=entry.worker))
 
     @precondition(lambda self: self.leases)
     @rule(
@@ -178,36 +180,37 @@ class StoreMachine(RuleBasedStateMachine):
         then=st.lists(specs, max_size=1),
     )
     def settle(self, pick: int, state: State, delay: int, refund: bool, then: list[Spec]) -> None:
-        lease, attempt = self.some_lease(pick)
-        change = Settlement(
-            id=lease.id,
-            token=lease.token,
-            state=state,
-            attempt=attempt - refund,
+        job = self.some_lease(pick)
+        settlement = change(
+            job,
+            state,
+            attempt=job.attempt - refund,
             run_at=self.later(delay) if delay and state is State.QUEUED else None,
             then=tuple(self.new(spec) for spec in then),
         )
-        self.settle_as_the_model([change])
+        self.settle_as_the_model([settlement])
+
+    @precondition(lambda self: self.leases)
+    @rule(pick=picks, state=st.sampled_from(ENDS), worker=workers)
+    def settle_as_another_worker(self, pick: int, state: State, worker: str) -> None:
+        self.settle_as_the_model([change(self.some_lease(pick), state, worker=worker)])
 
     @precondition(lambda self: self.leases)
     @rule(ends=st.lists(st.tuples(picks, st.sampled_from(ENDS), st.booleans()), min_size=1, max_size=4))
     def settle_several(self, ends: list[tuple[int, State, bool]]) -> None:
         changes: dict[JobId, Settlement] = {}
         for pick, state, remove in ends:
-            lease, attempt = self.some_lease(pick)
-            gone = remove and state is State.SUCCEEDED
-            told = Settlement(id=lease.id, token=lease.token, state=state, attempt=attempt, remove=gone)
-            changes[lease.id] = told
+            job = self.some_lease(pick)
+            changes[job.id] = change(job, state, remove=remove and state is State.SUCCEEDED)
         self.settle_as_the_model(list(changes.values()))
 
     @precondition(lambda self: self.leases)
     @rule(pick=picks, state=st.sampled_from(ENDS), refund=st.booleans())
     def live_again(self, pick: int, state: State, refund: bool) -> None:
         """One more life at once: deep histories are rare if every step has to be drawn by itself."""
-        lease, attempt = self.some_lease(pick)
-        told = Settlement(id=lease.id, token=lease.token, state=state, attempt=attempt - refund)
-        self.settle_as_the_model([told])
-        self.edit_as_the_model(lifecycle.retry(self.now), {lease.id})
+        job = self.some_lease(pick)
+        self.settle_as_the_model([change(job, state, attempt=job.attempt - refund)])
+        self.edit_as_the_model(lifecycle.retry(self.now), {job.id})
         self.claim_as_the_model(ClaimRequest(worker="w", limit=6, lease_s=LEASE_S))
 
     def settle_as_the_model(self, changes: list[Settlement]) -> None:
@@ -219,9 +222,9 @@ class StoreMachine(RuleBasedStateMachine):
     def beat(self, worker: str, pick: int) -> None:
         mine = {job.id: job for job in self.model.live() if job.lease_until and job.worker == worker}
         leases = {id: Lease(id=id, token=job.token) for id, job in mine.items()}
-        late, _ = self.some_lease(pick)
-        if not self.model.holds(late.id, late.token) and late.id not in mine:
-            leases[late.id] = late
+        other = self.some_lease(pick)
+        if other.id not in mine:  # too late, or held by another worker
+            leases[other.id] = Lease(id=other.id, token=other.token)
         pulse = Heartbeat(worker=worker, document="{}", lease_s=LEASE_S, leases=list(leases.values()))
         reply = self.run(self.store.heartbeat(pulse, self.now))
         for job in mine.values():

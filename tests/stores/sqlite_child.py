@@ -6,10 +6,11 @@ import asyncio
 import sys
 from datetime import UTC, datetime
 
-from rota.model import ClaimRequest, NewJob, Settlement, State
+from rota.model import ClaimRequest, NewJob, State
 from rota.runtime.clock import Ids
 from rota.store.calls import settle
 from rota.store.sqlite.store import SqliteStore
+from rota.testing.conformance.factories import change
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -42,7 +43,7 @@ async def work(url: str, count: str) -> None:
     while left:
         turn = await store.turn((), ClaimRequest(worker=url, limit=min(left, 10), lease_s=60), NOW)
         left -= len(turn.jobs)
-        done = [Settlement(id=job.id, token=job.token, state=State.SUCCEEDED, attempt=1) for job in turn.jobs]
+        done = [change(job, State.SUCCEEDED) for job in turn.jobs]
         assert await settle(store, done, NOW) == frozenset()
         print(*(job.id for job in turn.jobs), sep="\n")
     await producers

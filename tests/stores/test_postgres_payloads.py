@@ -49,7 +49,7 @@ async def test_it_is_the_jobs_through_its_whole_life_and_written_once(store: Pos
     taken = await claimed(store, job.id, T0)
     (rescued,) = await store.reclaim("other", 30.0, 10, T0 + timedelta(hours=1))
     assert rescued.payload_json == LARGE
-    await settle(store, [change(rescued, State.FAILED)], T0)
+    assert not await settle(store, [change(rescued, State.FAILED, worker="other")], T0)
     assert (await found(store, job.id)).payload_json == LARGE
     await store.edit((job.id,), lifecycle.retry(T0), T0)
     assert (await claimed(store, job.id, T0)).payload_json == LARGE

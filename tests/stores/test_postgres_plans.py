@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from rota.model import JobFilter, NewJob, PageRequest, State
 from rota.store.calls import claim, settle
@@ -16,10 +19,12 @@ from rota.testing.conformance.factories import T0, change, new, want
 
 HOT = re.compile(r"(?:Seq Scan|Bitmap Heap Scan) on (?:queued|running|done\w*|keys|attempts|documents)\b")
 TURN = """
-SELECT * FROM rota.turn(
-    %s::uuid[], %s::bigint[], %s::bigint[], NULL, %s::json,
-    'w', 100, '2030-01-01 13:00Z', NULL, '{}', NULL, %s::text[], %s::json, '2030-01-01 12:00Z')
+SELECT s.refused, c.* FROM rota.settle(
+    %s::uuid[], %s::bigint[], %s::text[], %s::bigint[], NULL, %s::json, '2030-01-01 12:00Z') AS s,
+  LATERAL rota.claim(
+    'w', 100, '2030-01-01 13:00Z', NULL, '{}', NULL, %s::text[], %s::json, s.settled_at) AS c
 """
+Row = dict[str, Any]
 FILL = """
 INSERT INTO rota.queued (id, created_at, run_at, task, queue, rank, payload, due)
 SELECT (lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, %(now)s,
@@ -49,23 +54,33 @@ class Explained:
         rows = self.connection.execute(statement.encode(), params).fetchall()
         return rows, "\n".join(self.notices)
 
+    def turn(self, *params: object) -> tuple[list[Row], str]:
+        self.notices.clear()
+        cursor = self.connection.cursor(row_factory=dict_row)
+        rows = cursor.execute(TURN.encode(), params).fetchall()
+        return rows, "\n".join(self.notices)
 
-def changes(rows: list[tuple[object, ...]]) -> str:
-    parts = [f'{{"id":"{row[5]}","token":{row[7]},"state":"succeeded","attempt":1}}' for row in rows]
+
+def changes(rows: list[Row]) -> str:
+    parts = [
+        f'{{"id":"{row["id"]}","token":{row["token"]},"worker":"w","state":"succeeded","attempt":1}}'
+        for row in rows
+    ]
     return f"[{','.join(parts)}]"
 
 
-def successes(rows: list[tuple[object, ...]]) -> tuple[str, str, str, None]:
-    """The same ends on the road of plain successes: ids, tokens, ages, no other changes."""
+def successes(rows: list[Row]) -> tuple[str, str, str, str, None]:
+    """The same ends as plain successes: ids, tokens, workers, ages, no other changes."""
     return (
-        f"{{{','.join(str(row[5]) for row in rows)}}}",
-        f"{{{','.join(str(row[7]) for row in rows)}}}",
+        f"{{{','.join(str(row['id']) for row in rows)}}}",
+        f"{{{','.join(str(row['token']) for row in rows)}}}",
+        f"{{{','.join('w' for _ in rows)}}}",
         f"{{{','.join('1' for _ in rows)}}}",
         None,
     )
 
 
-NOTHING_ENDED = (None, None, None, None)
+NOTHING_ENDED = (None, None, None, None, None)
 
 
 def assert_pinned(plan: str) -> None:
@@ -81,11 +96,12 @@ async def test_a_turn_uses_indexes_on_small_tables(
     session = Explained(migrated_postgres_url)
     with session.connection as connection:
         connection.execute("ANALYZE")
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, None, None)
+        rows, plan = session.turn(*NOTHING_ENDED, None, None)
         assert_pinned(plan)
         for turn in range(14):  # beyond the fifth run a statement may get another plan
-            ends = (None, None, None, changes(rows[1:])) if turn % 2 else successes(rows[1:])
-            rows, plan = session.plans(TURN, *ends, None, None)
+            ends = (*NOTHING_ENDED[:4], changes(rows[1:])) if turn % 2 else successes(rows[1:])
+            rows, plan = session.turn(*ends, None, None)
+            assert not rows[0]["refused"]
             assert_pinned(plan)
 
 
@@ -97,22 +113,22 @@ async def test_a_turn_uses_indexes_among_a_million_jobs(
         connection.execute("SET auto_explain.log_min_duration = -1")
         connection.execute(FILL, {"now": T0, "later": T0 + timedelta(days=30), "jobs": 1_000_000})
         connection.execute("SET auto_explain.log_min_duration = 0")
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, None, None)
+        rows, plan = session.turn(*NOTHING_ENDED, None, None)
         assert len(rows) == 101
         assert_pinned(plan)
         connection.execute("ANALYZE rota.queued")
-        rows, plan = session.plans(TURN, None, None, None, changes(rows[1:]), None, None)
+        rows, plan = session.turn(*NOTHING_ENDED[:4], changes(rows[1:]), None, None)
         assert len(rows) == 101
         assert_pinned(plan)
-        last = max(rows[1:], key=lambda row: row[3:6])
-        since = f'[{{"queue":"{last[12]}","rank":{last[3]},"run_at":"{last[4]}","id":"{last[5]}"}}]'
-        rows, plan = session.plans(TURN, *successes(rows[1:]), None, since)
+        last = max(rows[1:], key=lambda row: (row["rank"], row["run_at"], row["id"]))
+        since = json.dumps([{name: str(last[name]) for name in ("queue", "rank", "run_at", "id")}])
+        rows, plan = session.turn(*successes(rows[1:]), None, since)
         assert len(rows) == 101
         assert_pinned(plan)
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, ["paused"], None)
+        rows, plan = session.turn(*NOTHING_ENDED, ["paused"], None)
         assert len(rows) == 101
         assert_pinned(plan)
-        rows, plan = session.plans(TURN, *NOTHING_ENDED, ["paused", "default"], None)
+        rows, plan = session.turn(*NOTHING_ENDED, ["paused", "default"], None)
         assert len(rows) == 1
         assert_pinned(plan)
         _, plan = session.plans(
@@ -125,13 +141,14 @@ async def test_a_turn_uses_indexes_among_a_million_jobs(
 async def test_a_beat_uses_indexes(store: PostgresStore, migrated_postgres_url: str) -> None:
     await store.insert([new() for _ in range(200)], T0)
     jobs = await claim(store, want(200), T0)
-    leases = changes([(None,) * 5 + (job.id, None, job.token) for job in jobs])
+    leases = changes([{"id": job.id, "token": job.token} for job in jobs])
     session = Explained(migrated_postgres_url)
     with session.connection as connection:
         connection.execute("ANALYZE")
         _, plan = session.plans(
-            "SELECT * FROM rota.beat('w1', '{}', %s::json, NULL, '2030-01-01 12:01Z', '2030-01-01 12:00Z')",
+            "SELECT * FROM rota.heartbeat('w1', '{}', %s::json, NULL, %s, '2030-01-01 12:00Z')",
             leases,
+            "2030-01-01 12:01Z",
         )
         assert "running_id" in plan and not HOT.search(plan), plan
 

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from rota.errors import ConfigError, SchemaMismatch, StoreUnavailable
+from rota.store.postgres import definitions
 from rota.store.postgres.schema import MIGRATIONS
 from rota.store.postgres.store import PostgresStore
 
@@ -24,7 +25,7 @@ async def main():
 
 asyncio.run(main())
 """
-NAMES = [migration.name for migration in MIGRATIONS]
+NAMES = [*(migration.name for migration in MIGRATIONS), "functions"]
 
 
 async def test_an_empty_database_is_refused_with_the_remedy(postgres_url: str) -> None:
@@ -87,6 +88,128 @@ async def test_a_schema_that_was_removed_is_named_with_the_remedy(migrated_postg
     with pytest.raises(SchemaMismatch, match="rota migrate"):
         await store.documents("worker")
     await store.close()
+
+
+# --- functions are code ---------------------------------------------------------------------------
+
+REPLACED = """
+CREATE OR REPLACE FUNCTION rota.free_keys(tenants text[], freed text[], holders uuid[]) RETURNS void
+LANGUAGE plpgsql SET search_path = rota, pg_temp AS $$ BEGIN END $$
+"""
+DAMAGE = {
+    REPLACED: "function rota.free_keys differs",
+    "DROP FUNCTION rota.promote": "function rota.promote is missing",
+    "ALTER FUNCTION rota.claim SET enable_seqscan = on": "function rota.claim differs",
+    "ALTER FUNCTION rota.settle RESET ALL": "function rota.settle differs",
+    "ALTER FUNCTION rota.enqueue SECURITY DEFINER": "function rota.enqueue differs",
+    "ALTER FUNCTION rota.promote STABLE": "function rota.promote differs",
+    "CREATE FUNCTION rota.turn(n integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'": (
+        "function rota.turn is left over"
+    ),
+    "CREATE FUNCTION rota.claim(n integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'": (
+        "function rota.claim is left over"
+    ),
+    "DROP VIEW rota.jobs": "view rota.jobs is missing",
+    "COMMENT ON FUNCTION rota.enqueue IS 'x'": "function rota.enqueue differs",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_what_was_changed_by_hand_is_noticed_and_repaired(
+    migrated_postgres_url: str, damage: str
+) -> None:
+    store = PostgresStore(migrated_postgres_url)
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        connection.execute(damage.encode())
+    assert await store.schema.pending() == [DAMAGE[damage]]
+    with pytest.raises(SchemaMismatch, match=r"rota migrate") as caught:
+        await store.open()
+    assert DAMAGE[damage] in str(caught.value)
+    assert await store.schema.migrate() == [DAMAGE[damage]]
+    assert await store.schema.pending() == []
+    await store.open()
+    await store.close()
+
+
+async def test_a_view_with_the_same_columns_is_noticed_by_its_definition(migrated_postgres_url: str) -> None:
+    store = PostgresStore(migrated_postgres_url)
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE OR REPLACE VIEW rota.jobs AS SELECT * FROM rota.live")
+    assert await store.schema.pending() == ["view rota.jobs differs"]
+    assert await store.schema.migrate() == ["view rota.jobs differs"]
+    assert await store.schema.pending() == []
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "ALTER TABLE rota.queued DROP COLUMN tags CASCADE",
+        "ALTER TABLE rota.schedules ADD COLUMN colour text",
+        "ALTER TABLE rota.documents ALTER COLUMN body TYPE jsonb",
+        "DROP TABLE rota.waiters",
+    ],
+)
+async def test_tables_of_another_layout_are_refused_with_what_to_do(
+    migrated_postgres_url: str, layout: str
+) -> None:
+    store = PostgresStore(migrated_postgres_url)
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        connection.execute(layout.encode())
+    for act in (store.open, store.schema.pending, store.schema.migrate):
+        with pytest.raises(SchemaMismatch, match="DROP SCHEMA rota CASCADE"):
+            await act()
+    await store.close()
+
+
+async def test_a_schema_of_the_folded_history_is_refused_with_what_to_do(migrated_postgres_url: str) -> None:
+    """Development versions had other tables under the same numbers."""
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        connection.execute("UPDATE rota.migrations SET name = '0001_tables' WHERE version = 1")
+    store = PostgresStore(migrated_postgres_url)
+    for act in (store.open, store.schema.pending, store.schema.migrate):
+        with pytest.raises(SchemaMismatch, match=r"version 1 is 0001_tables, but here it is 0001_jobs"):
+            await act()
+    await store.close()
+
+
+async def test_a_missing_table_version_is_named(postgres_url: str) -> None:
+    store = PostgresStore(postgres_url)
+    await store.schema.migrate()
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DROP TABLE rota.audit; DELETE FROM rota.migrations WHERE name = '0004_audit'")
+    with pytest.raises(SchemaMismatch, match=r"0004_audit.*rota migrate"):
+        await store.open()
+    assert await store.schema.migrate() == ["0004_audit"]
+    await store.open()
+    await store.close()
+
+
+def test_every_function_pins_its_search_path_and_is_plain_ascii(migrated_postgres_url: str) -> None:
+    """ASCII, because digests are compared whatever the encoding of the database is."""
+    with psycopg.connect(migrated_postgres_url) as connection:
+        rows = connection.execute(
+            "SELECT proname, array_to_string(proconfig, ','), prosrc FROM pg_proc"
+            " WHERE pronamespace = to_regnamespace('rota')"
+        ).fetchall()
+    assert len(rows) == len(definitions.FUNCTIONS)
+    assert [name for name, config, _ in rows if "search_path=rota, pg_temp" not in (config or "")] == []
+    assert [name for name, _, source in rows if not source.isascii()] == []
+
+
+def test_what_people_see_has_comments(migrated_postgres_url: str) -> None:
+    with psycopg.connect(migrated_postgres_url) as connection:
+        bare = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('rota')"
+            " AND relkind IN ('r', 'p', 'v') AND NOT relispartition"
+            " AND obj_description(oid, 'pg_class') IS NULL"
+        ).fetchall()
+        described = connection.execute(
+            "SELECT obj_description(to_regproc('rota.enqueue'), 'pg_proc'),"
+            " obj_description(to_regnamespace('rota'), 'pg_namespace')"
+        ).fetchone()
+    assert bare == []
+    assert described is not None and all(described)
 
 
 @pytest.mark.parametrize(

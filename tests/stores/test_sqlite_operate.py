@@ -180,7 +180,7 @@ async def test_a_line_of_the_audit_log_cannot_be_changed_by_accident(path: Path,
     await store.append_audit([AuditEntry(action="job.cancel", at=T0, actor="ann")])
     with (
         closing(sqlite3.connect(path)) as connection,
-        pytest.raises(sqlite3.IntegrityError, match="only added"),
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
     ):
         connection.execute("UPDATE rota_audit SET actor = 'bob'")
 

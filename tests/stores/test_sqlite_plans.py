@@ -10,11 +10,12 @@ import pytest
 
 from rota.model import AuditFilter, JobFilter, State
 from rota.store.sqlite import audit
-from rota.store.sqlite.claiming import merged_pick
-from rota.store.sqlite.connection import connect, migrate
+from rota.store.sqlite.claiming import merged_select
+from rota.store.sqlite.connection import connect
 from rota.store.sqlite.inserting import insert
 from rota.store.sqlite.listing import matching
 from rota.store.sqlite.rows import micros
+from rota.store.sqlite.schema import migrate
 from rota.store.sqlite.statements import statement
 from rota.store.sqlite.url import parse
 from rota.store.sqlite.writer import Transaction
@@ -58,30 +59,31 @@ HOT = {
     "finish": (("{}", NOW, "succeeded", 0), ["rota_jobs_id (id=?)"]),
     "requeue": (("{}", NOW), ["rota_jobs_id (id=?)"]),
     "delete": (("[]",), ["rota_jobs_id (id=?)"]),
-    "renew": (("[]", NOW), ["rota_jobs_id (id=?)"]),
+    "renew": (("[]", NOW, "w"), ["rota_jobs_id (id=?)"]),
+    "remove": (("{}",), ["rota_jobs_id (id=?)"]),
     "outdated": (("failed", NOW, 9), ["rota_jobs_finished (state=? AND finished_at>? AND finished_at<?)"]),
     "last_open": (("q0", "t0", "[]", 9), ["rota_jobs_ready (queue=? AND task=?)"]),
-    "set_aside": (
+    "park": (
         ("q0", "t0", 1, 1, "", "[]"),
         ["INTEGER PRIMARY KEY", "rota_jobs_ready (queue=? AND task=? AND (rank,run_at,id)<(?,?,?))"],
     ),
-    "bring_back": (
+    "unpark": (
         ("x", "q0", "t0", 9),
-        ["INTEGER PRIMARY KEY", "rota_jobs_aside (tenant=? AND queue=? AND task=?)"],
+        ["INTEGER PRIMARY KEY", "rota_jobs_parked (tenant=? AND queue=? AND task=?)"],
     ),
     "ahead": (
         ("q0", "t0", 1, 1, "", 9),
         ["rota_jobs_ready (queue=? AND task=? AND (rank,run_at,id)<(?,?,?))"],
     ),
     "ended_of_tenant": (("x", "failed", 9), ["rota_jobs_finished (state=? AND finished_at>?)"]),
-    "lanes_aside": (
+    "lanes_parked": (
         (),
         [
-            "rota_jobs_aside",
+            "rota_jobs_parked",
             "INTEGER PRIMARY KEY",
-            "rota_jobs_aside (tenant=? AND queue=? AND task>?)",
-            "rota_jobs_aside (tenant=? AND queue>?)",
-            "rota_jobs_aside (tenant>?)",
+            "rota_jobs_parked (tenant=? AND queue=? AND task>?)",
+            "rota_jobs_parked (tenant=? AND queue>?)",
+            "rota_jobs_parked (tenant>?)",
             "INTEGER PRIMARY KEY",
         ],
     ),
@@ -116,7 +118,7 @@ def test_the_leases_of_a_batch_are_looked_up_by_id(connection: sqlite3.Connectio
 
 @pytest.mark.parametrize("lanes", [1, 5, 50])
 def test_the_lanes_of_a_queue_are_merged_without_sorting(connection: sqlite3.Connection, lanes: int) -> None:
-    steps = plan(connection, merged_pick(lanes), [*(("q0", "t0", 0) * lanes), 100])
+    steps = plan(connection, merged_select(lanes), [*(("q0", "t0", 0) * lanes), 100])
     reads = reads_of_jobs(steps)
     assert len(reads) == lanes
     assert all("rota_jobs_ready (queue=? AND task=? AND rank<?)" in step for step in reads)

@@ -14,12 +14,13 @@ from rota.core.ids import is_id
 from rota.core.schedules.firing import decide
 from rota.errors import OptionError
 from rota.model import LIVE, Firing, JobFilter, PageRequest, ScheduleFilter, State
-from rota.store.sqlite.connection import MIGRATIONS, connect, migrate
+from rota.store.sqlite.connection import connect
 from rota.store.sqlite.inserting import insert
 from rota.store.sqlite.listing import matching
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.schedule_rows import columns
 from rota.store.sqlite.scheduling import page_query
+from rota.store.sqlite.schema import MIGRATIONS, PREAMBLE, migrate
 from rota.store.sqlite.statements import statement
 from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.url import parse
@@ -171,10 +172,10 @@ async def test_jobs_stored_before_there_were_schedules_are_kept(path: Path) -> N
     address = parse(f"sqlite:///{path}")
     jobs = [new(schedule="s"), new()]
     with closing(connect(address)) as connection:
-        connection.executescript(MIGRATIONS[0].sql)
+        connection.executescript(PREAMBLE + MIGRATIONS[0].sql)
         insert(Transaction(connection), jobs, NOW)
     store = SqliteStore(f"sqlite:///{path}")
-    assert (await store.schema.pending())[0] == "0002_schedules"
+    assert (await store.schema.pending())[0] == "0002_documents"
     await store.open()
     assert ids((await store.jobs(EVERYTHING, PageRequest(newest_first=False))).items) == [
         job.id for job in jobs
@@ -212,7 +213,7 @@ def plan(connection: sqlite3.Connection, sql: str, params: Sequence[Any]) -> lis
 ROW = tuple(columns(rule(), 1, NOW))
 PLANS: dict[str, tuple[Sequence[Any], str]] = {
     "due_schedules": ((NOW, 10), "rota_schedules_due (due_at<?)"),
-    "next_look": ((NOW,), "rota_schedules_due (due_at>?)"),
+    "next_check": ((NOW,), "rota_schedules_due (due_at>?)"),
     "fire_schedule": ((*ROW, "x", 1), "rota_schedules_id (id=?)"),
     "rewrite_schedule": ((*ROW, "x", 1), "rota_schedules_id (id=?)"),
     "drop_schedules": (('["x"]',), "rota_schedules_id (id=?)"),

@@ -14,7 +14,7 @@ from rota.model import PageRequest
 from rota.store.sqlite.store import SqliteStore
 from rota.testing.conformance.factories import EVERYTHING, T0, new
 
-ALL = ["0001_jobs", "0002_schedules", "0003_audit"]
+ALL = ["0001_jobs", "0002_documents", "0003_schedules", "0004_audit"]
 
 
 async def test_first_use_migrates_without_being_asked(tmp_path: Path) -> None:
@@ -50,10 +50,62 @@ async def test_a_newer_schema_is_refused_with_both_versions(tmp_path: Path) -> N
     await store.close()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO rota_migrations (version, name) VALUES (99, '0099_future')")
-    with pytest.raises(SchemaMismatch, match=r"version 99.*only version 3"):
+    with pytest.raises(SchemaMismatch, match=r"version 99.*only version 4"):
         await store.open()
     with pytest.raises(SchemaMismatch):
         await store.schema.pending()
+    await store.close()
+
+
+DAMAGE = {
+    "DROP INDEX rota_jobs_ready": "index rota_jobs_ready is missing",
+    "DROP TRIGGER rota_audit_append_only": "trigger rota_audit_append_only is missing",
+    "CREATE INDEX rota_jobs_more ON rota_jobs (rank)": "index rota_jobs_more is left over",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_an_index_or_trigger_that_was_changed_by_hand_is_noticed_and_repaired(
+    tmp_path: Path, damage: str
+) -> None:
+    path = tmp_path / "rota.db"
+    store = SqliteStore(f"sqlite:///{path}")
+    await store.open()
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(damage)
+    store = SqliteStore(f"sqlite:///{path}")
+    assert await store.schema.pending() == [DAMAGE[damage]]
+    assert await store.schema.migrate() == [DAMAGE[damage]]
+    assert await store.schema.pending() == []
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "layout", ["ALTER TABLE rota_jobs ADD COLUMN colour TEXT", "DROP TABLE rota_documents"]
+)
+async def test_tables_of_another_layout_are_refused_with_what_to_do(tmp_path: Path, layout: str) -> None:
+    path = tmp_path / "rota.db"
+    store = SqliteStore(f"sqlite:///{path}")
+    await store.open()
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(layout)
+    for act in (store.open, store.schema.pending):
+        with pytest.raises(SchemaMismatch, match="name another file"):
+            await act()
+    await store.close()
+
+
+async def test_a_schema_of_the_folded_history_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "rota.db"
+    store = SqliteStore(f"sqlite:///{path}")
+    await store.open()
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE rota_migrations SET name = '0002_schedules' WHERE version = 2")
+    with pytest.raises(SchemaMismatch, match=r"version 2 is 0002_schedules, but here it is 0002_documents"):
+        await store.open()
     await store.close()
 
 

@@ -281,4 +281,4 @@ def test_the_readme_names_the_two_commands_of_a_fresh_clone() -> None:
 def test_the_http_reference_matches_the_openapi_document() -> None:
     script = Path(__file__).parents[2] / "tools" / "http_reference.py"
     done = subprocess.run([sys.executable, str(script), "--check"], env=environment(), check=False)
-    assert done.returncode == 0, "docs/reference/http.md is out of date: run tools/http_reference.py"
+    assert done.returncode == 0, "docs/reference/http.md is out of date: run make generate"

@@ -1,4 +1,4 @@
-"""``rota migrate``: apply, check or print the store's migrations."""
+"""``rota migrate``: bring the store's schema up to date, check it, or print it as SQL."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from .text import plural
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Change nothing; exit 4 if migrations are pending.")
-@click.option("--sql", is_flag=True, help="Print all migrations without connecting.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="List what would be changed, and change nothing. Exit 4 if there is anything.",
+)
+@click.option("--sql", is_flag=True, help="Print the whole schema as SQL without connecting.")
 @target_options
 @pass_target
 def migrate(target: Target, check: bool, sql: bool) -> None:
@@ -26,7 +30,7 @@ def migrate(target: Target, check: bool, sql: bool) -> None:
     elif check:
         _check(target.ask(_pending))
     else:
-        _tell(target.ask(lambda app: app.migrate()))
+        _report(target.ask(lambda app: app.migrate()))
 
 
 async def _pending(app: Rota) -> Sequence[str]:
@@ -41,13 +45,13 @@ def _check(pending: Sequence[str]) -> None:
     if not pending:
         click.echo("The schema is up to date.")
         return
-    click.echo(f"{plural(len(pending), 'migration')} pending; apply with rota migrate:")
+    click.echo(f"{plural(len(pending), 'change')} pending; apply with rota migrate:")
     for name in pending:
         click.echo(f"  {name}")
     raise SystemExit(SCHEMA)
 
 
-def _tell(applied: Sequence[str]) -> None:
+def _report(applied: Sequence[str]) -> None:
     for name in applied:
         click.echo(f"applied {name}")
     if not applied:

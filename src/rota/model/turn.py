@@ -12,10 +12,18 @@ from .value import JobId, Value
 
 
 class Settlement(Value, frozen=True, kw_only=False):
-    """The decided end of an attempt: where the job goes, written only if (id, token) still holds."""
+    """The decided end of an attempt: where the job goes, written only if the worker still holds it.
+
+    It carries what a store needs to write it without reading the job first.
+    """
 
     id: JobId
     token: int
+    worker: str | None  # the holder of the lease: it must still be the same, like the token
+    queue: str
+    task: str
+    tenant: str
+    key: str | None
     state: State  # QUEUED, SUCCEEDED, FAILED or CANCELLED
     attempt: int  # the count to store: lowered when the attempt is refunded
     run_at: datetime | None = None  # when QUEUED; None: due at once

@@ -140,7 +140,9 @@ def decide(
                 fault = msgspec.structs.replace(fault, type="Cancelled", message=asked)
             state = State.CANCELLED if job.cancel_requested else _retry_or_fail(job)
             told = _told(job, RESCUES.get(state), fault, holder or worker, now)
-            return _change(job, state, "rescued", now, report, error_json=fault_json(fault), audit=told)
+            return _change(
+                job, state, "rescued", now, report, error_json=fault_json(fault), audit=told, holder=holder
+            )
         case Failed(fault=fault, final=final):
             error = fault_json(msgspec.structs.replace(fault, at=fault.at or now, attempt=job.attempt))
             used_up = _retry_or_fail(job) is State.FAILED
@@ -204,6 +206,7 @@ def _change(
     refund: bool = False,
     remove: bool = False,
     audit: tuple[AuditEntry, ...] = (),
+    holder: str | None = None,
 ) -> Settlement:
     quiet = state is State.SUCCEEDED and job.attempt == 1 and not report.logs
     never_begun = outcome == "released" and report.started_at is None
@@ -224,6 +227,11 @@ def _change(
     return Settlement(  # by position, which is quicker: every attempt ends here
         job.id,
         job.token,
+        holder or job.worker,
+        job.queue,
+        job.task,
+        job.tenant,
+        job.key,
         state,
         max(job.attempt - 1, 0) if refund else job.attempt,
         run_at,

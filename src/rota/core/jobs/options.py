@@ -17,6 +17,8 @@ from .backoff import LONGEST, check
 LONGEST_NAME = 200
 MOST_TAGS = 20
 PRIORITY_LIMIT = 2**31 - 2  # both signs fit a 32-bit column
+MOST_ATTEMPTS = 100
+SHORTEST_TIMEOUT = 0.001  # seconds
 CONFLICTS = ("return", "raise", "replace")
 
 
@@ -180,9 +182,9 @@ _CHECKS: dict[str, Any] = {
     "delay": _seconds,
     "key": name_text,
     "on_conflict": _conflict,
-    "max_attempts": lambda n, v: _whole(n, v, 1, 100),
+    "max_attempts": lambda n, v: _whole(n, v, 1, MOST_ATTEMPTS),
     "backoff": _backoff,
-    "timeout": lambda n, v: _seconds(n, v, 0.001, LONGEST),
+    "timeout": lambda n, v: _seconds(n, v, SHORTEST_TIMEOUT, LONGEST),
     "auto_remove": _flag,
     "tags": _tags,
     "parent": _job_id,

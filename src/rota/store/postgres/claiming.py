@@ -1,7 +1,7 @@
-"""Claims: what is asked of ``rota.turn``, and where the next one starts.
+"""Turns: what is asked of ``rota.settle`` and ``rota.claim``, and where the next claim starts.
 
 Owns the places at which claims ended. A worker under load starts there, because the front of the
-index is full of entries of jobs that are gone until the next vacuum; it looks from the front again
+index is full of entries of jobs that are gone until the next vacuum; it starts from the front again
 every so often, since a late commit may have put a job behind the place. Must never do I/O.
 """
 
@@ -14,14 +14,25 @@ from typing import Any
 
 import msgspec
 
-from ...model import ClaimRequest, Job
-from .rows import text, texts_array
+from ...model import ClaimRequest, Job, Settlement
+from .rows import settled, text, texts_array
 
-FULL_FROM = 16  # jobs; a smaller claim always looks from the front
+FULL_FROM = 16  # jobs; a smaller claim always starts from the front
 FRONT_EVERY_S = 0.05
-FRONT_SHARE = 25  # a look from the front takes at most one part in this many of the time
+FRONT_SHARE = 25  # a claim from the front takes at most one part in this many of the time
 
-_NOTHING: tuple[Any, ...] = ("", 0, None, None, "{}", None, None, None)
+_SETTLE = (
+    "rota.settle(CAST(%s AS uuid[]), CAST(%s AS bigint[]), CAST(%s AS text[]), CAST(%s AS bigint[]), "
+    "CAST(%s AS json), CAST(%s AS json), %s) AS s"
+)
+_CLAIM = (
+    "rota.claim(%s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), "
+    "CAST(%s AS json), {}) AS c"
+)
+SETTLE = f"SELECT s.refused, s.woken, NULL FROM {_SETTLE}"
+CLAIM = f"SELECT NULL, NULL, c.* FROM {_CLAIM.format('%s')}"
+# The claim takes its instant from what was settled, so it is made afterwards.
+TURN = f"SELECT s.refused, s.woken, c.* FROM {_SETTLE}, LATERAL {_CLAIM.format('s.settled_at')}"
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -39,7 +50,7 @@ class ClaimCursors:
         self._front_at: dict[tuple[Any, ...], float] = {}
 
     def since(self, want: ClaimRequest, time: float) -> str | None:
-        """For ``rota.turn``; None: look from the front."""
+        """For ``rota.claim``; None: from the front."""
         ended = self._ended.get(_kind(want))
         if not ended or time >= self._front_at[_kind(want)]:
             return None
@@ -59,11 +70,13 @@ class ClaimCursors:
             places[queue] = _Place(queue=queue, rank=-job.priority, run_at=job.run_at, id=job.id)
 
 
-def asked(want: ClaimRequest | None, now: datetime, since: str | None) -> tuple[Any, ...]:
-    """The parameters of ``rota.turn`` between the changes and the instant."""
+def turn(
+    changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime, since: str | None
+) -> tuple[str, tuple[Any, ...]]:
+    """The one statement of a turn. Its first row answers for the turn itself, each other one is a job."""
     if want is None:
-        return _NOTHING
-    return (
+        return SETTLE, settled(changes, now)
+    asked = (
         want.worker,
         want.limit,
         now + timedelta(seconds=want.lease_s),
@@ -73,6 +86,9 @@ def asked(want: ClaimRequest | None, now: datetime, since: str | None) -> tuple[
         array(want.exclude_tenants or None),
         since,
     )
+    if not changes:
+        return CLAIM, (*asked, now)
+    return TURN, (*settled(changes, now), *asked)
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 
 from ...errors import RotaError, SchemaMismatch, StoreUnavailable
 from ...model import Finding, Level
-from ..sql.migrations import require_current
 from . import schema
 from .connection_probes import encryption, wake_ups
 from .connections import Connections
@@ -80,13 +79,12 @@ async def check_health(connections: Connections, address: PostgresUrl, now: date
 
 
 async def _schema(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
-    version = await schema.version(connections)
     try:
-        require_current(schema.MIGRATIONS, version, address.shown)
+        await schema.require_current(connections, address.shown)
     except SchemaMismatch as error:
         said, _, remedy = str(error).rpartition(": ")
         return [Finding(check="schema", level="problem", text=said, remedy=remedy)]
-    return [Finding(check="schema", level="fine", text=f"version {version} is current")]
+    return [Finding(check="schema", level="fine", text=f"{schema.MIGRATIONS[-1].name} is current")]
 
 
 async def _server(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:

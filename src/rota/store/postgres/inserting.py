@@ -7,9 +7,10 @@ Must never change what a job says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from operator import attrgetter
+from typing import Any
 
 import psycopg
 from psycopg import errors
@@ -18,6 +19,8 @@ from ...errors import StoreError
 from ...model import InsertResult, NewJob
 from ..batching import GroupCommit, InsertCall
 from ..sql.external import Script
+from ..sql.fields import BACKOFF, FLAG, INSTANT, NEW, OPTIONS, REAL, TAGS, WHOLE, Kind
+from .columns import LARGE
 from .connections import Connections
 from .driver_errors import translated
 from .rows import inserted, jobs_text, text, texts_array
@@ -25,7 +28,6 @@ from .waker import HintPublisher
 
 STREAM_FROM = 50  # jobs; fewer are quicker as one statement
 LINES_AT_ONCE = 500  # of a stream: the server works on them while we write the next
-LARGE = 2000  # characters of a payload
 MOST_WRITES = 4  # of two to six the best for 32 callers
 
 # The server answers only for jobs that were not simply created.
@@ -34,18 +36,17 @@ _INSERT_WITH = (
     "SELECT ord, CAST(id AS text), outcome, state FROM rota.{}("
     "CAST(CAST(? AS text) AS json), CAST(CAST(? AS text) AS timestamptz), false, true)"
 )
-# What follows is in the order of ``_shared``.
-_COLUMNS = (
-    "created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, timeout, "
-    "scheduled_for, schedule, tags, parent, backoff, due"
-)
+# What follows is in the order of ``_shared``. No key: jobs with one are stored by rota.insert_jobs.
+_OPTIONS = tuple(field for field in OPTIONS if field.name != "key")
+_COLUMNS = ", ".join(["created_at", "run_at", "rank", "due", *(field.postgres for field in _OPTIONS)])
+_MARKS = ", ".join(["%s"] * len(_COLUMNS.split(", ")))
 _COPY = f"COPY rota.queued (id, payload, {_COLUMNS}) FROM STDIN"
 _COPY_LARGE = "COPY rota.payloads (job, body) FROM STDIN"
-_ALIKE = f"SELECT rota.insert_alike(%s, %s, {', '.join(['%s'] * 16)}, %s)"
-# Ids are new here (one that may have been sent before is ``retrying``), so it is enough to look among
-# the running jobs once, before; insert_plain and insert_alike look after the insert as well.
+_ALIKE = f"SELECT rota.insert_alike(%s, %s, {_MARKS}, %s)"
+# Ids are new here (one that may have been sent before is ``retrying``), so it is enough to check the
+# running jobs once, before; insert_plain and insert_alike check after the insert as well.
 _ONE = (
-    f"INSERT INTO rota.queued (id, payload, {_COLUMNS}) SELECT %s, %s, {', '.join(['%s'] * 16)} "
+    f"INSERT INTO rota.queued (id, payload, {_COLUMNS}) SELECT %s, %s, {_MARKS} "
     "WHERE NOT EXISTS (SELECT FROM rota.running AS r WHERE r.id = %s) ON CONFLICT DO NOTHING "
     "RETURNING CASE WHEN %s THEN pg_notify('rota_wake', queue) END"
 )
@@ -160,27 +161,11 @@ def _choose_path(jobs: Sequence[NewJob]) -> str:
 # --- jobs as text --------------------------------------------------------------------------------
 
 # Everything but id and payload.
-_shape = attrgetter(
-    "task",
-    "queue",
-    "tenant",
-    "priority",
-    "run_at",
-    "max_attempts",
-    "timeout",
-    "backoff",
-    "key",
-    "auto_remove",
-    "tags",
-    "parent",
-    "origin",
-    "schedule",
-    "scheduled_for",
-)
+_shape = attrgetter(*(field.name for field in NEW if field.name not in ("id", "payload_json")))
 
 
 def _is_large(job: NewJob) -> bool:
-    """Whether its payload stands apart: as ``rota.small`` says, or nearly so, which does no harm."""
+    """Whether its payload stands apart: as the server would say, or nearly so, which does no harm."""
     return len(job.payload_json) > LARGE
 
 
@@ -190,28 +175,30 @@ def _are_alike(jobs: Sequence[NewJob]) -> bool:
     return jobs[0].key is None and all(_shape(job) == shape for job in jobs[1:])
 
 
+# How the server writes a value of a kind; texts stay as they are.
+_WRITERS: dict[Kind, Callable[[Any], str]] = {
+    FLAG: lambda value: "t" if value else "f",
+    WHOLE: str,
+    REAL: repr,
+    INSTANT: lambda value: value.isoformat(),
+    TAGS: texts_array,
+    BACKOFF: text,
+}
+_WRITE = tuple((n, _WRITERS[field.kind]) for n, field in enumerate(_OPTIONS) if field.kind in _WRITERS)
+_options = attrgetter(*(field.name for field in _OPTIONS))
+_TAGS_PLACE = next(n for n, field in enumerate(_OPTIONS) if field.kind is TAGS)
+
+
 def _shared(job: NewJob, now: datetime) -> tuple[str | None, ...]:
     """What jobs that are alike have in common, in the server's own notation."""
-    run_at = job.run_at or now
+    cells = list(_options(job))
+    cells[_TAGS_PLACE] = cells[_TAGS_PLACE] or None
+    for place, write in _WRITE:
+        if cells[place] is not None:
+            cells[place] = write(cells[place])
     at = now.isoformat()
-    return (
-        at,
-        at if job.run_at is None else run_at.isoformat(),
-        str(-job.priority),
-        str(job.max_attempts),
-        "t" if job.auto_remove else "f",
-        job.tenant,
-        job.queue,
-        job.task,
-        job.origin,
-        None if job.timeout is None else repr(job.timeout),
-        None if job.scheduled_for is None else job.scheduled_for.isoformat(),
-        job.schedule,
-        texts_array(job.tags) if job.tags else None,
-        job.parent,
-        None if job.backoff is None else text(job.backoff),
-        "t" if run_at <= now else "f",
-    )
+    run_at = at if job.run_at is None else job.run_at.isoformat()
+    return at, run_at, str(-job.priority), "t" if (job.run_at or now) <= now else "f", *cells
 
 
 def _lines(jobs: Sequence[NewJob], now: datetime) -> Iterator[bytes]:

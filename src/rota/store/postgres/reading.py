@@ -15,8 +15,9 @@ from psycopg import errors
 from ...errors import OptionError
 from ...model import FINAL, Job, JobFilter, Page, PageRequest, State
 from .. import cursors
+from ..sql.fields import COMPARED, ID
 from .connections import Connections
-from .rows import BRIEF_COLUMNS, JOB_COLUMNS, Row, ids, job
+from .rows import BRIEF_COLUMNS, ID_PLACE, JOB_COLUMNS, Row, ids, job
 
 _ID_PLACE = JOB_COLUMNS.split(", ").index("id")
 SEARCH_WITHIN_MS = 2000  # no index serves a search in errors
@@ -46,15 +47,16 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
         add("id = ANY (%s::uuid[])", ids(where.ids))
     if states is not None:
         add("state = ANY (%s)", sorted(states))
-    for name in ("task", "queue", "tenant", "key", "schedule", "worker"):
-        if (value := getattr(where, name)) is not None:
-            add(f"{name} = %s", value)
+    for field in COMPARED:
+        if (value := getattr(where, field.name)) is not None:
+            if field.kind is ID:
+                add(f"{field.postgres} = ANY (%s::uuid[])", ids((value,)))
+            else:
+                add(f"{field.postgres} = %s", value)
     if where.scheduled:
         clauses.append("schedule IS NOT NULL")
     if where.tag is not None:
         add("%s = ANY (tags)", where.tag)
-    if where.parent is not None:
-        add("parent = ANY (%s::uuid[])", ids((where.parent,)))
     if where.not_tasks:
         add("NOT task = ANY (%s::text[])", list(where.not_tasks))
     if where.not_queues:
@@ -100,7 +102,7 @@ async def count(connections: Connections, where: JobFilter, most: int) -> int:
 
 async def page(connections: Connections, where: JobFilter, ask: PageRequest) -> Page[Job]:
     rows = await _rows(connections, where, *page_statement(where, ask))
-    return cursors.page(rows, ask.limit, job, itemgetter(_ID_PLACE))
+    return cursors.page(rows, ask.limit, job, itemgetter(ID_PLACE))
 
 
 async def _rows(connections: Connections, where: JobFilter, statement: str, params: list[Any]) -> list[Row]:

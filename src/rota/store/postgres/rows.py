@@ -8,9 +8,9 @@ PostgreSQL could not decode. Rows come back with ids and JSON as ``str``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -19,6 +19,8 @@ from psycopg.adapt import AdaptersMap, Buffer, Loader
 from psycopg.types.string import TextLoader
 
 from ...model import Attempt, AuditEntry, Backoff, Document, InsertResult, Job, NewJob, Settlement, State
+from ..sql.fields import JOB, Field
+from .columns import CLAIMED, CLAIMED_APART
 
 Row = tuple[Any, ...]
 
@@ -66,8 +68,8 @@ def jobs_text(jobs: Sequence[NewJob]) -> str:
     return _encode(jobs).decode()
 
 
-def ended(changes: Sequence[Settlement], now: datetime) -> tuple[str | None, ...]:
-    """The first parameters of ``rota.turn``: plain successes as arrays, all other ends as one JSON text.
+def settled(changes: Sequence[Settlement], now: datetime) -> tuple[Any, ...]:
+    """The parameters of ``rota.settle``: plain successes as arrays, all other ends as one JSON text.
 
     An array literal is several times cheaper than a list of parameters, for the driver and the server.
     """
@@ -75,17 +77,18 @@ def ended(changes: Sequence[Settlement], now: datetime) -> tuple[str | None, ...
     others: list[Settlement] = []
     for change in changes:
         (plain if _is_plain(change) else others).append(change)
-    said = _encode([_wire(change) for change in others]).decode() if others else None
+    wired = _encode([_wire(change) for change in others]).decode() if others else None
     if not plain:
-        return None, None, None, None, said
+        return None, None, None, None, None, wired, now
     plain.sort(key=_by_id)
     outputs = None
     if any(change.output_json is not None for change in plain):
         outputs = text([change.output_json for change in plain])
     ids = ",".join([change.id for change in plain])
     tokens = ",".join([str(change.token) for change in plain])
+    workers = texts_array([change.worker or "" for change in plain])
     ages = ",".join([_age(change.started_at, now) for change in plain])
-    return f"{{{ids}}}", f"{{{tokens}}}", f"{{{ages}}}", outputs, said
+    return f"{{{ids}}}", f"{{{tokens}}}", workers, f"{{{ages}}}", outputs, wired, now
 
 
 def texts_array(texts: Sequence[str]) -> str:
@@ -126,6 +129,7 @@ def _wire(change: Settlement) -> dict[str, Any]:
     wire: dict[str, Any] = {
         "id": change.id,
         "token": change.token,
+        "worker": change.worker,
         "state": change.state,
         "attempt": change.attempt,
     }
@@ -187,57 +191,69 @@ _backoff = msgspec.json.Decoder(Backoff).decode
 
 _STATES = {state.value: state for state in State}  # four times quicker than State(text)
 
-# The order of these columns is the order in which ``job`` reads them.
-JOB_COLUMNS = (
-    "state, priority, run_at, id, created_at, token, attempt, max_attempts, auto_remove, tenant, queue, "
-    "task, origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, "
-    "progress, started_at, lease_until, worker, cancel_requested, output, finished_at"
-)
+# How a value that the driver gives becomes the value of a Job; the other kinds need nothing.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "state": _STATES.__getitem__,
+    "backoff": lambda value: None if value is None else _backoff(value),
+    "tags": lambda value: tuple(value) if value else (),
+    "cost_cents": lambda value: value or 0.0,
+}
+_READ = tuple((place, _READERS[field.name]) for place, field in enumerate(JOB) if field.name in _READERS)
 
-BRIEF_COLUMNS = JOB_COLUMNS.replace(" payload,", " '{}'::json,").replace(" output,", " NULL,")
+
+def _column(field: Field) -> str:
+    return field.name.removesuffix("_json")  # the views show a priority, not a rank
+
+
+# In the order in which ``job`` reads them, which is that of Job itself.
+JOB_COLUMNS = ", ".join(map(_column, JOB))
+ID_PLACE = Job.__struct_fields__.index("id")
+_BRIEF = {"payload_json": "'{}'::json", "output_json": "NULL"}
+BRIEF_COLUMNS = ", ".join(_BRIEF.get(field.name) or _column(field) for field in JOB)
+# A row of ``rota.reclaim``, which has the columns of rota.running, as a job.
+_RECLAIMED = {"state": "'running'", "priority": "-rank", "output_json": "NULL", "finished_at": "NULL"}
+RECLAIMED_COLUMNS = ", ".join(_RECLAIMED.get(field.name) or _column(field) for field in JOB)
+
+
+def job(row: Row) -> Job:
+    cells = list(row)
+    for place, read in _READ:
+        cells[place] = read(cells[place])
+    return Job(*cells)
+
+
+# A row of a turn: three columns of the turn itself, three of the job apart, the others; then what the
+# claimer knows.
+_KNOWN = ("state", "lease_until", "worker", "started_at", "output_json", "finished_at")
+_TURN_ROW = ("refused", "woken", "next_due_at", *CLAIMED_APART, *(f.name for f in CLAIMED), *_KNOWN)
+_RUN_AT, _CREATED_AT = _TURN_ROW.index("run_at"), _TURN_ROW.index("created_at")
+_RANK = _TURN_ROW.index("priority")
+_READ_CLAIMED = tuple((_TURN_ROW.index(name), read) for name, read in _READERS.items() if name not in _KNOWN)
+_in_order = itemgetter(*map(_TURN_ROW.index, Job.__struct_fields__))
 
 
 def claimed(row: Row, worker: str, lease_until: datetime, now: datetime) -> Job:
-    """A job from a row of ``rota.turn``, which leaves out what the claimer knows."""
-    (
-        _, _, _, rank, run_at, id, created_at, token, attempt, max_attempts, auto_remove, tenant, queue, task,
-        origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error,
-        progress, cancel_requested,
-    ) = row  # fmt: skip
-    due_at = instant(run_at)
-    made_at = due_at if created_at == run_at else instant(created_at)
-    return Job(
-        id, task, State.RUNNING, due_at, made_at, queue, tenant, -rank, payload, None, error, attempt,
-        max_attempts, token, now, None, lease_until, worker, timeout, backoff and _backoff(backoff), key,
-        auto_remove, tuple(tags) if tags else (), parent, origin, schedule, scheduled_for, cost_cents or 0.0,
-        progress, cancel_requested,
-    )  # fmt: skip
+    """A job from a row of ``rota.claim``, which leaves out what the claimer knows."""
+    cells = [*row, State.RUNNING, lease_until, worker, now, None, None]
+    run_at, created_at = cells[_RUN_AT], cells[_CREATED_AT]
+    cells[_RUN_AT] = due_at = instant(run_at)
+    cells[_CREATED_AT] = due_at if created_at == run_at else instant(created_at)
+    cells[_RANK] = -cells[_RANK]
+    for place, read in _READ_CLAIMED:
+        cells[place] = read(cells[place])
+    return Job(*_in_order(cells))
 
 
 def claim_order(job: Job) -> tuple[int, datetime, str]:
     return -job.priority, job.run_at, job.id
 
 
-def job(row: Row) -> Job:
-    (
-        state, priority, run_at, id, created_at, token, attempt, max_attempts, auto_remove, tenant, queue,
-        task, origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-        error, progress, started_at, lease_until, worker, cancel_requested, output, finished_at,
-    ) = row  # fmt: skip
-    return Job(
-        id, task, _STATES[state], run_at, created_at, queue, tenant, priority, payload, output, error,
-        attempt, max_attempts, token, started_at, finished_at, lease_until, worker, timeout,
-        backoff and _backoff(backoff), key, auto_remove, tuple(tags) if tags else (), parent, origin,
-        schedule, scheduled_for, cost_cents or 0.0, progress, cancel_requested,
-    )  # fmt: skip
-
-
 def inserted(jobs: Sequence[NewJob], rows: Iterable[Sequence[Any]]) -> list[InsertResult]:
     """All created, but for the rows (ord, id, outcome, state) that say otherwise."""
-    told = [InsertResult(id=job.id, outcome="created") for job in jobs]
+    results = [InsertResult(id=job.id, outcome="created") for job in jobs]
     for ord, id, outcome, state in rows:
-        told[ord - 1] = InsertResult(id=id, outcome=outcome, state=State(state))
-    return told
+        results[ord - 1] = InsertResult(id=id, outcome=outcome, state=State(state))
+    return results
 
 
 def attempt(row: Row) -> Attempt:

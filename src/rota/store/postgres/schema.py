@@ -1,24 +1,59 @@
-"""The version of rota's schema in a database, and how to raise it.
+"""What a database has of rota's schema, compared with what it should have, and how to repair it.
 
-Owns the table ``rota.migrations``. Must never run two migrations at once: a lock that lives only as
-long as its transaction makes every other process wait, then find the work done.
+Owns the table ``rota.migrations``, and the reading of the server's catalog: what counts is what is
+really there, not what was noted about it. Must never run two migrations at once: a lock that lives only
+as long as its transaction makes every other process wait, then find the work done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import psycopg
+from psycopg import errors
 
-from ..sql.migrations import Migration, as_text, discover, pending, require_current
+from ..sql.migrations import Applied, Migration, damaged, out_of_date, pending
 from .connections import Connection, Connections
+from .definitions import (
+    COLUMNS,
+    FIRST_DAYS,
+    FIRST_FUNCTIONS,
+    FUNCTIONS,
+    MIGRATIONS,
+    PREAMBLE,
+    VIEWS,
+    Function,
+    View,
+    as_text,
+)
 from .driver_errors import translated
 
-MIGRATIONS = discover(__package__)
-LOCK = 7_466_561  # any constant will do, as long as it is ours
+__all__ = ["MIGRATIONS", "as_text", "differences", "migrate", "require_current"]
 
-_EXISTS = "SELECT to_regclass('rota.migrations') IS NOT NULL"
-_VERSION = "SELECT coalesce(max(version), 0) FROM rota.migrations"
+LOCK = 7_466_561  # any constant will do, as long as it is ours
+START_AGAIN = "remove it with all its jobs (DROP SCHEMA rota CASCADE)"
+
+# Every function of the schema with a digest of its definition, every table and view with its columns.
+_FACTS = """
+SELECT 'function', p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+       md5(replace(concat_ws(E'\\n', pg_get_function_arguments(p.oid),
+           replace(pg_get_function_result(p.oid), 'rota.', ''), l.lanname, p.provolatile, p.proparallel,
+           array_to_string(p.proconfig, ','), coalesce(obj_description(p.oid, 'pg_proc'), '')), '"', '')
+           || E'\\n' || p.prosrc || CASE WHEN p.prosecdef OR p.proisstrict THEN '!' ELSE '' END)
+  FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+ WHERE p.pronamespace = to_regnamespace('rota')
+   AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
+UNION ALL
+SELECT 'columns', c.relname,
+       string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
+  FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+ WHERE c.relnamespace = to_regnamespace('rota') AND c.relkind IN ('r', 'p', 'v') AND NOT c.relispartition
+   AND a.attnum > 0 AND NOT a.attisdropped
+ GROUP BY c.relname
+"""
+_APPLIED = "SELECT version, name FROM rota.migrations ORDER BY version"
+_VIEW_DEFINITIONS = "SELECT pg_get_viewdef(to_regclass(%s)), pg_get_viewdef(to_regclass(%s))"
 
 
 class PostgresSchema:
@@ -30,53 +65,196 @@ class PostgresSchema:
 
     @property
     def text(self) -> str:
-        return as_text(MIGRATIONS)
+        return as_text()
 
     async def pending(self) -> Sequence[str]:
-        return [one.name for one in pending(MIGRATIONS, await version(self._connections), self._shown)]
+        return await differences(self._connections, self._shown)
 
     async def migrate(self) -> Sequence[str]:
         return await migrate(self._connections, self._shown)
 
     async def require_current(self) -> None:
-        require_current(MIGRATIONS, await version(self._connections), self._shown)
+        await require_current(self._connections, self._shown)
 
 
-async def version(connections: Connections) -> int:
-    """0 for a database without our schema."""
-    ((exists,),) = await connections.rows(_EXISTS)
-    if not exists:
-        return 0
-    ((found,),) = await connections.rows(_VERSION)
-    return int(found)
+class _Found(NamedTuple):
+    """What a database has."""
+
+    applied: Applied
+    functions: dict[str, str]  # digests
+    columns: dict[str, str]
+
+
+async def require_current(connections: Connections, shown: str) -> None:
+    """SchemaMismatch unless the database is exactly what this program expects."""
+    if lacking := _differences(await _find(connections), shown):
+        raise out_of_date(shown, lacking)
+
+
+async def differences(connections: Connections, shown: str) -> Sequence[str]:
+    """What ``migrate`` would change, views included; SchemaMismatch if it cannot help."""
+    found = await _find(connections)
+    lacking = _differences(found, shown)
+    if any(view.name not in found.columns for view in VIEWS):
+        return lacking
+    try:
+        async with connections.borrow() as connection:
+            return lacking + [f"view rota.{name} differs" for name in await _edited_views(connection)]
+    except psycopg.Error as error:
+        raise translated(error, shown) from error
 
 
 async def migrate(connections: Connections, shown: str) -> Sequence[str]:
-    """The names of the migrations applied by this call."""
-    applied: list[str] = []
+    """Bring the schema up to date in one transaction; the names of what was changed."""
     try:
-        async with connections.borrow() as connection:
-            while (done := await _step(connection, shown)) is not None:
-                applied.append(done.name)
+        async with connections.borrow() as connection, connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            return await _migrate(connection, await _find_on(connection), shown)
     except psycopg.Error as error:
         raise translated(error, shown) from error
-    return applied
 
 
-async def _step(connection: Connection, shown: str) -> Migration | None:
-    """Apply the next migration, if there is one, in a transaction of its own."""
-    async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-        missing = pending(MIGRATIONS, await _version(connection), shown)
-        if not missing:
-            return None
-        await connection.execute(missing[0].sql.encode())
-        return missing[0]
+# --- what is there -------------------------------------------------------------------------------
 
 
-async def _version(connection: Connection) -> int:
-    exists = await (await connection.execute(_EXISTS)).fetchone()
-    if exists is None or not exists[0]:
-        return 0
-    found = await (await connection.execute(_VERSION)).fetchone()
-    return 0 if found is None else int(found[0])
+async def _find(connections: Connections) -> _Found:
+    facts = await connections.rows(_FACTS)
+    return _found(facts, await connections.rows(_APPLIED) if _is_there(facts) else ())
+
+
+async def _find_on(connection: Connection) -> _Found:
+    facts = await (await connection.execute(_FACTS.encode())).fetchall()
+    applied = await (await connection.execute(_APPLIED)).fetchall() if _is_there(facts) else ()
+    return _found(facts, applied)
+
+
+def _is_there(facts: Sequence[Sequence[Any]]) -> bool:
+    return any(kind == "columns" and name == "migrations" for kind, name, _ in facts)
+
+
+def _found(facts: Sequence[Sequence[Any]], applied: Sequence[Sequence[Any]]) -> _Found:
+    return _Found(
+        [(int(version), str(name)) for version, name in applied],
+        {name.replace('"', ""): fact for kind, name, fact in facts if kind == "function"},
+        {name: fact for kind, name, fact in facts if kind == "columns"},
+    )
+
+
+async def _edited_views(connection: Connection) -> list[str]:
+    """Views whose definition is not ours, as the server itself writes both out."""
+    edited = []
+    try:
+        async with connection.transaction(force_rollback=True):
+            for view in VIEWS:
+                await connection.execute(f"CREATE TEMP VIEW rota_{view.name} AS {view.query}".encode())
+                names = (f"rota.{view.name}", f"pg_temp.rota_{view.name}")
+                row = await (await connection.execute(_VIEW_DEFINITIONS, names)).fetchone()
+                if row is None or row[0] != row[1]:
+                    edited.append(view.name)
+    except errors.InsufficientPrivilege:  # a role that may not make temporary views
+        return []
+    return edited
+
+
+# --- what differs --------------------------------------------------------------------------------
+
+
+def _differences(found: _Found, shown: str) -> list[str]:
+    """In words, in the order of repair; SchemaMismatch if the tables are not what their versions say."""
+    lacking = [migration.name for migration in pending(MIGRATIONS, found.applied, shown, START_AGAIN)]
+    _check_tables(found, shown)
+    if not found.functions:
+        return [*lacking, "functions"]
+    lacking += [f"function {_short(f.name)} {_fault(f, found)}" for f in _wrong_functions(found)]
+    lacking += [f"function {_short(name)} is left over" for name in _left_over(found)]
+    lacking += [f"view rota.{view.name} {_fault(view, found)}" for view in _wrong_views(found)]
+    return lacking
+
+
+def _short(function: str) -> str:
+    """Without the types of its arguments."""
+    return f"rota.{function.partition('(')[0]}"
+
+
+def _fault(one: Function | View, found: _Found) -> str:
+    is_there = one.name in (found.functions if isinstance(one, Function) else found.columns)
+    return "differs" if is_there else "is missing"
+
+
+def _wrong_functions(found: _Found) -> list[Function]:
+    return [f for f in FUNCTIONS if found.functions.get(f.name) != f.digest]
+
+
+def _left_over(found: _Found) -> list[str]:
+    return sorted(found.functions.keys() - {function.name for function in FUNCTIONS})
+
+
+def _wrong_views(found: _Found) -> list[View]:
+    return [
+        v for v in VIEWS if found.columns.get(v.name) != COLUMNS.get(v.name, found.columns.get(v.name, ""))
+    ]
+
+
+def _check_tables(found: _Found, shown: str) -> None:
+    """A table of an applied version has exactly the columns that its version gave it."""
+    if len(found.applied) < len(MIGRATIONS):
+        return
+    views = {view.name for view in VIEWS}
+    wrong = [
+        f"rota.{table} has the columns ({found.columns.get(table, '')}) and not ({columns})"
+        for table, columns in COLUMNS.items()
+        if table not in views and found.columns.get(table) != columns
+    ]
+    if wrong:
+        raise damaged(shown, wrong, START_AGAIN)
+
+
+# --- repair --------------------------------------------------------------------------------------
+
+
+async def _migrate(connection: Connection, found: _Found, shown: str) -> list[str]:
+    done = _differences(found, shown)
+    if not found.columns.get("migrations"):
+        await connection.execute(PREAMBLE.encode())
+    missing = pending(MIGRATIONS, found.applied, shown, START_AGAIN)
+    if missing:
+        await _replace([f for f in _wrong_functions(found) if f in FIRST_FUNCTIONS], found, connection)
+        await _apply(missing, connection)
+    for name in _left_over(found):
+        await connection.execute(f"DROP FUNCTION rota.{name}".encode())
+    await _replace(_wrong_functions(found), found, connection)
+    done += await _repair_views(connection, found)
+    if missing:
+        await connection.execute(FIRST_DAYS)
+    return done
+
+
+async def _apply(missing: Sequence[Migration], connection: Connection) -> None:
+    for migration in missing:
+        await connection.execute(migration.sql.encode())
+
+
+async def _replace(functions: Sequence[Function], found: _Found, connection: Connection) -> None:
+    """CREATE OR REPLACE, or drop first where the server cannot replace: its result or a name changed."""
+    for function in functions:
+        try:
+            async with connection.transaction():
+                await connection.execute(function.sql.encode())
+        except errors.InvalidFunctionDefinition:
+            await connection.execute(f"DROP FUNCTION rota.{function.name}".encode())
+            await connection.execute(function.sql.encode())
+
+
+async def _repair_views(connection: Connection, found: _Found) -> list[str]:
+    """Make the views whose columns differ, and those that only the server can tell to differ."""
+    wrong = _wrong_views(found)
+    if wrong:
+        names = ", ".join(f"rota.{view.name}" for view in reversed(VIEWS))
+        await connection.execute(f"DROP VIEW IF EXISTS {names}".encode())
+        for view in VIEWS:
+            await connection.execute(view.sql.encode())
+        return []
+    edited = await _edited_views(connection)
+    for view in (view for view in VIEWS if view.name in edited):
+        await connection.execute(view.sql.encode())
+    return [f"view rota.{name} differs" for name in edited]

@@ -45,32 +45,21 @@ from ...model import (
 from ..hints import HintHub
 from ..protocol import Waker
 from ..sql import external
-from . import auditing, counting, health_checks, reading, scheduling, schema
-from .claiming import ClaimCursors, asked
+from . import auditing, claiming, counting, health_checks, reading, scheduling, schema
+from .claiming import ClaimCursors
 from .connections import Connections
 from .history import History
 from .inserting import Inserter, script
 from .listener import Listener
-from .rows import JOB_COLUMNS, attempt, claim_order, claimed, document, ended, job, text
+from .rows import RECLAIMED_COLUMNS, attempt, claim_order, claimed, document, job, text
 from .rows import ids as possible_ids
 from .url import parse
 from .waker import HintPublisher, PostgresWaker
 
-_TURN = (
-    "SELECT * FROM rota.turn("
-    "CAST(%s AS uuid[]), CAST(%s AS bigint[]), CAST(%s AS bigint[]), CAST(%s AS json), CAST(%s AS json), "
-    "%s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), "
-    "CAST(%s AS json), %s)"
-)
-_BEAT = "SELECT lost, cancel FROM rota.beat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)"
-_RECLAIM = (
-    "SELECT "
-    + JOB_COLUMNS.replace("state", "'running'")
-    .replace("priority", "-rank")
-    .replace("output", "NULL")
-    .replace("finished_at", "NULL")
-    + " FROM rota.reclaim(%s, %s, %s, %s)"
-)
+_HEARTBEAT = """
+SELECT lost, cancel FROM rota.heartbeat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)
+"""
+_RECLAIM = f"SELECT {RECLAIMED_COLUMNS} FROM rota.reclaim(%s, %s, %s, %s)"
 _ATTEMPTS = (
     "SELECT job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents "
     "FROM rota.attempts WHERE job = ANY (%s::uuid[]) ORDER BY token"
@@ -175,9 +164,8 @@ class PostgresStore:
         began = loop.time()
         since = None if request is None else self._places.since(request, began)
         # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
-        first, *rows = await self._connections.rows(
-            _TURN, (*ended(settlements, now), *asked(request, now, since), now), repeatable=False, often=True
-        )
+        statement, params = claiming.turn(settlements, request, now, since)
+        first, *rows = await self._connections.rows(statement, params, repeatable=False, often=True)
         refused, woken, next_due_at = first[:3]
         self._publish_turn(settlements, woken)
         jobs: list[Job] = []
@@ -203,7 +191,7 @@ class PostgresStore:
             now + timedelta(seconds=heartbeat.lease_s),
             now,
         )
-        ((lost, cancel),) = await self._connections.rows(_BEAT, params)
+        ((lost, cancel),) = await self._connections.rows(_HEARTBEAT, params)
         return HeartbeatReply(lost=frozenset(lost or ()), cancel=frozenset(cancel or ()))
 
     async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:

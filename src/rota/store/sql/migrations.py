@@ -1,22 +1,24 @@
-"""Numbered ``.sql`` files of a store package: which exist, which are missing, and what to say about it.
+"""The table versions of a store: which exist, which are missing, and what to say about it.
 
-Owns the order of migrations and the words of a SchemaMismatch. Must never touch a database: the
-store reads and writes the version, this module does the arithmetic.
+Owns the order of versions and the text of a SchemaMismatch. Must never touch a database: the store
+reads and writes, this module compares.
 
-A migration is a file ``NNNN_name.sql`` inside the store's package; numbers start at 1 and have no
-gaps. A database is at version N when the files 1..N have been applied; version 0 is an empty one.
+A version is a file ``tables/NNNN_name.sql`` inside the store's package; numbers start at 1 and have no
+gaps. A database lists the versions it has by number and name: a number alone could mean two things.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
 from ...errors import SchemaMismatch
 
 _FILE = re.compile(r"(\d{4})_\w+\.sql")
+
+Applied = Sequence[tuple[int, str]]  # versions and their names
 
 
 class Migration(NamedTuple):
@@ -25,47 +27,56 @@ class Migration(NamedTuple):
     sql: str
 
 
-def discover(package: str) -> tuple[Migration, ...]:
-    """The migrations of a package such as ``rota.store.sqlite``, in order."""
-    found = [
-        Migration(version=int(match[1]), name=entry.name.removesuffix(".sql"), sql=entry.read_text("utf-8"))
-        for entry in files(package).iterdir()
-        if (match := _FILE.fullmatch(entry.name))
-    ]
-    found.sort(key=lambda migration: migration.version)
+def discover(package: str, table: str, fill: Callable[[str], str]) -> tuple[Migration, ...]:
+    """The versions of a package such as ``rota.store.sqlite``, in order.
+
+    ``fill`` renders a file; each one ends by noting itself in ``table``.
+    """
+    found = []
+    for entry in sorted(files(package).joinpath("tables").iterdir(), key=lambda entry: entry.name):
+        if match := _FILE.fullmatch(entry.name):
+            name = entry.name.removesuffix(".sql")
+            noted = f"INSERT INTO {table} (version, name) VALUES ({int(match[1])}, '{name}');\n"
+            found.append(Migration(int(match[1]), name, f"{fill(entry.read_text('utf-8'))}\n{noted}"))
     if [migration.version for migration in found] != list(range(1, len(found) + 1)):
         names = ", ".join(migration.name for migration in found)
-        raise SchemaMismatch(f"the migrations of {package} are not numbered 1, 2, 3: {names}; reinstall rota")
+        raise SchemaMismatch(f"the tables of {package} are not numbered 1, 2, 3: {names}; reinstall rota")
     return tuple(found)
 
 
-def latest(migrations: Sequence[Migration]) -> int:
-    return migrations[-1].version if migrations else 0
+def pending(
+    migrations: Sequence[Migration], applied: Applied, where: str, start_again: str
+) -> tuple[Migration, ...]:
+    """What a database lacks; SchemaMismatch if it is newer than this program, or of another line.
 
-
-def pending(migrations: Sequence[Migration], version: int, where: str) -> tuple[Migration, ...]:
-    """What a database at ``version`` lacks; SchemaMismatch if it is newer than this program.
-
-    ``where`` names the database in the message; it must hold no password.
+    ``where`` names the database in the message; it must hold no password. ``start_again`` says how to
+    remove a schema that no version of rota can bring up to date.
     """
-    if version > latest(migrations):
+    for (version, name), known in zip(applied, migrations, strict=False):
+        if (version, name) != known[:2]:
+            raise SchemaMismatch(
+                f"the tables of {where} were made by a development version of rota: version {version} is "
+                f"{name}, but here it is {known.name}. They cannot be migrated: {start_again}, then run "
+                "`rota migrate`"
+            )
+    if len(applied) > len(migrations):
+        version, name = applied[-1]
         raise SchemaMismatch(
-            f"the schema of {where} is at version {version}, but this rota knows only version "
-            f"{latest(migrations)}: a newer rota has migrated it; upgrade rota here"
+            f"the schema of {where} is at version {version} ({name}), but this rota knows only version "
+            f"{len(migrations)}: a newer rota has migrated it; upgrade rota here"
         )
-    return tuple(migration for migration in migrations if migration.version > version)
+    return tuple(migrations[len(applied) :])
 
 
-def require_current(migrations: Sequence[Migration], version: int, where: str) -> None:
-    """SchemaMismatch unless the database is exactly where this program expects it."""
-    if pending(migrations, version, where):
-        state = "is missing (version 0)" if version == 0 else f"is at version {version}"
-        raise SchemaMismatch(
-            f"the schema of {where} {state}, but this rota needs version {latest(migrations)}: "
-            "run `rota migrate`"
-        )
+def out_of_date(where: str, differences: Sequence[str]) -> SchemaMismatch:
+    """The database lacks what ``rota migrate`` would add or repair."""
+    shown = ", ".join(differences[:5]) + (f" and {len(differences) - 5} more" if len(differences) > 5 else "")
+    return SchemaMismatch(f"the schema of {where} is out of date ({shown}): run `rota migrate`")
 
 
-def as_text(migrations: Sequence[Migration]) -> str:
-    """All migrations as one text an administrator can review and run."""
-    return "\n".join(f"-- {migration.name}\n{migration.sql.strip()}\n" for migration in migrations)
+def damaged(where: str, differences: Sequence[str], start_again: str) -> SchemaMismatch:
+    """Tables differ from what their version says: nothing that could be repaired without a loss."""
+    return SchemaMismatch(
+        f"the tables of {where} are not those of this rota: {'; '.join(differences)}. Undo the change, or "
+        f"{start_again}, then run `rota migrate`"
+    )

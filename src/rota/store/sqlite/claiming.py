@@ -1,4 +1,4 @@
-"""Who gets what: promote what fell due, find the lanes, share the claim between queues.
+"""Claims: promote what fell due, find the lanes, take from each queue its share of the claim.
 
 The ready index is ordered by lane (see ``lanes.py``), so jobs of tasks that the worker does not know,
 and of queues closed to it, are never looked at; SQLite merges the lanes of one queue and reads each
@@ -7,13 +7,14 @@ only as far as needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import msgspec
 
+from ...core.jobs.admission import shares
 from ...model import ClaimRequest, Job
-from .lanes import LAST, Head, open_queues, set_aside
+from .lanes import open_queues, park
 from .rows import alike_jobs, as_json, instant, job, span
 from .statements import statement
 from .writer import Transaction
@@ -29,15 +30,15 @@ def claim(transaction: Transaction, want: ClaimRequest, now: int) -> Sequence[Jo
     """Jobs for the worker, best first: running now, each with a new token."""
     transaction.execute(statement("promote"), (now,))
     if want.exclude_tenants:
-        set_aside(transaction, want)
+        park(transaction, want)
     jobs: list[Job] = []
     while (room := want.limit - len(jobs)) > 0:
         queues = open_queues(transaction, want)
         before = len(jobs)
         heads = {queue: min(lanes.values()) for queue, lanes in queues.items()}
-        for queue, limit, rank in _shares(heads, room):
-            picked = _pick(transaction, queue, list(queues[queue]), limit, rank)
-            jobs += _take(transaction, picked, want, now)
+        for queue, limit, last_rank in shares(heads, room):
+            chosen = _select(transaction, queue, list(queues[queue]), limit, last_rank)
+            jobs += _take(transaction, chosen, want, now)
         if len(jobs) == before or len(queues) == 1:
             break
     jobs.sort(key=_order)
@@ -48,40 +49,26 @@ def _order(job: Job) -> tuple[int, object, str]:
     return (-job.priority, job.run_at, job.id)
 
 
-def _shares(heads: dict[str, Head], room: int) -> Iterator[tuple[str, int, int]]:
-    """How many jobs each queue may give in this round, and down to which rank.
-
-    Queues whose best rank is the best of all share evenly, the one that waited longest first. One
-    that leads alone may go on until it meets the next.
-    """
-    best = min((rank for rank, _, _ in heads.values()), default=0)
-    leading = sorted((head, queue) for queue, head in heads.items() if head[0] == best)
-    others = (rank for rank, _, _ in heads.values() if rank != best)
-    last = min(others, default=LAST + 1) - 1 if len(leading) == 1 else best
-    for place, (_, queue) in enumerate(leading):
-        share = -(-room // (len(leading) - place))
-        if share:
-            yield queue, share, last
-        room -= share
-
-
-def _pick(transaction: Transaction, queue: str, tasks: Sequence[str], limit: int, rank: int) -> Sequence[int]:
+def _select(
+    transaction: Transaction, queue: str, tasks: Sequence[str], limit: int, rank: int
+) -> Sequence[int]:
     """The rowids of the first ``limit`` jobs of a queue, whatever their task."""
     found: list[Place] = []
     for start in range(0, len(tasks), MERGED):
         merged = tasks[start : start + MERGED]
         params = [value for task in merged for value in (queue, task, rank)]
-        found += _PLACES.decode(transaction.execute(merged_pick(len(merged)), (*params, limit)).fetchone()[0])
+        rows = transaction.execute(merged_select(len(merged)), (*params, limit)).fetchone()
+        found += _PLACES.decode(rows[0])
     if len(tasks) > MERGED:
         found.sort()
     return [place[-1] for place in found[:limit]]
 
 
 @cache
-def merged_pick(lanes: int) -> str:
+def merged_select(lanes: int) -> str:
     """Reads so many lanes as one. The answer is one text: each row would cost a switch of threads."""
-    picks = "\nUNION ALL\n".join([statement("pick")] * lanes)
-    merged = f"{picks}\nORDER BY rank, run_at, id LIMIT ?"
+    selects = "\nUNION ALL\n".join([statement("select_claimable")] * lanes)
+    merged = f"{selects}\nORDER BY rank, run_at, id LIMIT ?"
     return f"SELECT json_group_array(json_array(rank, run_at, id, rowid)) FROM (\n{merged}\n)"
 
 

@@ -1,4 +1,4 @@
-"""Opening the file: its settings, its schema, and the words for what can go wrong with it.
+"""Opening the file: its settings, and the messages for what can go wrong with it.
 
 Must never hold policy about jobs. Every ``sqlite3`` error leaves this package through ``translated``.
 """
@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from threading import Event
 from typing import TypeVar
 
 from ...errors import ConfigError, RotaError, SchemaMismatch, StoreError, StoreUnavailable
-from ..sql.migrations import Migration, discover, pending
 from .url import SqliteUrl
 
 T = TypeVar("T")
 
-MIGRATIONS = discover(__package__)
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 # After these the connection itself is suspect and the next call makes a new one.
 BROKEN = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN)
@@ -50,9 +47,9 @@ def connect(address: SqliteUrl) -> sqlite3.Connection:
 
 def _create(path: str) -> None:
     """Make the file readable by its owner only; the ``-wal`` and ``-shm`` files inherit this."""
-    parent = Path(path).parent
-    if not parent.is_dir():
-        raise ConfigError(f"{path}: the directory {parent} does not exist; create it or correct the URL")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise ConfigError(f"{path}: the directory {folder} does not exist; create it or correct the URL")
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
@@ -106,54 +103,6 @@ def patiently(act: Callable[[], T], patience_s: float) -> T:
         _never.wait(pause)
         waited += pause
         pause = min(pause * 1.3, 0.005)
-
-
-# --- schema --------------------------------------------------------------------------------------
-
-
-def version(connection: sqlite3.Connection) -> int:
-    """The number of the newest migration applied; 0 if there is none."""
-    known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rota_migrations'").fetchone()
-    if known is None:
-        return 0
-    row = connection.execute("SELECT max(version) FROM rota_migrations").fetchone()
-    return int(row[0] or 0)
-
-
-def lacking(connection: sqlite3.Connection, where: str) -> Sequence[Migration]:
-    return pending(MIGRATIONS, version(connection), where)
-
-
-def migrate(connection: sqlite3.Connection, address: SqliteUrl) -> Sequence[str]:
-    """Apply what is missing. The version is read again under the lock, so any number may try at once."""
-    where = address.path or address.url
-    try:
-        if not patiently(lambda: lacking(connection, where), address.patience_s):
-            return ()
-        patiently(lambda: connection.execute("BEGIN IMMEDIATE"), address.patience_s)
-        try:
-            missing = lacking(connection, where)
-            for migration in missing:
-                for text in _split(migration.sql):
-                    connection.execute(text)
-            connection.execute("COMMIT")
-        except BaseException:
-            rollback(connection)
-            raise
-    except sqlite3.Error as error:
-        raise translated(error, address) from error
-    return [migration.name for migration in missing]
-
-
-def _split(script: str) -> Sequence[str]:
-    """The statements of a script; ``executescript`` would commit before it begins."""
-    found, text = [], ""
-    for line in script.splitlines(keepends=True):
-        text += line
-        if sqlite3.complete_statement(text):
-            found.append(text)
-            text = ""
-    return found
 
 
 def rollback(connection: sqlite3.Connection) -> None:

@@ -18,7 +18,8 @@ from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from ...errors import StoreUnavailable
-from .connection import connect, decode_anything, is_broken, is_undecodable, migrate, patiently, translated
+from .connection import connect, decode_anything, is_broken, is_undecodable, patiently, translated
+from .schema import migrate
 from .url import SqliteUrl
 
 T = TypeVar("T")

@@ -104,7 +104,7 @@ def _ready(connection: sqlite3.Connection, queues: defaultdict[str, _Depth], cap
         queues[queue].saw(oldest)
         if n > cap:
             yield State.QUEUED.value
-    aside = connection.execute(statement("depth_aside"), (cap,)).fetchall()
+    aside = connection.execute(statement("depth_parked"), (cap,)).fetchall()
     for queue, n, oldest in aside:
         queues[queue].queued += n
         queues[queue].saw(oldest)
@@ -179,4 +179,4 @@ def fold(transaction: Transaction, now: int) -> None:
     before = now // MINUTE - KEPT_BY_MINUTE
     before -= before % 1440
     transaction.execute(statement("fold_tally"), (before,))
-    transaction.execute(statement("forget_folded_tally"), (before,))
+    transaction.execute(statement("delete_folded_tally"), (before,))

@@ -34,7 +34,7 @@ def edit(transaction: Transaction, ids: Sequence[JobId], edit: Edit, now: int) -
 def _cancel(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now: int) -> Sequence[JobId]:
     for job in jobs:
         if job.state == State.RUNNING:
-            transaction.execute(statement("ask_to_stop"), (edit.error_json, job.id))
+            transaction.execute(statement("request_cancel"), (edit.error_json, job.id))
         else:
             transaction.execute(statement("cancel"), (edit.error_json, now, job.id))
             transaction.tally(State.CANCELLED.value, now // MINUTE, job.queue, job.task)

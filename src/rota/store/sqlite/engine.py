@@ -17,8 +17,8 @@ from typing import TypeVar
 from ...errors import StoreUnavailable
 from ...model import InsertResult, NewJob
 from ..forks import current_pid
-from ..sql.migrations import Migration, as_text
-from .connection import MIGRATIONS, connect, lacking, translated
+from . import schema
+from .connection import connect, translated
 from .connection_threads import LazyConnection, Reader, StoreCall
 from .inserting import insert_calls
 from .listing import is_finished
@@ -125,7 +125,7 @@ class SqliteSchema:
 
     @property
     def text(self) -> str:
-        return as_text(MIGRATIONS)
+        return schema.as_text()
 
     async def migrate(self) -> Sequence[str]:
         """A new connection migrates by itself: say what ours did, if it is new."""
@@ -136,20 +136,16 @@ class SqliteSchema:
     async def pending(self) -> Sequence[str]:
         """Reads with a connection of its own, since ours would migrate."""
         if self._engine.address.path is None:
-            return () if self._engine.connection.is_open else _names(MIGRATIONS)
+            return () if self._engine.connection.is_open else schema.names()
         return await asyncio.get_running_loop().run_in_executor(None, self._pending)
 
     def _pending(self) -> Sequence[str]:
         address = self._engine.address
         path = address.path or ""
         if not os.path.exists(path):
-            return _names(MIGRATIONS)
+            return schema.names()
         try:
             with closing(connect(address)) as connection:
-                return _names(lacking(connection, path))
+                return schema.lacking(connection, path)
         except sqlite3.Error as error:
             raise translated(error, address) from error
-
-
-def _names(migrations: Sequence[Migration]) -> Sequence[str]:
-    return [migration.name for migration in migrations]

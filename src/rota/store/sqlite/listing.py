@@ -10,12 +10,13 @@ from typing import Any
 from ...errors import OptionError
 from ...model import LIVE, Attempt, Job, JobFilter, Page, PageRequest, State
 from .. import cursors
+from ..sql import fields
 from .rows import as_json, attempt, job, micros
 from .statements import BRIEF, JOB, statement
 
 _ID_PLACE = JOB.split(", ").index("id")
 # A filter on one of these finds its few jobs by an index of its own.
-NARROW = ("key", "parent", "schedule")
+NARROW = tuple(field.sqlite for field in fields.NARROW)
 # Otherwise jobs are read in the order of their ids, from the smallest index that holds the state.
 BY_STATE = {
     frozenset({State.FAILED}): "failed",
@@ -34,7 +35,7 @@ PAYLOAD_SAYS = (  # as text: true and false by their names, and not as 1 and 0
 READABLE_ERROR = "iif(json_valid(error_json), error_json, '{}')"
 ERROR_PARTS = ("type", "message")
 # What a field of the filter asks of a job.
-TERMS = {name: f"{name} = ?" for name in ("task", "queue", "tenant", "worker", *NARROW)} | {
+TERMS = {field.name: f"{field.sqlite} = ?" for field in fields.COMPARED} | {
     "after_id": "id > ?",
     "before_id": "id < ?",
     "tag": f"EXISTS (SELECT 1 FROM json_each({READABLE_TAGS}) WHERE value = ?)",

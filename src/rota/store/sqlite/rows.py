@@ -12,7 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ...model import Attempt, Backoff, Document, Job, NewJob, State
-from .statements import JOB, SHARED
+from ..sql import fields
+from ..sql.fields import BACKOFF, COUNTER, FLAG, INSTANT, NEW, OPTIONS, RANK, REAL, TAGS, WHOLE, Field, Kind
+from .statements import COLUMNS, SHARED
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -24,6 +26,7 @@ _BACKOFF = msgspec.json.Decoder(Backoff)
 _TAGS = msgspec.json.Decoder(tuple[str, ...])
 _ALIKE = msgspec.json.Decoder(list[tuple[str, str, int, int, msgspec.Raw]])
 _STATES = {state.value: state for state in State}
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Job)}
 
 
 def micros(at: datetime) -> int:
@@ -61,6 +64,18 @@ def as_json(value: object) -> str:
 # --- jobs ----------------------------------------------------------------------------------------
 
 
+# How a value of a kind is written; those that are not here are written as they are.
+_WRITERS: dict[Kind, Callable[[Any], Any]] = {
+    INSTANT: micros,
+    FLAG: int,  # a bool would take the slow way through adapters
+    BACKOFF: as_json,
+    TAGS: as_json,
+}
+_OPTION_COLUMNS = tuple(field.sqlite for field in OPTIONS)
+_OPTION_WRITERS = tuple(_WRITERS.get(field.kind) for field in OPTIONS)
+_options = attrgetter(*(field.name for field in OPTIONS))
+
+
 def new_job(job: NewJob, now: int) -> tuple[dict[str, Any], int]:
     """A new job beside its id and payload: its other columns, and when it is due.
 
@@ -68,62 +83,50 @@ def new_job(job: NewJob, now: int) -> tuple[dict[str, Any], int]:
     and most jobs use few of the options.
     """
     run_at = now if job.run_at is None else micros(job.run_at)
-    cells: dict[str, Any] = {
-        "task": job.task,
-        "due": 1 if run_at <= now else 0,  # a bool would take the slow way through adapters
-        "queue": job.queue,
-        "tenant": job.tenant,
-        "rank": -job.priority,
-        "max_attempts": job.max_attempts,
-        "origin": job.origin,
-    }
-    if job.timeout is not None:
-        cells["timeout"] = job.timeout
-    if job.backoff is not None:
-        cells["backoff_json"] = as_json(job.backoff)
+    cells: dict[str, Any] = {"due": 1 if run_at <= now else 0, "rank": -job.priority}
+    for column, write, value in zip(_OPTION_COLUMNS, _OPTION_WRITERS, _options(job), strict=True):
+        if value is not None and value is not False and value != ():
+            cells[column] = value if write is None else write(value)
     if job.key is not None:
-        cells["key"] = cells["slot"] = job.key
-    if job.auto_remove:
-        cells["auto_remove"] = 1
-    if job.tags:
-        cells["tags_json"] = as_json(job.tags)
-    if job.parent is not None:
-        cells["parent"] = job.parent
-    if job.schedule is not None:
-        cells["schedule"] = job.schedule
-    if job.scheduled_for is not None:
-        cells["scheduled_for"] = micros(job.scheduled_for)
+        cells["slot"] = job.key
     return cells, run_at
 
 
 # Jobs of which all this is equal have the same ``new_job``.
-likeness = attrgetter(
-    "task", "queue", "tenant", "priority", "run_at", "max_attempts", "timeout", "backoff", "key",
-    "auto_remove", "tags", "parent", "origin", "schedule", "scheduled_for",
-)  # fmt: skip
+likeness = attrgetter(*(field.name for field in NEW if field.name not in ("id", "payload_json")))
 
 
 def replacement(job: NewJob, now: int, holder: str) -> Row:
     """The parameters of ``replace.sql``."""
     run_at = now if job.run_at is None else micros(job.run_at)
-    return (
-        job.task,
-        1 if run_at <= now else 0,
-        job.queue,
-        -job.priority,
-        job.payload_json,
-        job.max_attempts,
-        run_at,
-        job.timeout,
-        None if job.backoff is None else as_json(job.backoff),
-        1 if job.auto_remove else 0,
-        as_json(job.tags) if job.tags else None,
-        job.parent,
-        job.origin,
-        job.schedule,
-        some_micros(job.scheduled_for),
-        holder,
-    )
+    options = [
+        value if write is None or value is None else write(value) if value != () else None
+        for column, write, value in zip(_OPTION_COLUMNS, _OPTION_WRITERS, _options(job), strict=True)
+        if column not in ("key", "tenant")  # those are the holder's as well
+    ]
+    return *options, job.payload_json, 1 if run_at <= now else 0, -job.priority, run_at, holder
+
+
+# How a value of a kind is read, and what takes its place if it cannot be.
+_STATE = Kind("state", "text", "TEXT")
+_READERS: dict[Kind, tuple[Callable[[Any], Any], Any]] = {
+    _STATE: (_STATES.__getitem__, State.FAILED),
+    INSTANT: (lambda value: None if value is None else instant(value), None),
+    RANK: (lambda value: -value, 0),
+    FLAG: (bool, False),
+    BACKOFF: (lambda value: None if value is None else _BACKOFF.decode(value), None),
+    TAGS: (lambda value: () if value is None else _TAGS.decode(value), ()),
+    WHOLE: (int, 0),
+    COUNTER: (int, 0),
+    REAL: (lambda value: None if value is None else float(value), None),
+}
+_KINDS = tuple(_STATE if field.name == "state" else field.kind for field in fields.JOB)
+# The others are what SQLite gives, unless somebody edited the row.
+_READ = tuple(
+    (place, _READERS[kind][0])
+    for place, kind in enumerate(_KINDS)
+    if kind in (_STATE, INSTANT, RANK, FLAG, BACKOFF, TAGS)
+)
 
 
 def job(row: Row) -> Job:
@@ -135,43 +138,10 @@ def job(row: Row) -> Job:
 
 
 def _job(row: Row) -> Job:
-    (
-        id, task, state, queue, tenant, rank, payload, output, error, attempt, max_attempts, token, run_at,
-        created_at, started_at, finished_at, lease_until, worker, timeout, backoff, key, auto_remove, tags,
-        parent, origin, schedule, scheduled_for, cost_cents, progress, cancel_requested,
-    ) = row  # fmt: skip
-    return Job(
-        id=id,
-        task=task,
-        state=_STATES[state],
-        queue=queue,
-        tenant=tenant,
-        priority=-rank,
-        payload_json=payload,
-        output_json=output,
-        error_json=error,
-        attempt=attempt,
-        max_attempts=max_attempts,
-        token=token,
-        run_at=instant(run_at),
-        created_at=instant(created_at),
-        started_at=None if started_at is None else instant(started_at),
-        finished_at=None if finished_at is None else instant(finished_at),
-        lease_until=None if lease_until is None else instant(lease_until),
-        worker=worker,
-        timeout=timeout,
-        backoff=None if backoff is None else _BACKOFF.decode(backoff),
-        key=key,
-        auto_remove=bool(auto_remove),
-        tags=() if tags is None else _TAGS.decode(tags),
-        parent=parent,
-        origin=origin,
-        schedule=schedule,
-        scheduled_for=None if scheduled_for is None else instant(scheduled_for),
-        cost_cents=cost_cents,
-        progress_json=progress,
-        cancel_requested=bool(cancel_requested),
-    )
+    cells = list(row)
+    for place, read in _READ:
+        cells[place] = read(cells[place])
+    return Job(*cells)
 
 
 def alike_jobs(text: str) -> list[Job]:
@@ -193,42 +163,22 @@ def alike_jobs(text: str) -> list[Job]:
 def _of_kind(shared: bytes) -> Job:
     cells = dict(zip(SHARED, msgspec.json.decode(shared), strict=True))
     cells |= {"id": "", "payload_json": "", "run_at": 0, "created_at": 0}
-    return _job(tuple(cells[name] for name in JOB.split(", ")))
+    return _job(tuple(cells[name] for name in COLUMNS))
 
 
 def _salvaged(row: Row) -> Job:
     """The same, column by column, each unreadable one replaced."""
-    cell = dict(zip(JOB.split(", "), row, strict=True))
-    when: dict[str, Any] = {
-        name: _try(instant, cell[name], None)
-        for name in ("started_at", "finished_at", "lease_until", "scheduled_for")
-    }
-    text: dict[str, Any] = {
-        name: None if cell[name] is None else str(cell[name])
-        for name in ("output_json", "error_json", "worker", "key", "parent", "schedule", "progress_json")
-    }
-    number: dict[str, Any] = {name: _try(int, cell[name], 0) for name in ("attempt", "max_attempts", "token")}
-    return Job(
-        id=str(cell["id"]),
-        task=str(cell["task"]),
-        state=_STATES.get(cell["state"], State.FAILED),
-        queue=str(cell["queue"]),
-        tenant=str(cell["tenant"]),
-        priority=-_try(int, cell["rank"], 0),
-        payload_json=str(cell["payload_json"]),
-        run_at=_try(instant, cell["run_at"], EPOCH),
-        created_at=_try(instant, cell["created_at"], EPOCH),
-        timeout=_try(float, cell["timeout"], None),
-        backoff=_try(_BACKOFF.decode, cell["backoff_json"], None),
-        auto_remove=bool(cell["auto_remove"]),
-        tags=_try(_TAGS.decode, cell["tags_json"], ()),
-        origin=str(cell["origin"]),  # type: ignore[arg-type]
-        cost_cents=_try(float, cell["cost_cents"], 0.0),
-        cancel_requested=bool(cell["cancel_requested"]),
-        **when,
-        **text,
-        **number,
-    )
+    return Job(*map(_cell, fields.JOB, _KINDS, row))
+
+
+def _cell(field: Field, kind: Kind, value: Any) -> Any:
+    if kind not in _READERS:
+        return value if value is None else str(value)
+    read, stand_in = _READERS[kind]
+    default = _DEFAULTS[field.name]
+    if stand_in is None and default is not None:
+        stand_in = EPOCH if kind is INSTANT else default
+    return _try(read, value, stand_in)
 
 
 def _try(read: Callable[[Any], T], value: Any, otherwise: Any) -> Any:

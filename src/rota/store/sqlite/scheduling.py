@@ -61,7 +61,7 @@ def fire(transaction: Transaction, firings: Sequence[Firing], now: int) -> froze
 
 def due(connection: sqlite3.Connection, now: int, limit: int) -> DueSchedules:
     rows = connection.execute(statement("due_schedules"), (now, limit)).fetchall()
-    following = connection.execute(statement("next_look"), (now,)).fetchone()[0]
+    following = connection.execute(statement("next_check"), (now,)).fetchone()[0]
     found = [schedule(row) for row in rows]
     return DueSchedules(
         schedules=found, next_look_at=readable_instant(following), busy=_busy(connection, found)

@@ -1,13 +1,13 @@
-"""The end of attempts, and heartbeats: written only where the token still holds.
+"""The end of attempts, and heartbeats: written only where the token and the holder are still the same.
 
-A batch goes to SQLite as one JSON text, and for each way to end there is one look and one statement:
-that is faster than a statement per job, and a thread that runs few statements, and reads few rows,
-seldom has to wait for the interpreter.
+A batch goes to SQLite as one JSON text, and for each way to end there is one statement: that is faster
+than a statement per job, and a thread that runs few statements, and reads few rows, rarely has to wait
+for the interpreter.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import msgspec
@@ -50,36 +50,44 @@ def _settle(transaction: Transaction, changes: Sequence[Settlement], now: int) -
     if then := [job for change in held for job in change.then]:
         insert(transaction, then, now)
     refused = {change.id for change in changes}.difference([change.id for change in held])
-    if told := [entry for change in changes if change.id not in refused for entry in change.audit]:
-        audit.append(transaction, told)
+    if entries := [entry for change in changes if change.id not in refused for entry in change.audit]:
+        audit.append(transaction, entries)
     return refused
 
 
 def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now: int) -> Sequence[Settlement]:
-    """Carry out changes that end in one way; those of them whose lease still holds."""
-    text = _texts(changes)
-    lanes = [
-        (queue, task, _IDS.decode(ids))
-        for queue, task, ids in transaction.execute(statement("held"), (text,)).fetchall()
-    ]
-    held = {id for _, _, ids in lanes for id in ids}
-    if len(held) < len(changes):
-        changes = [change for change in changes if change.id in held]
-        text = _texts(changes)
+    """Carry out changes that end in one way; those of them whose lease still holds.
+
+    They are written without reading the jobs first. Only if some were refused must it be found out which.
+    """
+    transaction.execute("SAVEPOINT rota_settle")
+    if _write(transaction, way, changes, now) < len(changes):
+        transaction.execute("ROLLBACK TO rota_settle")
+        (held,) = transaction.execute(statement("held"), (_texts(changes),)).fetchone()
+        ids = frozenset(_IDS.decode(held))
+        changes = [change for change in changes if change.id in ids]
+        _write(transaction, way, changes, now)
+    transaction.execute("RELEASE rota_settle")
     if way == State.QUEUED:
-        transaction.execute(statement("requeue"), (text, now))
-        transaction.ready.update(queue for queue, _, _ in lanes)
+        transaction.ready.update([change.queue for change in changes])
         return changes
     if way == REMOVED:
-        gone = as_json(list(held))
-        transaction.execute(statement("delete"), (gone,))
-        transaction.execute(statement("delete_attempts"), (gone,))
-    else:
-        transaction.execute(statement("finish"), (text, now, way, 1 if any(map(_is_wordy, changes)) else 0))
-    for queue, task, ids in lanes:
-        transaction.tally(way, now // MINUTE, queue, task, len(ids))
-    transaction.finished |= held
+        transaction.execute(statement("delete_attempts"), (as_json([change.id for change in changes]),))
+    for (queue, task), count in Counter([(change.queue, change.task) for change in changes]).items():
+        transaction.tally(way, now // MINUTE, queue, task, count)
+    transaction.finished.update([change.id for change in changes])
     return changes
+
+
+def _write(transaction: Transaction, way: str, changes: Sequence[Settlement], now: int) -> int:
+    """How many jobs were written: those that run under the change's token, held by its worker."""
+    text = _texts(changes)
+    if way == State.QUEUED:
+        return transaction.execute(statement("requeue"), (text, now)).rowcount
+    if way == REMOVED:
+        return transaction.execute(statement("remove"), (text,)).rowcount
+    wordy = 1 if any(map(_is_wordy, changes)) else 0
+    return transaction.execute(statement("finish"), (text, now, way, wordy)).rowcount
 
 
 def _texts(changes: Sequence[Settlement]) -> str:
@@ -90,6 +98,7 @@ def _columns(change: Settlement) -> Row:
     """In the order that ``held.sql``, ``finish.sql`` and ``requeue.sql`` read."""
     return (
         change.token,
+        change.worker,
         change.attempt,
         some_micros(change.started_at),
         change.output_json,
@@ -108,13 +117,13 @@ def _is_wordy(change: Settlement) -> bool:
 def beat(transaction: Transaction, pulse: Heartbeat, now: int) -> HeartbeatReply:
     """Renew the leases that are still ours, write the notes, record the worker."""
     leases = as_json([(lease.id, lease.token) for lease in pulse.leases])
-    rows = transaction.execute(statement("renew"), (leases, now + span(pulse.lease_s))).fetchall()
-    held = {row[0] for row in rows}
+    renewal = (leases, now + span(pulse.lease_s), pulse.worker)
+    held = {id for (id,) in transaction.execute(statement("renew"), renewal).fetchall()}
     if pulse.notes:
-        notes = [(note.progress_json, note.id, note.token) for note in pulse.notes]
-        transaction.executemany(statement("note"), notes)
+        notes = [(note.progress_json, note.id, note.token, pulse.worker) for note in pulse.notes]
+        transaction.executemany(statement("write_progress"), notes)
     write_document(transaction, WORKER, pulse.worker, pulse.document, now)
     return HeartbeatReply(
         lost=frozenset(lease.id for lease in pulse.leases if lease.id not in held),
-        cancel=frozenset(id for (id,) in transaction.execute(statement("asked_to_stop"), (pulse.worker,))),
+        cancel=frozenset(id for (id,) in transaction.execute(statement("cancel_requested"), (pulse.worker,))),
     )

@@ -1,37 +1,97 @@
-"""The statements of this store, read once from the ``.sql`` files beside this module."""
+"""The statements of this store, read once from the ``.sql`` files beside this module.
+
+Owns what their placeholders stand for: the column lists are rendered from the fields of a job.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
-from ...model import AuditEntry, Schedule
+import msgspec
 
-# The order that ``rows.job`` reads.
-JOB = (
-    "id, task, state, queue, tenant, rank, payload_json, output_json, error_json, attempt, max_attempts, "
-    "token, run_at, created_at, started_at, finished_at, lease_until, worker, timeout, backoff_json, key, "
-    "auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, "
-    "cancel_requested"
-)
-BRIEF = JOB.replace(" payload_json, output_json,", " '{}', NULL,")
+from ...model import AuditEntry, Job, Schedule
+from ..sql import fields
+from ..sql.fields import FIELDS, NARROW, OPTIONS, Field
+from ..sql.rendering import ColumnList, render
+
+# The columns of a job, in the order in which a Job is made and ``rows.job`` reads them.
+COLUMNS = tuple(field.sqlite for field in fields.JOB)
+JOB = ", ".join(COLUMNS)
+_BRIEF = {"payload_json": "'{}'", "output_json": "NULL"}
+BRIEF = ", ".join(_BRIEF.get(column, column) for column in COLUMNS)
 # In these the jobs of a batch differ; in the others they are mostly alike.
 OWN = ("id", "payload_json", "run_at", "created_at")
-SHARED = tuple(column for column in JOB.split(", ") if column not in OWN)
+SHARED = tuple(column for column in COLUMNS if column not in OWN)
 # The columns of a schedule, and of a line of the audit log, are its fields.
 SCHEDULE = Schedule.__struct_fields__
 AUDIT = AuditEntry.__struct_fields__
+
+# What may be large comes last: to reach a column, SQLite reads all before it.
+_IN_TABLE = sorted(FIELDS, key=lambda field: field.kind.name == "json")
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Job)}
+# A change may be carried out only while its job runs, under its token, held by its worker.
+_HELD = (
+    "held.state = 'running' AND held.token = json_extract(change.value, '$[0]') "
+    "AND held.worker = json_extract(change.value, '$[1]')"
+)
+
+
+def _names(columns: Iterable[str]) -> ColumnList:
+    listed = list(columns)
+    return lambda prefix, without: [f"{prefix}{column}" for column in listed if column not in without]
+
+
+def _marks(columns: Iterable[str]) -> ColumnList:
+    listed = list(columns)
+    return lambda _, without: ["?" for column in listed if column not in without]
+
+
+def _definition(field: Field) -> str:
+    """NOT NULL and a default as ``model.Job`` says; no tags are NULL."""
+    default = _DEFAULTS[field.name]
+    required = "" if default is None or default == () else " NOT NULL"
+    number = f" DEFAULT {default + 0:g}" if isinstance(default, int | float) else ""
+    return f"{field.sqlite} {field.kind.sqlite}{required}{number}"
+
+
+def _index(field: Field) -> str:
+    name = field.sqlite
+    return f"CREATE INDEX rota_jobs_{name} ON rota_jobs ({name}, id) WHERE {name} IS NOT NULL;"
+
+
+LISTS: Mapping[str, ColumnList] = {
+    "job columns": lambda _, __: [_definition(field) for field in _IN_TABLE],
+    "narrow indexes": lambda _, __: ["\n".join(_index(field) for field in NARROW)],
+    "job": _names(COLUMNS),
+    "own": _names(OWN),
+    "shared": _names(SHARED),
+    "options": _names(field.sqlite for field in OPTIONS),
+    "options values": _marks(field.sqlite for field in OPTIONS),
+    "schedule": _names(SCHEDULE),
+    "schedule values": _marks(SCHEDULE),
+    "audit": _names(AUDIT),
+    "audit values": _marks(AUDIT),
+    "held": lambda _, __: [_HELD],
+}
+
+
+def fill(template: str) -> str:
+    """The template with its column lists."""
+    return render(template, LISTS)
+
+
+def names() -> list[str]:
+    """Of all statements."""
+    found = (entry.name for entry in files(__package__).joinpath("sql").iterdir())
+    return sorted(name.removesuffix(".sql") for name in found if name.endswith(".sql"))
 
 
 @cache
 def statement(name: str) -> str:
     """The text of ``sql/<name>.sql``."""
-    text = files(__package__).joinpath("sql", f"{name}.sql").read_text("utf-8")
-    for name, fields in (("schedule", SCHEDULE), ("audit", AUDIT)):
-        text = text.replace(f"{{{name}_values}}", ", ".join("?" * len(fields)))
-        text = text.replace(f"{{{name}}}", ", ".join(fields))
-    text = text.replace("{job}", JOB).replace("{own}", ", ".join(OWN)).replace("{shared}", ", ".join(SHARED))
-    return text.strip()
+    return fill(files(__package__).joinpath("sql", f"{name}.sql").read_text("utf-8")).strip()
 
 
 @cache
@@ -51,4 +111,4 @@ def insert_many(shared: tuple[str, ...], rows: int) -> str:
 
 
 def _insert(columns: tuple[str, ...], rows: str) -> str:
-    return statement("insert").replace("{columns}", ", ".join(columns + OWN)).replace("{rows}", rows)
+    return statement("insert").replace("[columns]", ", ".join(columns + OWN)).replace("[rows]", rows)

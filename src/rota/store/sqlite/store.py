@@ -201,14 +201,14 @@ class SqliteStore:
 
     async def check_health(self, now: datetime) -> Sequence[Finding]:
         address = self._engine.address
-        schema = await health_checks.check_schema(self.schema)
+        schema_finding = await health_checks.check_schema(self.schema)
         try:
             found = await self._engine.read(
                 lambda connection: health_checks.check_health(connection, address)
             )
         except RotaError as error:
             found = [health_checks.unreachable(error)]
-        return [schema, *found]
+        return [schema_finding, *found]
 
     # --- the audit log ---------------------------------------------------------------------------
 

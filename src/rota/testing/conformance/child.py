@@ -18,7 +18,8 @@ from typing import Any
 import msgspec
 
 from ...core.jobs import lifecycle
-from ...model import AuditEntry, Firing, JobFilter, JobId, NewJob, Schedule, Settlement, State
+from ...model import AuditEntry, Firing, JobId, NewJob, Schedule, Settlement, State
+from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .factories import T0, at, change, want
 
@@ -62,7 +63,7 @@ async def acknowledge_inserts(store: Store, order: Order) -> None:
 
 async def acknowledge_settlements(store: Store, order: Order) -> None:
     for settlement in order.settlements:
-        assert not await store.settle([settlement], at(1))
+        assert not await settle(store, [settlement], at(1))
         say(settlement.id)
 
 
@@ -80,13 +81,13 @@ async def acknowledge_schedules(store: Store, order: Order) -> None:
 
 async def acknowledge_edits(store: Store, order: Order) -> None:
     for id in order.ids:
-        assert await store.edit(JobFilter(ids=(id,)), lifecycle.cancel("crash", at(1)), 1, at(1))
+        assert await store.edit((id,), lifecycle.cancel("crash", at(1)), at(1))
         say(id)
 
 
 async def acknowledge_documents(store: Store, order: Order) -> None:
     for number in range(order.count):
-        assert await store.put("crash", f"key-{number}", "{}", 0, T0) == 1
+        assert await store.put_document("crash", f"key-{number}", "{}", 0, T0) == 1
         say(f"key-{number}")
 
 
@@ -101,8 +102,8 @@ async def acknowledge_audit(store: Store, order: Order) -> None:
 
 async def work(store: Store, order: Order) -> None:
     """Claim and settle until nothing is left; a line per settled job."""
-    while jobs := await store.claim(want(order.count or 5, worker=order.worker), at(1)):
-        refused = await store.settle([change(job, State.SUCCEEDED) for job in jobs], at(2))
+    while jobs := await claim(store, want(order.count or 5, worker=order.worker), at(1)):
+        refused = await settle(store, [change(job, State.SUCCEEDED) for job in jobs], at(2))
         for job in jobs:
             if job.id not in refused:
                 say(job.id)
@@ -110,19 +111,19 @@ async def work(store: Store, order: Order) -> None:
 
 async def hold(store: Store, order: Order) -> None:
     """Claim, say which, and keep them until killed."""
-    for job in await store.claim(want(order.count, worker=order.worker), at(1)):
+    for job in await claim(store, want(order.count, worker=order.worker), at(1)):
         say(job.id)
     say("held")
     await asyncio.Event().wait()
 
 
-async def insert(store: Store, order: Order) -> None:
+async def insert_all(store: Store, order: Order) -> None:
     await store.insert(order.jobs, T0)
     say("inserted")
 
 
-async def settle(store: Store, order: Order) -> None:
-    assert not await store.settle(order.settlements, at(1))
+async def settle_all(store: Store, order: Order) -> None:
+    assert not await settle(store, order.settlements, at(1))
     say("settled")
 
 
@@ -136,10 +137,10 @@ def die(order: Order) -> None:
     spread over all of them, and a little beyond.
     """
     acts: dict[str, Callable[[Store, int], Awaitable[Any]]] = {
-        "settle": lambda store, n: store.settle([order.settlements[n]], at(1)),
+        "settle": lambda store, n: settle(store, [order.settlements[n]], at(1)),
         "fire": lambda store, n: store.fire([order.firings[n]], at(1)),
         "insert": lambda store, n: store.insert(order.jobs[n * BATCH : (n + 1) * BATCH], T0),
-        "claim": lambda store, n: store.claim(want(1, worker="dying", queues=(f"q{n}",)), at(1)),
+        "claim": lambda store, n: claim(store, want(1, worker="dying", queues=(f"q{n}",)), at(1)),
     }
     act = acts[order.verb]
     _made(order)  # import the driver once, before the processes part
@@ -217,8 +218,8 @@ ACTIONS: dict[str, Callable[[Store, Order], Awaitable[None]]] = {
         acknowledge_audit,
         work,
         hold,
-        insert,
-        settle,
+        insert_all,
+        settle_all,
     )
 }
 

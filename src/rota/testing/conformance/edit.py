@@ -108,7 +108,7 @@ class EditRules:
     async def test_a_worker_of_a_former_life_is_refused(self, store: Store) -> None:
         old = await running(store)
         (taken,) = await store.reclaim("w2", 30, 10, at(100))
-        await settle(store, [change(taken, State.FAILED)], at(101))
+        await settle(store, [change(taken, State.FAILED, worker="w2")], at(101))
         await store.edit((old.id,), lifecycle.retry(at(102)), at(102))
         await claimed(store, old.id, at(103))
         assert await settle(store, [change(old, State.SUCCEEDED)], at(104)) == {old.id}

@@ -63,8 +63,8 @@ def lease(job: Job) -> Lease:
 
 
 def change(job: Job, state: State, **fields: Any) -> Settlement:
-    told: dict[str, Any] = {"id": job.id, "token": job.token, "state": state, "attempt": job.attempt}
-    return Settlement(**(told | fields))
+    held = {name: getattr(job, name) for name in ("id", "token", "worker", "queue", "task", "tenant", "key")}
+    return Settlement(**(held | {"state": state, "attempt": job.attempt} | fields))
 
 
 def record(job: Job, outcome: AttemptOutcome, now: datetime, **fields: Any) -> Attempt:

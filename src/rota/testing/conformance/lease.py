@@ -38,6 +38,14 @@ class LeaseRules:
         assert reply.lost == {job.id}
         assert (await found(store, job.id)).lease_until == job.lease_until
 
+    async def test_a_beat_with_the_token_of_another_holder_is_refused(self, store: Store) -> None:
+        job = await running(store)
+        note = ProgressUpdate(id=job.id, token=job.token, progress_json=HALF)
+        reply = await store.heartbeat(pulse([lease(job)], worker="w2", notes=[note]), at(10))
+        assert reply.lost == {job.id}
+        kept = await found(store, job.id)
+        assert (kept.lease_until, kept.progress_json, kept.worker) == (job.lease_until, None, "w1")
+
     async def test_the_lease_of_an_ended_or_waiting_job_is_lost(self, store: Store) -> None:
         for state in FINAL_STATES:
             job = await in_state(store, state)

@@ -11,6 +11,7 @@ import pytest
 from ...core.jobs import lifecycle
 from ...errors import StoreUnavailable
 from ...model import JobFilter, PageRequest, State
+from ...store.calls import settle
 from ...store.protocol import Store
 from .audit import line
 from .durability import recovered
@@ -32,14 +33,14 @@ class OutageRules:
         calls: dict[str, Callable[[], Awaitable[Any]]] = {
             "insert": lambda: store.insert([new()], T0),
             "turn": lambda: store.turn([change(job, State.SUCCEEDED)], want(), at(1)),
-            "beat": lambda: store.beat(pulse([lease(job)]), at(1)),
+            "heartbeat": lambda: store.heartbeat(pulse([lease(job)]), at(1)),
             "reclaim": lambda: store.reclaim("w2", 30, 10, at(100)),
             "put_schedules": lambda: store.put_schedules([rule()], T0),
             "due_schedules": lambda: store.due_schedules(T0, 5),
-            "edit": lambda: store.edit(JobFilter(ids=(job.id,)), lifecycle.cancel("x", at(1)), 1, at(1)),
+            "edit": lambda: store.edit((job.id,), lifecycle.cancel("x", at(1)), at(1)),
             "jobs": lambda: store.jobs(JobFilter(), PageRequest()),
             "append_audit": lambda: store.append_audit([line()]),
-            "put": lambda: store.put("kind", "key", "{}", None, T0),
+            "put_document": lambda: store.put_document("kind", "key", "{}", None, T0),
         }
         with outage:
             for name, call in calls.items():
@@ -48,7 +49,7 @@ class OutageRules:
                     pytest.fail(f"{name} answered during the outage")
         await recovered(store)
         assert (await found(store, job.id)).state is State.RUNNING
-        assert not await store.settle([change(job, State.SUCCEEDED)], at(2))
+        assert not await settle(store, [change(job, State.SUCCEEDED)], at(2))
 
     async def test_a_store_works_again_after_an_outage(self, store: Store, host: StoreHost) -> None:
         outage = host.outage()

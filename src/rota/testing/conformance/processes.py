@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from ...model import State
+from ...model import CurrentOverview, State
+from ...store.calls import settle
 from ...store.protocol import Store
 from .factories import T0, add, at, change, found, ids, new
 from .host import StoreHost, child
@@ -23,7 +24,7 @@ class ProcessRules:
         async with child(host, "work", worker="one") as one, child(host, "work", worker="two") as two:
             done = await one.done() + await two.done()
         assert sorted(done) == sorted(job.id for job in jobs)
-        assert (await store.overview(at(3))).counts[State.SUCCEEDED] == MANY
+        assert (await store.survey(CurrentOverview(at(3)))).counts[State.SUCCEEDED] == MANY
 
     async def test_what_a_killed_process_held_is_reclaimed_when_its_lease_has_expired(
         self, store: Store, host: StoreHost
@@ -36,14 +37,14 @@ class ProcessRules:
         taken = await store.reclaim("w2", 30, 50, at(100))
         assert sorted(ids(taken)) == sorted(held)
         assert {(job.worker, job.token) for job in taken} == {("lost", 2)}
-        assert not await store.settle([change(job, State.SUCCEEDED) for job in taken], at(101))
+        assert not await settle(store, [change(job, State.SUCCEEDED, worker="w2") for job in taken], at(101))
 
 
 class LoopRules:
     async def test_another_event_loop_uses_the_same_data(self, store: Store) -> None:
         there, here = new(), new()
         await add(store, here)
-        beside = store.beside()
+        beside = store.for_another_loop()
         seen: list[State] = []
 
         async def elsewhere() -> None:

@@ -46,7 +46,7 @@ class ReclaimRules:
     async def test_the_one_who_reclaimed_may_settle(self, store: Store) -> None:
         await running(store)
         (taken,) = await store.reclaim("w2", 30, 10, at(100))
-        assert await settle(store, [change(taken, State.QUEUED)], at(101)) == frozenset()
+        assert await settle(store, [change(taken, State.QUEUED, worker="w2")], at(101)) == frozenset()
         (again,) = await claim(store, want(), at(102))
         assert (again.token, again.attempt) == (3, 2)
 

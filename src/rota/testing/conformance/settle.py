@@ -76,7 +76,7 @@ class SettleRules:
             late = change(job, state, output_json="1", error_json=ERROR, cost_cents=5, run_at=at(500))
             assert await settle(store, [late], at(101)) == {job.id}
             assert await found(store, job.id) == before
-            assert await settle(store, [change(taken, State.SUCCEEDED)], at(102)) == frozenset()
+            assert await settle(store, [change(taken, State.SUCCEEDED, worker="w2")], at(102)) == frozenset()
 
     async def test_a_job_that_does_not_run_cannot_be_settled(self, store: Store) -> None:
         for before in ENDS:
@@ -90,6 +90,16 @@ class SettleRules:
         job = await running(store)
         assert await settle(store, [change(job, State.SUCCEEDED, token=job.token + 1)], at(1)) == {job.id}
         assert (await found(store, job.id)).state is State.RUNNING
+
+    async def test_a_settle_with_the_token_of_another_holder_is_refused(self, store: Store) -> None:
+        """A server that lost its last transactions may give the same token to two workers."""
+        for state in ENDS:
+            job = await running(store)
+            before = await found(store, job.id)
+            for changes in ([change(job, state, worker="w2")], [change(job, state, worker=None)]):
+                assert await settle(store, changes, at(1)) == {job.id}
+            assert await found(store, job.id) == before
+            assert await settle(store, [change(job, state, run_at=at(500))], at(1)) == frozenset()
 
     async def test_an_unknown_job_is_refused(self, store: Store) -> None:
         job = await running(store)

@@ -25,7 +25,7 @@ class TransactionRules:
         self, store: Store, host: StoreHost
     ) -> None:
         transaction = host.transaction(commit=True)
-        assert (transaction is not None) == store.can.transactional
+        assert (transaction is not None) == store.capabilities.transactional
         if transaction is None:
             return
         jobs = [new(), new(key="k")]

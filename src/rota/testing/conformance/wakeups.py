@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...model import State
+from ...store.calls import settle
 from ...store.protocol import Store, Waker
 from .factories import add, at, change, new, running
 from .firing import firing, run_of
@@ -29,7 +30,7 @@ async def woken(waiting: Callable[[Waker], Awaitable[None]], store: Store, act: 
         for _ in range(20):  # let it begin to wait
             await asyncio.sleep(0)
         await act()
-        if not store.can.push:
+        if not store.capabilities.push:
             waiter.cancel()
             return
         async with asyncio.timeout(SOON_S):
@@ -54,14 +55,14 @@ class WakeUpRules:
     async def test_a_follow_up_job_wakes_a_waiting_worker(self, store: Store) -> None:
         job = await running(store)
         settlement = change(job, State.SUCCEEDED, then=(new(queue="mail"),))
-        await woken(for_mail, store, lambda: store.settle([settlement], at(1)))
+        await woken(for_mail, store, lambda: settle(store, [settlement], at(1)))
 
     async def test_the_end_of_a_job_wakes_whoever_waits_for_it(self, store: Store) -> None:
         job = await running(store)
         await woken(
             lambda waker: waker.wait_finished(job.id, WAIT_S),
             store,
-            lambda: store.settle([change(job, State.SUCCEEDED)], at(1)),
+            lambda: settle(store, [change(job, State.SUCCEEDED)], at(1)),
         )
 
     async def test_a_waiter_returns_when_its_time_is_over(self, store: Store) -> None:
@@ -79,7 +80,7 @@ class WakeUpsBetweenProcessesRules:
         self, store: Store, host: StoreHost
     ) -> None:
         async def insert() -> None:
-            async with child(host, "insert", jobs=[new(queue="mail")]) as process:
+            async with child(host, "insert_all", jobs=[new(queue="mail")]) as process:
                 assert await process.done() == ["inserted"]
 
         await woken(for_mail, store, insert)
@@ -90,7 +91,7 @@ class WakeUpsBetweenProcessesRules:
         job = await running(store)
 
         async def settle() -> None:
-            async with child(host, "settle", settlements=[change(job, State.SUCCEEDED)]) as process:
+            async with child(host, "settle_all", settlements=[change(job, State.SUCCEEDED)]) as process:
                 assert await process.done() == ["settled"]
 
         await woken(lambda waker: waker.wait_finished(job.id, WAIT_S), store, settle)

@@ -1,1 +1,1 @@
-INSERT INTO rota_audit ({audit}) VALUES ({audit_values})
+INSERT INTO rota_audit ({audit}) VALUES ({audit values})

@@ -1,1 +1,1 @@
-UPDATE OR IGNORE rota_schedules SET ({schedule}) = ({schedule_values}) WHERE id = ? AND version = ? AND enabled = 1
+UPDATE OR IGNORE rota_schedules SET ({schedule}) = ({schedule values}) WHERE id = ? AND version = ? AND enabled = 1

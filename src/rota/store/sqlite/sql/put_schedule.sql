@@ -1,1 +1,1 @@
-INSERT INTO rota_schedules ({schedule}) VALUES ({schedule_values}) ON CONFLICT DO NOTHING
+INSERT INTO rota_schedules ({schedule}) VALUES ({schedule values}) ON CONFLICT DO NOTHING

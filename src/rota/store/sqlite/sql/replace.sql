@@ -1,5 +1,5 @@
 UPDATE rota_jobs SET
-  task = ?, due = ?, queue = ?, rank = ?, payload_json = ?, max_attempts = ?, run_at = ?, timeout = ?,
-  backoff_json = ?, auto_remove = ?, tags_json = ?, parent = ?, origin = ?, schedule = ?, scheduled_for = ?,
+  ({options except key, tenant}, payload_json, due, rank, run_at) =
+  ({options values except key, tenant}, ?, ?, ?, ?),
   attempt = 0, error_json = NULL, cancel_requested = 0
 WHERE id = ? AND state = 'queued'

@@ -41,7 +41,7 @@ CREATE TABLE rota_schedules (
   updated_at    INTEGER NOT NULL DEFAULT (
                   CAST(strftime('%s', 'now') AS INTEGER) * 1000000
                   + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000),
-  -- When to look at it: at once if nobody has computed its times yet, or if they cannot be read.
+  -- When to check it: at once if its times have not been computed yet, or cannot be read.
   -- A rule that is over has no times either, but was written more than once.
   due_at        INTEGER GENERATED ALWAYS AS (
                   CASE
@@ -55,7 +55,7 @@ CREATE UNIQUE INDEX rota_schedules_id ON rota_schedules (id);
 CREATE UNIQUE INDEX rota_schedules_name ON rota_schedules (tenant, name);
 CREATE INDEX rota_schedules_due ON rota_schedules (due_at, id) WHERE enabled = 1;
 
--- An edit by hand (ours raise the version) of what decides when it fires: counted anew, from now.
+-- An edit by hand (ours raise the version) of what decides when it fires: computed again, from now.
 CREATE TRIGGER rota_schedules_edited_by_hand
 AFTER UPDATE OF cron, every, at, timezone, start_at, until, jitter, calendar, calendar_mode, enabled
 ON rota_schedules WHEN NEW.version = OLD.version
@@ -64,10 +64,3 @@ BEGIN
   WHERE rowid = NEW.rowid;
 END;
 
--- The jobs that schedules have made.
-CREATE INDEX rota_jobs_scheduled ON rota_jobs (id) WHERE schedule IS NOT NULL;
-CREATE INDEX rota_jobs_tenant_schedule ON rota_jobs (schedule, tenant, id) WHERE schedule IS NOT NULL;
-CREATE INDEX rota_jobs_schedule_live ON rota_jobs (schedule, tenant, id)
-  WHERE schedule IS NOT NULL AND finished_at IS NULL;
-
-INSERT INTO rota_migrations (version, name) VALUES (2, '0002_schedules');

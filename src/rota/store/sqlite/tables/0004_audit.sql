@@ -1,4 +1,4 @@
--- Who did what. Only added to; an id is larger than all before it.
+-- Who did what. Append-only; an id is larger than all before it.
 CREATE TABLE rota_audit (
   id          TEXT    NOT NULL,
   at          INTEGER NOT NULL,
@@ -22,12 +22,8 @@ CREATE INDEX rota_audit_actor ON rota_audit (actor, id);
 CREATE INDEX rota_audit_object ON rota_audit (object, id) WHERE object IS NOT NULL;
 CREATE INDEX rota_audit_tenant ON rota_audit (tenant, id) WHERE tenant IS NOT NULL;
 
-CREATE TRIGGER rota_audit_is_only_added_to BEFORE UPDATE ON rota_audit
+CREATE TRIGGER rota_audit_append_only BEFORE UPDATE ON rota_audit
 BEGIN
-  SELECT RAISE(ABORT, 'the audit log is only added to: no line of it is changed');
+  SELECT RAISE(ABORT, 'the audit log is append-only: no line of it is changed');
 END;
 
--- To look for words in errors among millions of jobs that had none.
-CREATE INDEX rota_jobs_error ON rota_jobs (id) WHERE error_json IS NOT NULL;
-
-INSERT INTO rota_migrations (version, name) VALUES (3, '0003_audit');

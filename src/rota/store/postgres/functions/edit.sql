@@ -1,9 +1,11 @@
 -- An operator's edits, each on the given jobs and only while they are in one of the given states.
--- Returns the jobs that were touched.
+-- Returns the jobs that were changed.
 
 CREATE FUNCTION rota.cancel_jobs(ids uuid[], states text[], fault json, now timestamptz) RETURNS uuid[]
 LANGUAGE plpgsql
-SET jit = off AS $$
+SET search_path = rota, pg_temp
+SET jit = off
+AS $$
 #variable_conflict use_column
 DECLARE
     ended uuid[] := '{}';
@@ -12,19 +14,16 @@ DECLARE
     queues text[];
     tasks text[];
 BEGIN
-    -- Twice, each look with a snapshot of its own: a job may move between the tables meanwhile.
-    FOR look IN 1..2 LOOP
+    -- Twice, each time with a snapshot of its own: a job may move between the tables meanwhile.
+    FOR pass IN 1..2 LOOP
         IF 'queued' = ANY (states) THEN
             WITH taken AS (
                 DELETE FROM rota.queued WHERE id = ANY (ids) RETURNING *
             ), stored AS (
                 INSERT INTO rota.done (
-                    id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
-                    origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent,
-                    backoff, error, progress, state, finished_at)
-                SELECT id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
-                       origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags, parent,
-                       backoff, coalesce(fault, error), progress, 'cancelled', now
+                    {carried except error}, error, state, finished_at)
+                SELECT {carried except error},
+                       coalesce(fault, error), 'cancelled', now
                   FROM taken
             ), freed AS (
                 DELETE FROM rota.keys AS k USING taken AS t
@@ -38,15 +37,15 @@ BEGIN
             END IF;
         END IF;
         IF 'running' = ANY (states) THEN
-            WITH told AS (
+            WITH requested AS (
                 UPDATE rota.running SET cancel_requested = true, error = coalesce(fault, error)
                  WHERE id = ANY (ids) AND NOT id = ANY (asked)
                 RETURNING id)
-            SELECT asked || coalesce(array_agg(id), '{}') INTO asked FROM told;
+            SELECT asked || coalesce(array_agg(id), '{}') INTO asked FROM requested;
         END IF;
         EXIT WHEN cardinality(ended || asked) >= cardinality(ids);
     END LOOP;
-    PERFORM rota.tell_ended(ended);
+    PERFORM rota.notify_ended(ended);
     RETURN ended || asked;
 END
 $$;
@@ -54,7 +53,9 @@ $$;
 -- A job whose key has been taken by another one meanwhile stays as it is.
 CREATE FUNCTION rota.retry_jobs(ids uuid[], states text[], next_at timestamptz, now timestamptz) RETURNS uuid[]
 LANGUAGE plpgsql
-SET jit = off AS $$
+SET search_path = rota, pg_temp
+SET jit = off
+AS $$
 #variable_conflict use_column
 DECLARE
     free uuid[];
@@ -76,15 +77,13 @@ BEGIN
         DELETE FROM rota.done WHERE id = ANY (free) RETURNING *
     ), stored AS (
         INSERT INTO rota.queued (
-            id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task, origin,
-            payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, due)
-        SELECT id, created_at, coalesce(next_at, now), token, rank, 0, max_attempts, auto_remove, tenant, queue, task,
-               origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error,
-               coalesce(next_at, now) <= now
+            {carried except run_at, attempt, started_at, progress}, run_at, attempt, due)
+        SELECT {carried except run_at, attempt, started_at, progress},
+               coalesce(next_at, now), 0, coalesce(next_at, now) <= now
           FROM taken
         ON CONFLICT DO NOTHING
     ), recorded AS (
-        -- a silent success is told by the job alone, which now begins anew
+        -- a silent success has no record but the job itself, which now starts again
         INSERT INTO rota.attempts (job, token, attempt, outcome, worker, started_at, finished_at, cost_cents)
         SELECT id, token, attempt, 'succeeded', worker, started_at, finished_at, cost_cents
           FROM taken WHERE state = 'succeeded'
@@ -99,7 +98,9 @@ $$;
 
 CREATE FUNCTION rota.move_jobs(
     ids uuid[], next_at timestamptz, new_rank integer, new_queue text, now timestamptz) RETURNS uuid[]
-LANGUAGE sql AS $$
+LANGUAGE sql
+SET search_path = rota, pg_temp
+AS $$
     WITH moved AS (
         UPDATE rota.queued SET run_at = coalesce(next_at, run_at), due = coalesce(next_at, run_at) <= now,
                                rank = coalesce(new_rank, rank), queue = coalesce(new_queue, queue)
@@ -109,7 +110,9 @@ $$;
 
 CREATE FUNCTION rota.delete_jobs(ids uuid[], states text[]) RETURNS uuid[]
 LANGUAGE plpgsql
-SET jit = off AS $$
+SET search_path = rota, pg_temp
+SET jit = off
+AS $$
 #variable_conflict use_column
 DECLARE
     waiting uuid[];
@@ -132,10 +135,8 @@ BEGIN
     SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
       INTO ended, queues, tasks, finals, minutes FROM gone;
     PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
-    PERFORM rota.forget(waiting || ended);
-    PERFORM rota.tell_ended(waiting);
+    PERFORM rota.delete_details(waiting || ended);
+    PERFORM rota.notify_ended(waiting);
     RETURN coalesce(waiting || ended, '{}');
 END
 $$;
-
-INSERT INTO rota.migrations (version, name) VALUES (4, '0004_operate');

@@ -1,91 +1,11 @@
--- Schedules: rules that make jobs. A row may be written by hand: whoever writes neither next_run_at nor
--- look_at gets them from the next scheduler that looks.
-
-CREATE TABLE rota.schedules (
-    id text COLLATE "C" PRIMARY KEY DEFAULT rota.id_at(clock_timestamp())::text,
-    name text COLLATE "C" NOT NULL,
-    task text COLLATE "C" NOT NULL,
-    tenant text COLLATE "C" NOT NULL DEFAULT 'default',
-    cron text,
-    every double precision,
-    at timestamptz,
-    timezone text NOT NULL DEFAULT 'UTC',
-    start_at timestamptz,
-    until timestamptz,
-    jitter double precision NOT NULL DEFAULT 0,
-    payload json NOT NULL DEFAULT '{}',
-    queue text COLLATE "C",
-    priority integer,
-    max_attempts integer,
-    timeout double precision,
-    description text NOT NULL DEFAULT '',
-    enabled boolean NOT NULL DEFAULT true,
-    reason text,
-    missed text NOT NULL DEFAULT 'latest',
-    missed_cap integer NOT NULL DEFAULT 100,
-    missed_window double precision,
-    overlap text NOT NULL DEFAULT 'allow',
-    calendar text,
-    calendar_mode text NOT NULL DEFAULT 'skip',
-    source text COLLATE "C" NOT NULL DEFAULT 'sql',
-    owner text COLLATE "C",
-    declared json,
-    next_run_at timestamptz,
-    look_at timestamptz,  -- NULL: at once, nobody has computed it; infinity: not before it is edited
-    held timestamptz[] NOT NULL DEFAULT '{}',
-    last_fire_at timestamptz,
-    version bigint NOT NULL DEFAULT 1,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- A wrong rule disables its own schedule. These would keep a whole batch of jobs from being stored.
-    CONSTRAINT name_has_1_to_200_characters CHECK (length(name) BETWEEN 1 AND 200),
-    CONSTRAINT task_has_1_to_200_characters CHECK (length(task) BETWEEN 1 AND 200),
-    CONSTRAINT tenant_has_1_to_200_characters CHECK (length(tenant) BETWEEN 1 AND 200),
-    CONSTRAINT queue_has_1_to_200_characters CHECK (length(queue) BETWEEN 1 AND 200),
-    CONSTRAINT max_attempts_is_1_to_100 CHECK (max_attempts BETWEEN 1 AND 100),
-    CONSTRAINT priority_has_a_negative CHECK (priority > -2147483648)
-) WITH (
-    fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500,
-    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
-);
-CREATE UNIQUE INDEX schedules_name ON rota.schedules (tenant, name);
-CREATE INDEX schedules_look ON rota.schedules (coalesce(look_at, '-infinity'::timestamptz)) WHERE enabled;
-
--- Live jobs of a schedule; only jobs that a schedule made pay for it.
-CREATE INDEX queued_schedule ON rota.queued (schedule, tenant, id) WHERE schedule IS NOT NULL;
-CREATE INDEX running_schedule ON rota.running (schedule, tenant, id) WHERE schedule IS NOT NULL;
--- Runs, newest first: of all schedules, of one name, of one tenant's schedule.
-CREATE INDEX done_scheduled ON rota.done (id) WHERE schedule IS NOT NULL;
-CREATE INDEX done_schedule ON rota.done (schedule, id) WHERE schedule IS NOT NULL;
-CREATE INDEX done_tenant_schedule ON rota.done (schedule, tenant, id) WHERE schedule IS NOT NULL;
-
--- An edit by hand counts as a write, so that a scheduler that read the row before does not fire it;
--- new timing is computed afresh. Programs raise the version themselves.
-CREATE FUNCTION rota.edited_by_hand() RETURNS trigger
-LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.version := OLD.version + 1;
-    NEW.updated_at := clock_timestamp();
-    IF (NEW.cron, NEW.every, NEW.at, NEW.timezone, NEW.start_at, NEW.until, NEW.jitter, NEW.calendar,
-        NEW.calendar_mode, NEW.enabled)
-       IS DISTINCT FROM
-       (OLD.cron, OLD.every, OLD.at, OLD.timezone, OLD.start_at, OLD.until, OLD.jitter, OLD.calendar,
-        OLD.calendar_mode, OLD.enabled) THEN
-        NEW.next_run_at := NULL;
-        NEW.look_at := NULL;
-        NEW.held := '{}';
-        NEW.reason := CASE WHEN NOT NEW.enabled THEN NEW.reason END;
-    END IF;
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER edited_by_hand BEFORE UPDATE ON rota.schedules
-   FOR EACH ROW WHEN (NEW.version = OLD.version) EXECUTE FUNCTION rota.edited_by_hand();
+-- Schedules: writing, reading and firing them.
 
 -- Writes each row whose version is the given one, and raises it; the ids that were written.
 -- JSON inside JSON travels as text: see rows.py.
 CREATE FUNCTION rota.write_schedules(given json[], now timestamptz) RETURNS text[]
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
 #variable_conflict use_column
 DECLARE
     written text[];
@@ -112,7 +32,9 @@ $$;
 
 -- The new version; NULL if it exists already, has another version, or wants a name that is taken.
 CREATE FUNCTION rota.put_schedule(given json, now timestamptz) RETURNS bigint
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
 #variable_conflict use_column
 DECLARE
     made rota.schedules := json_populate_record(NULL::rota.schedules, given);
@@ -140,7 +62,9 @@ $$;
 -- In the order of their names, so that two programs that declare the same never wait for each other.
 CREATE FUNCTION rota.put_schedules(schedules json, now timestamptz) RETURNS TABLE (ord bigint, version bigint)
 LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
 DECLARE
     given json;
 BEGIN
@@ -154,12 +78,14 @@ BEGIN
 END
 $$;
 
--- Enabled schedules whose time to be looked at has come, the most overdue first; and last the next one
--- whose time will come. Nothing due: two index probes.
+-- Enabled schedules that are to be checked now, the most overdue first; and last the next one that will
+-- be. Nothing due: two index probes.
 CREATE FUNCTION rota.due_schedules(now timestamptz, most integer) RETURNS SETOF rota.schedules
 LANGUAGE plpgsql
+SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
 BEGIN
     RETURN QUERY
         SELECT * FROM rota.schedules
@@ -175,11 +101,13 @@ $$;
 
 -- Each firing whole or not at all: the schedules that were refused because their version moved on, they
 -- are no longer enabled, or somebody writes them at this moment. Nobody waits for a lock.
--- A firing is {"s": the schedule as it shall be, with the version that is expected, "j": its jobs}.
+-- A firing is {"s": the row to write, with the version that is expected, "j": its jobs}.
 CREATE FUNCTION rota.fire(firings json, now timestamptz) RETURNS text[]
 LANGUAGE plpgsql
+SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
-SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
 #variable_conflict use_column
 DECLARE
     ids text[];
@@ -214,8 +142,10 @@ $$;
 -- between the tables is seen. LIMIT keeps the planner from reading all jobs at once instead of probing.
 CREATE FUNCTION rota.busy(tenants text[], names text[]) RETURNS TABLE (tenant text, name text)
 LANGUAGE plpgsql
+SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
-SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -226,5 +156,3 @@ BEGIN
             LIMIT 1) AS live;
 END
 $$;
-
-INSERT INTO rota.migrations (version, name) VALUES (6, '0006_schedules');

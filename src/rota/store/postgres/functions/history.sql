@@ -1,16 +1,12 @@
 -- History by UTC day: partitions made ahead, whole days dropped, the rest deleted in batches.
 
--- The partitions of rota.done that hold one day each.
-CREATE VIEW rota.days AS
-SELECT c.oid::regclass AS partition, (to_date(substr(c.relname, 6), 'YYYYMMDD')::timestamp AT TIME ZONE 'UTC') AS day
-  FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
- WHERE i.inhparent = 'rota.done'::regclass AND c.relname ~ '^done_\d{8}$';
-
--- Make the partition of a day; false if it is there already, or if someone is in the way just now.
--- ATTACH, unlike CREATE … PARTITION OF, lets other sessions go on using rota.done meanwhile.
+-- Make the partition of a day; false if it is there already, or if somebody holds a lock just now;
+-- NULL if the role may not: its jobs then end in the default partition.
 CREATE FUNCTION rota.make_day(day timestamptz) RETURNS boolean
 LANGUAGE plpgsql
-SET lock_timeout = '100ms' SET client_min_messages = warning AS $$
+SET search_path = rota, pg_temp
+SET lock_timeout = '100ms' SET client_min_messages = warning
+AS $$
 DECLARE
     start CONSTANT timestamptz := date_trunc('day', day AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
     stop CONSTANT timestamptz := start + interval '24 hours';
@@ -25,20 +21,25 @@ BEGIN
         EXECUTE format('WITH late AS (DELETE FROM rota.done_default WHERE finished_at >= $1 AND finished_at < $2 '
                        'RETURNING *) INSERT INTO rota.%I SELECT * FROM late', name) USING start, stop;
     END IF;
+    -- ATTACH, unlike CREATE TABLE ... PARTITION OF, lets other sessions use rota.done meanwhile
     EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
     RETURN true;
 EXCEPTION
-    -- someone holds a lock, was quicker, or ended a job of that day this moment: the default
+    -- somebody holds a lock, was faster, or ended a job of that day this moment: the default
     -- partition serves until the next time
     WHEN lock_not_available OR duplicate_table OR unique_violation OR check_violation OR deadlock_detected THEN
         RETURN false;
+    WHEN insufficient_privilege THEN
+        RETURN NULL;
 END
 $$;
 
--- Forget a whole day. False if someone is reading there: the next time will do.
+-- Drop a whole day. False if somebody is reading it: the next time will do. NULL if the role may not.
 CREATE FUNCTION rota.drop_day(part regclass, start timestamptz) RETURNS boolean
 LANGUAGE plpgsql
-SET lock_timeout = '100ms' AS $$
+SET search_path = rota, pg_temp
+SET lock_timeout = '100ms'
+AS $$
 BEGIN
     EXECUTE format('ALTER TABLE rota.done DETACH PARTITION %s', part);
     EXECUTE format('DROP TABLE %s', part);
@@ -48,13 +49,17 @@ BEGIN
 EXCEPTION
     WHEN lock_not_available OR deadlock_detected OR undefined_table THEN
         RETURN false;
+    WHEN insufficient_privilege THEN
+        RETURN NULL;
 END
 $$;
 
 -- Delete at most lim jobs of one partition that finished before their state's instant; how many.
 CREATE FUNCTION rota.prune_part(part regclass, states text[], befores timestamptz[], lim integer) RETURNS integer
 LANGUAGE plpgsql
-SET jit = off AS $$
+SET search_path = rota, pg_temp
+SET jit = off
+AS $$
 DECLARE
     ids uuid[];
     queues text[];
@@ -71,7 +76,7 @@ BEGIN
         part)
        INTO ids, queues, tasks, finals, minutes USING states, befores, lim;
     PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
-    PERFORM rota.forget(ids);
+    PERFORM rota.delete_details(ids);
     RETURN coalesce(cardinality(ids), 0);
 END
 $$;
@@ -79,7 +84,9 @@ $$;
 -- Older minutes become hours, so that summing the tally stays cheap.
 CREATE FUNCTION rota.fold_tally(now timestamptz) RETURNS void
 LANGUAGE sql
-SET timezone = 'UTC' AS $$
+SET search_path = rota, pg_temp
+SET "TimeZone" = 'UTC'
+AS $$
     WITH old AS (
         DELETE FROM rota.tally
          WHERE minute < date_trunc('hour', now) - interval '1 hour'
@@ -91,11 +98,3 @@ SET timezone = 'UTC' AS $$
      GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0 ORDER BY 1, 2, 3, 4
     ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
 $$;
-
-DO $$
-BEGIN
-    PERFORM rota.make_day(clock_timestamp() + make_interval(hours => 24 * d)) FROM generate_series(-1, 14) AS d;
-END
-$$;
-
-INSERT INTO rota.migrations (version, name) VALUES (5, '0005_history');

@@ -1,18 +1,17 @@
--- For SQL users: the job exists if and only if the transaction commits. Now with a delay, and with
--- errors that name the parameter.
+-- For SQL users: the job exists if and only if the transaction commits. The bounds come from
+-- core/jobs/options.py.
 
 CREATE FUNCTION rota.check_name(what text, value text) RETURNS void
-LANGUAGE plpgsql IMMUTABLE AS $$
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = rota, pg_temp
+AS $$
 BEGIN
-    IF length(value) NOT BETWEEN 1 AND 200 OR value ~ '[[:cntrl:]]' THEN
+    IF length(value) NOT BETWEEN 1 AND {longest name} OR value ~ '[[:cntrl:]]' THEN
         RAISE invalid_parameter_value USING
-            MESSAGE = format('%s is %L, but must have 1 to 200 printable characters', what, left(value, 40));
+            MESSAGE = format('%s is %L, but must have 1 to {longest name} printable characters', what, left(value, 40));
     END IF;
 END
 $$;
-
-DROP FUNCTION rota.enqueue(
-    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[]);
 
 CREATE FUNCTION rota.enqueue(
     task text, payload json DEFAULT '{}', queue text DEFAULT 'default', priority integer DEFAULT 0,
@@ -20,28 +19,32 @@ CREATE FUNCTION rota.enqueue(
     on_conflict text DEFAULT 'return', max_attempts integer DEFAULT 3, timeout double precision DEFAULT NULL,
     auto_remove boolean DEFAULT false, tags text[] DEFAULT '{}', delay interval DEFAULT NULL)
 RETURNS uuid
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
 DECLARE
     now CONSTANT timestamptz := clock_timestamp();
     made CONSTANT uuid := rota.id_at(now);
     wrong text;
-    told record;
+    stored record;
 BEGIN
     wrong := CASE
         WHEN task IS NULL OR task = '' THEN 'a job needs the name of its task, but task is empty'
         WHEN payload IS NULL THEN 'the payload of a job is a JSON object, not NULL: leave it out for {}'
         WHEN json_typeof(payload) <> 'object' THEN
             format('the payload of a job is a JSON object such as {"order_id": 42}, not %s', json_typeof(payload))
-        WHEN on_conflict NOT IN ('return', 'raise', 'replace') THEN
+        WHEN on_conflict NOT IN ({conflicts}) THEN
             format('on_conflict is %L, but must be return, raise or replace', on_conflict)
-        WHEN max_attempts NOT BETWEEN 1 AND 100 THEN
-            format('max_attempts is %s, but must be from 1 to 100', max_attempts)
-        WHEN abs(priority::bigint) > 2147483646 THEN
-            format('priority is %s, but must be from -2147483646 to 2147483646', priority)
-        WHEN timeout <= 0 OR timeout >= 'Infinity' THEN format('timeout is %s, but must be seconds above 0', timeout)
+        WHEN max_attempts NOT BETWEEN 1 AND {most attempts} THEN
+            format('max_attempts is %s, but must be from 1 to {most attempts}', max_attempts)
+        WHEN abs(priority::bigint) > {largest priority} THEN
+            format('priority is %s, but must be from -{largest priority} to {largest priority}', priority)
+        WHEN timeout NOT BETWEEN {shortest timeout} AND {longest timeout} THEN
+            format('timeout is %s, but must be from {shortest timeout} to {longest timeout} seconds', timeout)
         WHEN run_at IS NOT NULL AND delay IS NOT NULL THEN 'run_at and delay were both given: keep one'
         WHEN NOT isfinite(run_at) THEN format('run_at is %s, but must be an instant', run_at)
-        WHEN cardinality(tags) > 20 THEN format('a job may have at most 20 tags, %s were given', cardinality(tags))
+        WHEN cardinality(tags) > {most tags} THEN
+            format('a job may have at most {most tags} tags, %s were given', cardinality(tags))
     END;
     IF wrong IS NOT NULL THEN
         RAISE invalid_parameter_value USING MESSAGE = wrong;
@@ -49,17 +52,19 @@ BEGIN
     PERFORM rota.check_name(what, value) FROM (
         VALUES ('task', task), ('queue', queue), ('tenant', tenant), ('key', key)) AS n(what, value);
     PERFORM rota.check_name('tag', coalesce(tag, '')) FROM unnest(tags) AS tag;
-    SELECT * INTO told FROM rota.insert_jobs(json_build_array(json_build_object(
+    SELECT * INTO stored FROM rota.insert_jobs(json_build_array(json_build_object(
         'id', made, 'task', task, 'payload_json', payload::text, 'queue', queue, 'tenant', tenant,
         'priority', priority, 'run_at', coalesce(run_at, now + delay), 'max_attempts', max_attempts,
         'timeout', timeout, 'key', key, 'on_conflict', on_conflict, 'auto_remove', auto_remove,
         'tags', tags, 'origin', 'sql')), now, false, true);
-    IF told.outcome = 'refused' THEN
+    IF stored.outcome = 'refused' THEN
         RAISE unique_violation USING
-            MESSAGE = format('job %s already holds the key %L of tenant %L', told.id, key, coalesce(tenant, 'default'));
+            MESSAGE = format('job %s already holds the key %L of tenant %L', stored.id, key, coalesce(tenant, 'default'));
     END IF;
-    RETURN coalesce(told.id, made);
+    RETURN coalesce(stored.id, made);
 END
 $$;
 
-INSERT INTO rota.migrations (version, name) VALUES (7, '0007_enqueue');
+COMMENT ON FUNCTION rota.enqueue(
+    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval) IS
+    'Store a job and return its id. It exists if and only if the transaction commits.';

@@ -1,0 +1,144 @@
+"""The column lists of PostgreSQL, rendered from the fields of a job.
+
+Owns what each placeholder in ``tables/*.sql`` and ``functions/*.sql`` stands for. Must never do I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ...core.jobs.backoff import LONGEST
+from ...core.jobs.options import (
+    CONFLICTS,
+    LONGEST_NAME,
+    MOST_ATTEMPTS,
+    MOST_TAGS,
+    PRIORITY_LIMIT,
+    SHORTEST_TIMEOUT,
+)
+from ..sql.fields import (
+    ALL,
+    CARRIED,
+    DONE,
+    FIELDS,
+    JOB,
+    JSON,
+    NAME,
+    NEW,
+    OPTIONS,
+    QUEUED,
+    RANK,
+    RUNNING,
+    TAGS,
+    Field,
+    Table,
+)
+from ..sql.rendering import ColumnList, render
+
+LARGE = 2000  # bytes; a larger payload is kept apart, in rota.payloads
+
+
+def fill(template: str) -> str:
+    """The template with its column lists."""
+    return render(template, LISTS)
+
+
+def _constant(value: float) -> ColumnList:
+    return lambda _, __: [str(value)]
+
+
+def _names(fields: Iterable[Field]) -> ColumnList:
+    columns = [field.postgres for field in fields]
+    return lambda prefix, without: [f"{prefix}{column}" for column in columns if column not in without]
+
+
+def _typed(columns: Iterable[tuple[str, str]]) -> ColumnList:
+    pairs = list(columns)
+    return lambda _, without: [f"{name} {type}" for name, type in pairs if name not in without]
+
+
+def _definitions(table: Table) -> ColumnList:
+    fields = [field for field in FIELDS if table in field.tables]
+    return lambda _, without: [_definition(field, table) for field in fields if field.postgres not in without]
+
+
+def _definition(field: Field, table: Table) -> str:
+    collated = ' COLLATE "C"' if field.kind in (NAME, TAGS) else ""
+    required = "" if table in field.null else " NOT NULL"
+    has_default = field.default is not None and (table is QUEUED or field.tables is not ALL)
+    default = f" DEFAULT {field.default}" if has_default else ""
+    return f"{field.postgres} {field.kind.postgres}{collated}{required}{default}"
+
+
+def _given(prefix: str, without: frozenset[str]) -> list[str]:
+    """The options of a new job as they are stored: from its JSON, with the defaults of the columns."""
+    found = []
+    for field in (field for field in OPTIONS if field.postgres not in without):
+        value = f"{prefix}{field.postgres}"
+        if field.kind is TAGS:
+            value = f"nullif({value}, '{{}}')"
+        found.append(value if field.default is None else f"coalesce({value}, {field.default})")
+    return found
+
+
+def _job(table: Table) -> ColumnList:
+    """A row of the table as the views show a job, in the order in which a Job is made."""
+    return lambda prefix, without: [
+        _shown(field, table, prefix) for field in JOB if field.postgres not in without
+    ]
+
+
+def _shown(field: Field, table: Table, prefix: str) -> str:
+    collated = ' COLLATE "C"' if field.kind is NAME else ""
+    if field.kind is RANK:
+        return f"-{prefix}{field.postgres} AS {field.name}"
+    if field.name == "payload_json":
+        large = f"SELECT p.body FROM rota.payloads AS p WHERE p.job = {prefix}id"
+        return f"coalesce({prefix}payload, ({large})) AS payload"
+    if table in field.tables:
+        return f"{prefix}{field.postgres}"
+    if field.name == "state":
+        return f"'{(table.name or '').lower()}'::text{collated} AS state"
+    if field.default is not None:
+        return f"{field.default} AS {field.postgres}"
+    return f"NULL::{field.kind.postgres}{collated} AS {field.postgres}"
+
+
+# The parts of a job that a claim returns; what it leaves out, the claimer knows. Instants that are
+# mostly equal come as text, to be read once; payload is NULL in the row if it is large.
+CLAIMED_APART = ("run_at", "created_at", "payload_json")
+CLAIMED = (
+    *(f for f in CARRIED if f.name not in (*CLAIMED_APART, "started_at")),
+    *(f for f in FIELDS if f.name == "cancel_requested"),
+)
+
+LISTS: Mapping[str, ColumnList] = {
+    # the definitions of the tables
+    "queued columns": _definitions(QUEUED),
+    "running columns": _definitions(RUNNING),
+    "done columns": _definitions(DONE),
+    # what moves along between them
+    "carried": _names(CARRIED),
+    "carried types": _typed((field.postgres, field.kind.postgres) for field in CARRIED),
+    # a new job: the columns of its options, their values in its JSON, and the JSON itself
+    "options": _names(OPTIONS),
+    "options types": _typed((field.postgres, field.kind.postgres) for field in OPTIONS),
+    "options given": _given,
+    "new types": _typed((field.name, "text" if field.kind is JSON else field.kind.postgres) for field in NEW),
+    # a claimed job
+    "claimed": _names(CLAIMED),
+    "claimed types": _typed((field.postgres, field.kind.postgres) for field in CLAIMED),
+    # a job as the views show it
+    "queued job": _job(QUEUED),
+    "running job": _job(RUNNING),
+    "done job": _job(DONE),
+    "large": _constant(LARGE),
+    # what may be said about a job
+    "conflicts": lambda _, __: [f"'{choice}'" for choice in CONFLICTS],
+    "longest name": _constant(LONGEST_NAME),
+    "most attempts": _constant(MOST_ATTEMPTS),
+    "largest priority": _constant(PRIORITY_LIMIT),
+    "shortest timeout": _constant(SHORTEST_TIMEOUT),
+    "longest timeout": _constant(int(LONGEST)),
+    "most tags": _constant(MOST_TAGS),
+}

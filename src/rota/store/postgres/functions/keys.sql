@@ -1,0 +1,65 @@
+-- Idempotency keys: one live job per tenant and key.
+
+-- The jobs give up their keys; those without one are passed over.
+CREATE FUNCTION rota.free_keys(tenants text[], freed text[], holders uuid[]) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    -- OFFSET 0 keeps the planner from joining the other way round, which would read all keys per job
+    DELETE FROM rota.keys WHERE ctid = ANY (ARRAY(
+        SELECT held.ctid FROM unnest(tenants, freed, holders) AS g(tenant, key, job), LATERAL (
+            SELECT k.ctid FROM rota.keys AS k
+             WHERE k.tenant = g.tenant AND k.key = g.key AND k.job = g.job OFFSET 0) AS held
+         WHERE g.key IS NOT NULL));
+END
+$$;
+
+-- What becomes of a job whose key another job holds; NULL: nobody holds it any more.
+CREATE FUNCTION rota.resolve_conflict(job json, now timestamptz, again boolean, OUT id uuid, OUT outcome text, OUT state text)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    j record;
+    holder uuid;
+BEGIN
+    SELECT * INTO j FROM json_to_record(job) AS x({new types}, on_conflict text);
+    IF again THEN
+        SELECT s.id, 'existing', s.state INTO id, outcome, state FROM rota.states(ARRAY[j.id], true) AS s;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    SELECT k.job INTO holder FROM rota.keys AS k WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
+    IF j.on_conflict = 'replace' AND holder <> j.id THEN
+        UPDATE rota.queued SET
+            (payload, rank, run_at, due, attempt, error, cancel_requested,
+             {options except tenant, key}) =
+            (CASE WHEN octet_length(j.payload_json) <= {large} THEN j.payload_json::json END,
+             -coalesce(j.priority, 0), coalesce(j.run_at, now), coalesce(j.run_at, now) <= now, 0, NULL, false,
+             {options given of j except tenant, key})
+         WHERE id = holder
+        RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;
+        IF FOUND THEN
+            DELETE FROM rota.payloads WHERE job = holder;
+            INSERT INTO rota.payloads (job, body)
+            SELECT holder, j.payload_json::json WHERE octet_length(j.payload_json) > {large};
+            RETURN;
+        END IF;
+    END IF;
+    SELECT s.id, s.state INTO id, state FROM rota.states(ARRAY[holder], false) AS s;
+    IF FOUND THEN
+        outcome := CASE
+            WHEN holder = j.id OR j.on_conflict = 'return' OR j.on_conflict IS NULL THEN 'existing'
+            -- it came back to the queue this moment: try again
+            WHEN j.on_conflict = 'replace' AND state = 'queued' THEN NULL
+            ELSE 'refused' END;
+    ELSE
+        -- the holder has ended, and freed the key; unless its row was left behind by hand
+        DELETE FROM rota.keys AS k
+         WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key AND k.job = holder;
+    END IF;
+END
+$$;

@@ -1,0 +1,182 @@
+-- The end of attempts. A change is carried out only if its job is running under the same token, and held
+-- by the same worker: a token alone could be given out twice by a server that lost its last transactions.
+
+-- Settle what ended. ids to outputs: plain successes, see rota.succeed; changes: all other ends, see
+-- rota.finish. woken: queues that got back a job which is due. settled_at: now, for a claim that must follow.
+CREATE FUNCTION rota.settle(
+    ids uuid[], tokens bigint[], workers text[], ages bigint[], outputs json, changes json, now timestamptz,
+    OUT refused uuid[], OUT woken text[], OUT settled_at timestamptz)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
+SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+    settled_at := now;
+    IF changes IS NOT NULL THEN
+        SELECT f.refused, f.woken INTO refused, woken FROM rota.finish(changes, now) AS f;
+    END IF;
+    IF ids IS NOT NULL THEN
+        refused := refused || rota.succeed(ids, tokens, workers, ages, outputs, now);
+    END IF;
+END
+$$;
+
+-- What most jobs come to: a success without logs. One statement. The attempt is recorded only if there
+-- were others before it. ages: microseconds since the task's code began, in the order of ids (ascending,
+-- so that two workers never wait for each other); outputs: JSON texts or nulls, NULL if none has any.
+-- Returns the jobs that were refused.
+CREATE FUNCTION rota.succeed(
+    ids uuid[], tokens bigint[], workers text[], ages bigint[], outputs json, now timestamptz)
+RETURNS uuid[]
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    texts text[];
+    held uuid[];
+    holders uuid[];
+    tenants text[];
+    keys text[];
+BEGIN
+    IF outputs IS NOT NULL THEN
+        texts := ARRAY(SELECT json_array_elements_text(outputs));
+    END IF;
+    WITH change AS MATERIALIZED (
+        SELECT * FROM unnest(ids, tokens, workers, ages, texts) AS c(id, token, worker, age, output)
+    ), taken AS (
+        -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
+        -- and a row that a heartbeat renews meanwhile is met again under its new version.
+        DELETE FROM rota.running WHERE id = ANY (ids)
+           AND ((id, token, worker) IN (SELECT c.id, c.token, c.worker FROM change AS c)) IS TRUE
+        RETURNING *
+    ), finished AS (
+        INSERT INTO rota.done (
+            {carried except started_at, error},
+            started_at, state, finished_at, worker, output)
+        SELECT {carried of t except started_at, error},
+               coalesce(now - age * interval '1 microsecond', started_at), 'succeeded', now, t.worker, output::json
+          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token AND c.worker = t.worker
+    ), recorded AS (
+        INSERT INTO rota.attempts (job, token, attempt, outcome, worker, started_at, finished_at)
+        SELECT t.id, t.token, attempt, 'succeeded', t.worker,
+               coalesce(now - age * interval '1 microsecond', started_at), now
+          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token AND c.worker = t.worker WHERE attempt > 1
+        ON CONFLICT DO NOTHING
+    ), counted AS (
+        INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
+        SELECT date_trunc('minute', now), queue, task, 'succeeded', pg_backend_pid() % 64, count(*)
+          FROM taken GROUP BY queue, task ORDER BY queue, task
+        ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
+    )
+    SELECT array_agg(id), array_agg(id) FILTER (WHERE key IS NOT NULL),
+           array_agg(tenant) FILTER (WHERE key IS NOT NULL), array_agg(key) FILTER (WHERE key IS NOT NULL)
+      INTO held, holders, tenants, keys FROM taken;
+    PERFORM rota.notify_ended(held);
+    IF holders IS NOT NULL THEN
+        PERFORM rota.free_keys(tenants, keys, holders);
+    END IF;
+    IF cardinality(ids) > coalesce(cardinality(held), 0) THEN
+        RETURN ARRAY(SELECT i FROM unnest(ids) AS i WHERE NOT i = ANY (coalesce(held, '{}')));
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- All other ends. With an outcome, the attempt is recorded: tried, by, ended_at, own_error, logs_json and
+-- spent are of the attempt; blamed: the job's error is the attempt's as well.
+CREATE FUNCTION rota.finish(changes json, now timestamptz, OUT refused uuid[], OUT woken text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    wanted integer;
+    held uuid[];
+    ended uuid[];
+    queues text[];
+    tasks text[];
+    states text[];
+    tenants text[];
+    keys text[];
+    removed uuid[];
+    follow json;
+    lines json;
+BEGIN
+    WITH change AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(changes) AS c(
+            id uuid, token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
+            error_json text, started_at timestamptz, cost_cents double precision, progress_json text, remove boolean,
+            outcome text, tried integer, by text, ended_at timestamptz, blamed boolean, own_error text, logs_json text,
+            spent double precision, "then" json, audit json)
+    ), taken AS (
+        -- as in rota.succeed
+        DELETE FROM rota.running WHERE id = ANY (ARRAY(SELECT c.id FROM change AS c))
+           AND ((id, token, worker) IN (SELECT c.id, c.token, c.worker FROM change AS c)) IS TRUE
+        RETURNING *
+    ), held AS MATERIALIZED (
+        SELECT r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
+               c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
+               nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
+               coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
+               c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
+               c."then", c.audit
+          FROM taken AS r JOIN change AS c ON c.id = r.id AND c.token = r.token AND c.worker = r.worker
+    ), finished AS (
+        INSERT INTO rota.done (
+            {carried except attempt, cost_cents, started_at, error, progress},
+            attempt, cost_cents, started_at, error, progress, state, finished_at, worker, output)
+        SELECT {carried except attempt, cost_cents, started_at, error, progress},
+               counted, cost, began_at, fault, reached, state, now, worker, output
+          FROM held WHERE state <> 'queued' AND NOT remove
+    ), returned AS (
+        INSERT INTO rota.queued (
+            {carried except run_at, attempt, cost_cents, started_at, error, progress},
+            run_at, attempt, cost_cents, error, progress, cancel_requested, due)
+        SELECT {carried except run_at, attempt, cost_cents, started_at, error, progress},
+               next_at, counted, cost, fault, reached, cancel_requested, next_at <= now
+          FROM held WHERE state = 'queued'
+    ), recorded AS (
+        INSERT INTO rota.attempts (
+            job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents)
+        SELECT id, token, tried, outcome, by, began_at, ended_at,
+               CASE WHEN blamed THEN fault ELSE own_error::json END, logs_json::json, spent
+          FROM held WHERE outcome IS NOT NULL AND NOT remove
+        ON CONFLICT DO NOTHING
+    )
+    SELECT (SELECT count(*) FROM change), array_agg(id),
+           array_agg(id) FILTER (WHERE state <> 'queued'),
+           array_agg(queue) FILTER (WHERE state <> 'queued'),
+           array_agg(task) FILTER (WHERE state <> 'queued'),
+           array_agg(CASE WHEN remove THEN 'removed' ELSE state END) FILTER (WHERE state <> 'queued'),
+           array_agg(tenant) FILTER (WHERE state <> 'queued'),
+           array_agg(key) FILTER (WHERE state <> 'queued'),
+           array_agg(id) FILTER (WHERE remove),
+           array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
+           (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
+           (SELECT json_agg(l) FROM held AS h, LATERAL json_array_elements(h.audit) AS l WHERE h.audit IS NOT NULL)
+      INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, woken, follow, lines
+      FROM held;
+    IF ended IS NOT NULL THEN
+        PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
+        PERFORM rota.notify_ended(ended);
+        IF array_remove(keys, NULL) <> '{}' THEN
+            PERFORM rota.free_keys(tenants, keys, ended);
+        END IF;
+    END IF;
+    IF removed IS NOT NULL THEN
+        PERFORM rota.delete_details(removed);
+    END IF;
+    IF follow IS NOT NULL THEN
+        PERFORM FROM rota.insert_jobs(follow, now, false, false);
+    END IF;
+    IF lines IS NOT NULL THEN
+        PERFORM rota.append_audit(lines);
+    END IF;
+    IF wanted > coalesce(cardinality(held), 0) THEN
+        refused := ARRAY(SELECT c.id FROM json_to_recordset(changes) AS c(id uuid)
+                          WHERE NOT c.id = ANY (coalesce(held, '{}')));
+    END IF;
+END
+$$;

@@ -1,1 +1,0 @@
-UPDATE rota_jobs SET progress_json = ? WHERE id = ? AND token = ? AND state = 'running'
