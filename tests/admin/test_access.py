@@ -117,7 +117,7 @@ def test_revocation_is_felt_by_the_next_request(site: Site) -> None:
     assert site.get(f"{API}/jobs", other).status == 401
 
 
-def test_nobody_gives_away_more_than_they_have(site: Site) -> None:
+def test_no_actor_grants_more_than_it_has(site: Site) -> None:
     acme = site.token("admin", "acme")
     assert site.post(f"{API}/tokens", {"role": "admin", "tenant": "globex"}, acme).status == 404
     made = site.post(f"{API}/tokens", {"role": "admin"}, acme)

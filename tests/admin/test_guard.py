@@ -35,7 +35,7 @@ def is_dressed(answer: Answer) -> None:
     assert "Server" not in headers and "Access-Control-Allow-Origin" not in headers
 
 
-def test_every_answer_carries_the_security_headers(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_response_carries_the_security_headers(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     token = site.token()
     answers = [
         site.get("/"),
@@ -78,7 +78,7 @@ async def _broken(room: Any) -> None:
     raise RuntimeError("SELECT secret FROM /etc/passwd")
 
 
-def test_an_unforeseen_error_tells_the_log_and_not_the_client(
+def test_unexpected_error_is_logged_and_not_shown_to_the_client(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("rota.operate.system.SystemActions._gates", _broken)
@@ -90,7 +90,7 @@ def test_an_unforeseen_error_tells_the_log_and_not_the_client(
     assert answer.json["request_id"] in record.getMessage() and record.exc_info is not None
 
 
-def test_a_store_that_is_away_is_503_without_its_words(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_store_is_503_without_its_message(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     async def away(room: Any) -> None:
         raise StoreUnavailable("FATAL: password authentication failed at 10.0.0.7")
 
@@ -103,12 +103,12 @@ def test_a_store_that_is_away_is_503_without_its_words(site: Site, monkeypatch: 
 @pytest.mark.parametrize(
     "host", ["evil.test", "127.0.0.1.evil.test", "localhost.evil.test:80", "", "[::2]", "@"]
 )
-def test_a_strange_host_is_421(site: Site, host: str) -> None:
+def test_unknown_host_is_421(site: Site, host: str) -> None:
     answer = site.get("/api/session", headers={"Host": host})
     assert (answer.status, answer.code) == (421, "unknown_host")
 
 
-def test_our_own_names_and_the_given_ones_are_taken_and_probes_by_any(sites: Sites) -> None:
+def test_known_hosts_are_accepted_and_probes_accept_any(sites: Sites) -> None:
     site = sites(listen=server.Listen(port=0, allowed_hosts=("Rota.Example.com",)))
     for host in ("localhost", "127.0.0.1:1", "[::1]:80", "rota.example.com", "ROTA.example.com:443"):
         assert site.get("/api/session", headers={"Host": host}).status == 200
@@ -116,7 +116,7 @@ def test_our_own_names_and_the_given_ones_are_taken_and_probes_by_any(sites: Sit
     assert site.get("/api/admin/jobs/healthz", headers={"Host": "10.1.2.3"}).status == 421
 
 
-def test_a_sane_request_id_is_kept_and_another_is_not(site: Site) -> None:
+def test_valid_request_id_is_kept_and_another_is_replaced(site: Site) -> None:
     assert site.get("/healthz", headers={"X-Request-Id": "trace-0123456789"}).headers["X-Request-Id"] == (
         "trace-0123456789"
     )
@@ -127,7 +127,7 @@ def test_a_sane_request_id_is_kept_and_another_is_not(site: Site) -> None:
 # --- bounds --------------------------------------------------------------------------------------
 
 
-def test_a_long_body_is_413_before_it_is_read(site: Site) -> None:
+def test_long_body_is_413_before_it_is_read(site: Site) -> None:
     token = site.token()
     with socket.create_connection(site.address, 10) as line:
         head = f"POST {API}/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
@@ -159,18 +159,18 @@ def test_depth_is_counted_outside_of_strings() -> None:
 @pytest.mark.parametrize(
     "body", [b"{", b"nonsense", b"\xff\xfe", b'"text"', b"[]", b"null", b'{"task":"x","more":1}']
 )
-def test_a_body_that_is_not_what_is_asked_for_is_422(site: Site, body: bytes) -> None:
+def test_invalid_body_is_422(site: Site, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     answer = site.post(f"{API}/jobs", token=site.token(), headers=headers, raw=body)
     assert (answer.status, answer.code) == (422, "bad_input")
 
 
-def test_a_long_head_and_a_long_address_are_refused(site: Site) -> None:
+def test_long_head_and_long_address_are_rejected(site: Site) -> None:
     assert site.get("/api/session?a=" + "x" * 9000).status == 414
     assert site.get("/healthz", headers={"X-Long": "x" * 40_000}).status == 431
 
 
-def test_a_body_that_trickles_is_408(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_body_is_408(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "READ_S", 0.2)
     with socket.create_connection(site.address, 10) as line:
         head = f"POST {API}/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {site.token()}\r\n"
@@ -178,7 +178,7 @@ def test_a_body_that_trickles_is_408(site: Site, monkeypatch: pytest.MonkeyPatch
         assert b" 408 " in line.recv(1000)
 
 
-def test_a_head_that_never_ends_is_cut_off(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unfinished_head_is_closed(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "HEADERS_S", 0.3)
     site = sites()
     for opening in (b"", b"GET /healthz HTTP/1.1\r\nHost: loc"):
@@ -245,7 +245,7 @@ def test_each_kind_of_error_has_its_code_and_the_field_or_state(site: Site) -> N
         assert told["request_id"] == answer.headers["X-Request-Id"] and told["title"] and told["detail"]
 
 
-def test_a_wrong_method_is_told_the_right_ones(site: Site) -> None:
+def test_wrong_method_is_405_with_the_allowed_ones(site: Site) -> None:
     allowed = site.ask("PATCH", f"{API}/schedules/x", token=site.token()).headers["Allow"]
     assert {one.strip() for one in allowed.split(",")} == {"GET", "HEAD", "PUT", "DELETE"}
 
@@ -271,19 +271,19 @@ def test_lists_in_a_query_are_written_with_commas_or_repeated(site: Site) -> Non
         "/api/docs/%2e%2e%2fapplication.py",
     ],
 )  # fmt: skip
-def test_what_is_not_in_the_manifest_is_not_there(site: Site, path: str) -> None:
+def test_file_outside_the_manifest_is_not_found(site: Site, path: str) -> None:
     answer = site.get(path)
     assert answer.status == 404 and answer.code == "no_such_path"
 
 
-def test_symlinks_and_strange_files_are_not_in_a_manifest(tmp_path: Path) -> None:
+def test_symlinks_and_unknown_types_are_not_in_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("fine")
     (tmp_path / "secret.py").write_text("no")
     (tmp_path / "link.js").symlink_to("/etc/passwd")
     assert list(static.manifest(tmp_path)) == ["page.html"]
 
 
-def test_a_path_without_a_dot_is_a_view_of_the_dashboard(site: Site) -> None:
+def test_path_without_a_dot_is_a_page_of_the_dashboard(site: Site) -> None:
     page = site.get("/")
     assert b'<meta name="rota-base" content="">' in page.body
     for path in ("/jobs", f"/jobs/{NOBODY}", "/schedules/nightly"):
@@ -311,7 +311,7 @@ def test_loopback_needs_neither(host: str) -> None:
     server.Listen(host=host).check()
 
 
-def test_a_port_in_use_is_named_with_the_remedy() -> None:
+def test_port_in_use_is_an_error_with_a_remedy() -> None:
     with server.bind("127.0.0.1", 0) as taken:
         taken.listen()
         port = taken.getsockname()[1]
@@ -319,12 +319,12 @@ def test_a_port_in_use_is_named_with_the_remedy() -> None:
             server.bind("127.0.0.1", port)
 
 
-def test_probes_tell_no_details(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probes_show_no_details(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     assert site.get("/healthz").json == {"status": "alive"}
     assert site.get("/readyz").json == {"status": "ready"}
 
 
-def test_a_store_that_is_away_is_alive_and_not_ready(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_store_is_alive_and_not_ready(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
     async def away(stores: Any) -> None:
         raise StoreUnavailable("10.0.0.7 does not answer")
 

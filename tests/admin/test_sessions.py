@@ -36,7 +36,7 @@ def audited(site: Site, action: str) -> list[Any]:
     return items
 
 
-def test_a_token_or_a_password_begins_a_session(each_site: Site) -> None:
+def test_token_or_password_begins_a_session(each_site: Site) -> None:
     each_site.user("ada", PASSWORD)
     assert each_site.get("/api/session").json == {
         "me": None, "csrf": None, "ends_at": None, "passwords": True,
@@ -48,7 +48,7 @@ def test_a_token_or_a_password_begins_a_session(each_site: Site) -> None:
         assert browser.ask("POST", f"{API}/jobs", {"task": "work"}).status == 201
 
 
-def test_the_cookie_on_loopback_is_httponly_strict_and_holds_no_stored_value(site: Site) -> None:
+def test_cookie_on_loopback_is_httponly_strict_and_holds_no_stored_value(site: Site) -> None:
     answer = Browser(site).sign_in(token=site.token())
     cookie = answer.headers["Set-Cookie"]
     name, _, rest = cookie.partition("=")
@@ -65,7 +65,7 @@ def test_the_cookie_on_loopback_is_httponly_strict_and_holds_no_stored_value(sit
     assert raw not in document and hashlib.sha256(raw.encode()).hexdigest() in document
 
 
-def test_behind_a_proxy_that_speaks_tls_the_cookie_is_secure_and_host_bound(sites: Sites) -> None:
+def test_cookie_behind_a_tls_proxy_is_secure_and_host_bound(sites: Sites) -> None:
     site = sites(listen=Listen(port=0, behind_proxy=True, allowed_hosts=("rota.example.com",)))
     proxy = {"Host": "rota.example.com", "X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.9"}
     answer = site.post("/api/session", {"token": site.token()}, headers=proxy)
@@ -80,7 +80,7 @@ def test_behind_a_proxy_that_speaks_tls_the_cookie_is_secure_and_host_bound(site
     assert (refused.status, refused.code) == (403, "insecure")
 
 
-def test_an_id_is_new_at_each_login_and_dead_after_logout(site: Site) -> None:
+def test_session_id_is_new_at_each_sign_in_and_invalid_after_sign_out(site: Site) -> None:
     token = site.token()
     first, second = signed_in(site, token=token), signed_in(site, token=token)
     assert first.cookie != second.cookie
@@ -90,7 +90,7 @@ def test_an_id_is_new_at_each_login_and_dead_after_logout(site: Site) -> None:
     assert [line["result"] for line in audited(site, "session.")] == ["done"] * 3
 
 
-def test_a_session_ends_after_half_an_hour_of_silence(timed: Site, clock: FakeClock) -> None:
+def test_session_ends_after_half_an_hour_without_a_request(timed: Site, clock: FakeClock) -> None:
     browser = signed_in(timed)
     for _ in range(3):
         clock.advance(29 * 60)
@@ -99,7 +99,7 @@ def test_a_session_ends_after_half_an_hour_of_silence(timed: Site, clock: FakeCl
     assert browser.ask("GET", f"{API}/me").status == 401
 
 
-def test_a_session_ends_after_twelve_hours_however_busy(timed: Site, clock: FakeClock) -> None:
+def test_session_ends_after_twelve_hours_even_if_used(timed: Site, clock: FakeClock) -> None:
     browser = signed_in(timed)
     for _ in range(12 * 3 - 1):
         clock.advance(20 * 60)
@@ -108,7 +108,7 @@ def test_a_session_ends_after_twelve_hours_however_busy(timed: Site, clock: Fake
     assert browser.ask("GET", f"{API}/me").status == 401
 
 
-def test_a_revoked_token_a_new_password_and_a_deleted_user_end_their_sessions(site: Site) -> None:
+def test_revoked_token_new_password_and_deleted_user_end_their_sessions(site: Site) -> None:
     token = site.token()
     site.user("ada", PASSWORD)
     site.user("grace", PASSWORD)
@@ -135,7 +135,7 @@ def test_a_revoked_token_a_new_password_and_a_deleted_user_end_their_sessions(si
         ({"Sec_Fetch_Site": None, "Origin": None}, "cross_site"),
     ],
 )
-def test_a_write_with_a_cookie_needs_the_token_and_our_own_origin(
+def test_write_with_a_cookie_requires_the_csrf_token_and_the_own_origin(
     site: Site, wrong: dict[str, str | None], code: str
 ) -> None:
     answer = signed_in(site).ask("POST", f"{API}/jobs", {"task": "work"}, **wrong)
@@ -143,7 +143,7 @@ def test_a_write_with_a_cookie_needs_the_token_and_our_own_origin(
     assert site.get(f"{API}/jobs/count", site.token()).json["count"] == 0
 
 
-def test_one_sign_of_our_own_origin_is_enough(site: Site) -> None:
+def test_one_header_of_the_own_origin_is_enough(site: Site) -> None:
     browser = signed_in(site)
     for wrong in ({"Origin": None}, {"Sec_Fetch_Site": None}):
         assert browser.ask("POST", f"{API}/jobs", {"task": "work"}, **wrong).status == 201
@@ -178,7 +178,7 @@ async def _documents(site: Site) -> Any:
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
-def test_only_json_is_taken_also_for_login(site: Site, kind: str) -> None:
+def test_only_json_is_accepted_also_for_sign_in(site: Site, kind: str) -> None:
     headers = {"Content-Type": kind}
     assert site.post("/api/session", headers=headers, raw=b'{"token": "x"}').status == 415
     assert site.post(f"{API}/jobs", token=site.token(), headers=headers, raw=b'{"task": "x"}').status == 415
@@ -187,7 +187,7 @@ def test_only_json_is_taken_also_for_login(site: Site, kind: str) -> None:
 # --- limits --------------------------------------------------------------------------------------
 
 
-def test_five_failures_a_minute_shut_the_door_for_a_growing_time(timed: Site, clock: FakeClock) -> None:
+def test_five_failures_a_minute_block_sign_in_for_a_growing_time(timed: Site, clock: FakeClock) -> None:
     timed.user("ada", PASSWORD)
     wrong = {"user": "ada", "password": "wrong password"}
     assert [timed.post("/api/session", wrong).status for _ in range(5)] == [401] * 5
@@ -221,7 +221,7 @@ def test_failures_are_counted_by_account_whatever_the_address(sites: Sites, cloc
 # --- links ---------------------------------------------------------------------------------------
 
 
-def test_a_link_signs_in_once_and_only_within_ten_minutes(timed: Site, clock: FakeClock) -> None:
+def test_link_signs_in_once_within_ten_minutes(timed: Site, clock: FakeClock) -> None:
     link = timed.server.link()
     code = link.partition("#once=")[2]
     assert link.startswith(timed.server.url) and len(code) >= 43
@@ -233,25 +233,25 @@ def test_a_link_signs_in_once_and_only_within_ten_minutes(timed: Site, clock: Fa
     assert Browser(timed).sign_in(once=late).status == 401
 
 
-def test_a_link_is_for_this_machine_only(sites: Sites) -> None:
+def test_link_works_on_this_machine_only(sites: Sites) -> None:
     site = sites(listen=Listen(port=0, behind_proxy=True))
     headers = {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "https"}
     code = site.server.admin.links.new()
     assert Browser(site).sign_in(headers, once=code).status == 401
 
 
-def test_a_link_ends_with_the_process_that_made_it(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_link_session_ends_with_the_process_that_created_the_link(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = signed_in(site, once=site.server.admin.links.new())
     monkeypatch.setattr("rota.admin.sessions.INSTANCE", "another process")
     assert browser.ask("GET", f"{API}/me").status == 401
 
 
-def test_a_login_that_says_nothing_or_too_much_is_422(site: Site) -> None:
+def test_sign_in_without_or_with_unknown_fields_is_422(site: Site) -> None:
     for said in ({}, {"user": "ada"}, {"pass": "x"}):
         assert site.post("/api/session", said).status == 422
 
 
-def test_a_good_try_after_four_bad_ones_does_not_shut_the_door(clock: FakeClock) -> None:
+def test_success_after_four_failures_does_not_block_sign_in(clock: FakeClock) -> None:
     limit = SignInThrottle(clock)
     for _ in range(4):
         limit.failed("address:a")

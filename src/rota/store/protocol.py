@@ -172,6 +172,9 @@ class Store(Protocol):
     async def busy(self, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         """Of the (tenant, schedule name) pairs, those that have a live job."""
 
+    async def last_runs(self, schedules: Sequence[tuple[str, str]]) -> Sequence[Job]:
+        """The newest job of each (tenant, schedule name) pair that has one, in any order."""
+
     # --- operators -------------------------------------------------------------------------------
 
     async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:

@@ -26,6 +26,15 @@ _ERROR = r"replace(error::text, '\u0000', '\ufffd')::json"
 _SAYS = f"strpos(lower(concat_ws(chr(10), {_ERROR}->>'type', {_ERROR}->>'message')), lower(%s)) > 0"
 
 
+# A probe of each table per schedule, by its index on schedules.
+_LAST_RUNS = f"""
+SELECT {JOB_COLUMNS} FROM unnest(%s::text[], %s::text[]) AS wanted (wanted_tenant, wanted_name)
+ CROSS JOIN LATERAL (
+    SELECT * FROM rota.jobs WHERE schedule = wanted_name AND tenant = wanted_tenant ORDER BY id DESC LIMIT 1
+ ) AS newest
+"""
+
+
 def _among(states: Collection[State] | None) -> str:
     """Where to look: a question about live jobs must not walk through millions that have ended."""
     if states is None or (not FINAL.isdisjoint(states) and not FINAL.issuperset(states)):
@@ -115,6 +124,12 @@ async def page(connections: Connections, where: JobFilter, ask: PageRequest) -> 
     more = len(rows) > ask.limit
     rows = rows[: ask.limit]
     return Page(items=_readable(rows), next=rows[-1][3] if more and rows else None)
+
+
+async def last_runs(connections: Connections, schedules: Sequence[tuple[str, str]]) -> list[Job]:
+    """The newest job of each (tenant, schedule name) pair."""
+    tenants, names = [tenant for tenant, _ in schedules], [name for _, name in schedules]
+    return _readable(await connections.rows(_LAST_RUNS, (tenants, names)))
 
 
 def _readable(rows: Sequence[Row]) -> list[Job]:

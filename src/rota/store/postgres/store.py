@@ -234,6 +234,9 @@ class PostgresStore:
     async def busy(self, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         return await scheduling.busy(self._connections, schedules)
 
+    async def last_runs(self, schedules: Sequence[tuple[str, str]]) -> Sequence[Job]:
+        return await reading.last_runs(self._connections, schedules)
+
     # --- operators -------------------------------------------------------------------------------
 
     async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:

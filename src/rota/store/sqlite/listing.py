@@ -119,6 +119,13 @@ def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageRequest) ->
     return Page(items, items[-1].id if items and len(rows) > page.limit else None)
 
 
+def last_runs(connection: sqlite3.Connection, schedules: Sequence[tuple[str, str]]) -> list[Job]:
+    """The newest job of each (tenant, schedule name) pair."""
+    newest = [row[0] for row in connection.execute(statement("last_runs"), (as_json(schedules),))]
+    page = PageRequest(limit=len(newest))
+    return list(jobs(connection, JobFilter(ids=tuple(newest)), page).items) if newest else []
+
+
 def count(connection: sqlite3.Connection, where: JobFilter, most: int) -> int:
     text, params = matching(where)
     ((n,),) = _searched(connection, where, f"SELECT count(*) FROM (SELECT 1 {text} LIMIT ?)", (*params, most))

@@ -176,6 +176,9 @@ class SqliteStore:
     async def busy(self, schedules: Sequence[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         return await self._engine.read(lambda connection: scheduling.busy(connection, schedules))
 
+    async def last_runs(self, schedules: Sequence[tuple[str, str]]) -> Sequence[Job]:
+        return await self._engine.read(lambda connection: listing.last_runs(connection, schedules))
+
     # --- operators -------------------------------------------------------------------------------
 
     async def edit(self, where: JobFilter, edit: Edit, limit: int, now: datetime) -> Sequence[JobId]:
