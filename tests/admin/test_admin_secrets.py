@@ -1,4 +1,4 @@
-"""Secrets stay secret: in logs, answers, measures, the audit log and the database; and in our own sources."""
+"""Secrets stay secret: in logs, responses, metrics, the audit log, the database and the sources."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def test_no_secret_appears_in_logs_responses_metrics_audit_or_the_database(
         assert site.post("/api/session", {"once": code}).status == 200
         job = site.post(f"{API}/jobs", {"task": "work", "payload": {"password": SECRET}}, token).json["id"]
         site.post(f"{API}/jobs/{job}/cancel", {}, token)
-        told = [site.get("/metrics", token).body, site.get("/api/session").body]
-        told += [
+        shown = [site.get("/metrics", token).body, site.get("/api/session").body]
+        shown += [
             site.get(API + route.path.replace("{id}", job), token).body
             for route in ROUTES
             if route.method == "GET"
         ]
     session = browser.cookie.partition("=")[2]
     hidden = (token.split("_", 2)[2], PASSWORD, SECRET, session, browser.csrf, code)
-    for text in (caplog.text, b"".join(told).decode()):
+    for text in (caplog.text, b"".join(shown).decode()):
         assert not [one for one in hidden if one in text]
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     kept = {SECRET, browser.csrf}  # the payload itself, and what the browser must prove to know

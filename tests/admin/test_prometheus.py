@@ -1,4 +1,4 @@
-"""``/metrics``: Prometheus' text form, true to the store, closed to tenants."""
+"""``/metrics``: the Prometheus text format, equal to the store, closed to tenants."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def test_depth_age_states_gates_and_requests_are_exported(each_site: Site) -> No
 
 
 def test_worker_metrics_are_exported_per_worker(site: Site) -> None:
-    measures = WorkerMetrics()
-    measures.claims = 3
-    measures.runs["succeeded"] = 2
-    measures.duration.add(timedelta(seconds=0.02))
-    measures.duration.add(timedelta(seconds=99_999))
-    told = {"host": "h", "pid": 1, "measures": measures.told()}
-    spoiled = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
+    metrics = WorkerMetrics()
+    metrics.claims = 3
+    metrics.runs["succeeded"] = 2
+    metrics.duration.add(timedelta(seconds=0.02))
+    metrics.duration.add(timedelta(seconds=99_999))
+    written = {"host": "h", "pid": 1, "measures": metrics.told()}
+    invalid = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
 
     async def beat() -> None:
         store, now = await site.rota.stores.get(), site.rota.clock.now()
-        for worker, document in (("w1", told), ("w2", spoiled)):
+        for worker, document in (("w1", written), ("w2", invalid)):
             body = msgspec.json.encode(document).decode()
             await store.beat(Heartbeat(worker=worker, document=body, lease_s=30), now)
 

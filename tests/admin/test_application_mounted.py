@@ -24,7 +24,7 @@ from rota.admin.first_token import first_token
 
 @contextmanager
 def hosted(app: Any, **given: Any) -> Iterator[tuple[str, int]]:
-    """Somebody else's server around somebody else's application."""
+    """Another server around another application."""
     config = uvicorn.Config(app, port=0, log_config=None, lifespan="auto", **given)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -67,7 +67,9 @@ def token(rota: Rota) -> str:
     ("mount", "prefix", "root_path"),
     [("/ops/rota", "", ""), ("", "/ops/rota", ""), ("/ops", "/rota/", ""), ("/rota", "", "/ops")],
 )
-def test_application_works_under_any_prefix(rota: Rota, token: str, mount: str, prefix: str, root_path: str) -> None:
+def test_application_works_under_any_prefix(
+    rota: Rota, token: str, mount: str, prefix: str, root_path: str
+) -> None:
     async def hello(request: Any) -> PlainTextResponse:
         return PlainTextResponse("hello")
 
