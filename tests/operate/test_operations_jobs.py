@@ -169,7 +169,7 @@ async def test_bulk_action_by_ids_skips_jobs_in_other_states(operations: Operati
         (BulkRequest(action="cancel"), "give ids or filter"),
         (
             BulkRequest(action="retry", filter=JobSelector(state=(State.QUEUED,))),
-            "applies to no job in these states",
+            "none of these states allows retry",
         ),
         (BulkRequest(action="move", filter=JobSelector()), "nothing to change"),
         (BulkRequest(action="cancel", ids=("nonsense",)), "is not a job id"),

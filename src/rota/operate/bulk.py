@@ -76,9 +76,8 @@ def _remaining(context: ActionContext, request: BulkRequest, edit: Edit) -> JobF
     where = job_filter(context, request.filter or JobSelector())
     states = tuple(edit.touches if where.states is None else edit.touches & set(where.states))
     if not states:
-        raise OptionError(
-            f"{request.action} applies to no job in these states: {', '.join(where.states or ())}"
-        )
+        listed = ", ".join(where.states or ())
+        raise OptionError(f"none of these states allows {request.action}: {listed}")
     ids = None if request.ids is None else tuple(check_id(id) for id in request.ids)
     last, _, until = (request.cursor or "").partition("/")
     after = [bound for bound in (where.after_id, last and check_id(last)) if bound]
