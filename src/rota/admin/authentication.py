@@ -29,7 +29,7 @@ class AuthenticatedCaller(NamedTuple):
 
 
 class Authenticator:
-    """Authenticates requests, and rejects those that another site made a browser send."""
+    """Authenticates requests, and rejects those that a browser sent for another site."""
 
     def __init__(self, rota: Rota, allowed_hosts: Sequence[str], behind_proxy: bool) -> None:
         self._rota = rota

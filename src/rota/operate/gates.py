@@ -96,7 +96,7 @@ class GateActions(ActionGroup):
             return gate_view(gate)
 
     async def _check_schedule_now(self, gate: Gate) -> None:
-        """Make the schedule due for a check now, not when a scheduler would have read the gate again."""
+        """Let a scheduler check the schedule now, not at its next check of the gate."""
         store = await self.operations.store()
         where = ScheduleFilter(name=gate.name, tenant=gate.tenant or "default")
         for schedule in (await store.schedules(where, PageRequest(limit=1))).items:

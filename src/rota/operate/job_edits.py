@@ -65,14 +65,14 @@ async def attempts(store: Store, job: Job) -> Sequence[Attempt]:
 async def edit(store: Store, clock: Clock, job: Job, edit: Edit) -> Job:
     """Apply the edit to the job as it was read; the job as the edit leaves it (as it was, if deleted).
 
-    The store is asked to edit the job only in the state it was read in. If that has changed meanwhile,
-    the job is read again.
+    The edit applies only in the state that was read, so that its result is known; if the state has changed
+    meanwhile, the job is read again.
     """
     for _ in range(TRIES):
         if job.state not in edit.touches:
             break
-        now = clock.now()
-        if await store.edit(JobFilter(ids=(job.id,), states=(job.state,)), edit, 1, now):
+        now, only = clock.now(), msgspec.structs.replace(edit, touches=frozenset({job.state}))
+        if await store.edit(JobFilter(ids=(job.id,)), only, 1, now):
             return lifecycle.edited(job, edit, now)
         before, job = job, await get(store, job.id)
         if job.state is before.state:

@@ -121,9 +121,9 @@ def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageRequest) ->
 
 def last_runs(connection: sqlite3.Connection, schedules: Sequence[tuple[str, str]]) -> list[Job]:
     """The newest job of each (tenant, schedule name) pair."""
-    newest = [row[0] for row in connection.execute(statement("last_runs"), (as_json(schedules),))]
-    page = PageRequest(limit=len(newest))
-    return list(jobs(connection, JobFilter(ids=tuple(newest)), page).items) if newest else []
+    rows = connection.execute(statement("last_runs"), (as_json(schedules),))
+    newest = tuple(id for (id,) in rows if id is not None)
+    return list(jobs(connection, JobFilter(ids=newest), PageRequest(limit=max(len(newest), 1))).items)
 
 
 def count(connection: sqlite3.Connection, where: JobFilter, most: int) -> int:

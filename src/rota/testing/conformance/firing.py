@@ -222,6 +222,19 @@ class FiringRules:
 
     # --- runs ------------------------------------------------------------------------------------
 
+    async def test_last_runs_are_the_newest_jobs_of_each_schedule(self, store: Store) -> None:
+        newest = []
+        for state in REACHABLE:
+            await add(store, new(schedule=state.value))
+            newest.append(await in_state(store, state, schedule=state.value, queue=state.value))
+        await add(store, other := new(schedule=REACHABLE[0].value, tenant="x"), new())
+        wanted = [("default", state.value) for state in REACHABLE]
+        found_ids = {
+            job.id for job in await store.last_runs([*wanted, ("x", REACHABLE[0].value), ("x", "never")])
+        }
+        assert found_ids == {*newest, other.id}
+        assert not await store.last_runs([])
+
     async def test_runs_are_listed_apart_from_other_jobs(self, store: Store) -> None:
         ended = [await in_state(store, state, schedule="s", queue=state.value) for state in REACHABLE]
         await add(store, new(), other := new(schedule="t", tenant="x"))

@@ -1,9 +1,5 @@
-SELECT newest
-FROM (
-  SELECT (
-    SELECT max(id) FROM rota_jobs INDEXED BY rota_jobs_tenant_schedule
-    WHERE schedule = json_extract(value, '$[1]') AND tenant = json_extract(value, '$[0]')
-  ) AS newest
-  FROM json_each(?)
+SELECT (
+  SELECT max(id) FROM rota_jobs INDEXED BY rota_jobs_tenant_schedule
+  WHERE schedule = json_extract(value, '$[1]') AND tenant = json_extract(value, '$[0]')
 )
-WHERE newest IS NOT NULL
+FROM json_each(?)
