@@ -1,4 +1,4 @@
-"""Sites to ask: a server per test, on SQLite or on both stores."""
+"""Sites: a server per test, on SQLite or on both stores."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from sites import Site, Sites
+
+from rota.testing import FakeClock
 
 
 @pytest.fixture
@@ -33,3 +35,13 @@ def site(sites: Sites) -> Site:
 def each_site(request: pytest.FixtureRequest, sites: Sites) -> Site:
     """A site on each store."""
     return sites(request.getfixturevalue("migrated_postgres_url") if request.param == "postgres" else None)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def timed(sites: Sites, clock: FakeClock) -> Site:
+    return sites(clock=clock)

@@ -23,6 +23,7 @@ T = TypeVar("T")
 DEADLINE_S = 60.0
 ADMIN = Actor(name="tests", role="admin", payloads=True)
 API = "/api/admin"
+PASSWORD = "correct horse battery"
 
 
 class Answer(NamedTuple):
@@ -183,6 +184,17 @@ class Browser:
         changed = {**usual, **{name.replace("_", "-"): value for name, value in over.items()}}
         headers = {name: value for name, value in changed.items() if value is not None}
         return self.site.ask(method, path, body, headers=headers)
+
+
+def signed_in(site: Site, **credentials: str) -> Browser:
+    browser = Browser(site)
+    assert browser.sign_in(**(credentials or {"token": site.token()})).status == 200
+    return browser
+
+
+def audited(site: Site, action: str) -> list[Any]:
+    items: list[Any] = site.get(f"{API}/audit?action={action}", site.token()).json["items"]
+    return items
 
 
 def eventually(what: Callable[[], T], why: str, within: float = DEADLINE_S) -> T:

@@ -1,4 +1,4 @@
-"""Server-sent events: told to whom they concern, resumed where they ended, cut off with the credential."""
+"""Server-sent events: limited to the actor, resumed where they ended, closed with the credential."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Line:
 
     def until(self, kind: str, holds: Callable[[Any], bool] = lambda data: True) -> Told:
         while True:
-            told = self.next()
-            if told.kind == kind and holds(told.data):
-                return told
+            event = self.next()
+            if event.kind == kind and holds(event.data):
+                return event
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def listening(
 
 
 @pytest.fixture(autouse=True)
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "EVERY_S", 0.1)
     monkeypatch.setattr(snapshot_diff, "SCHEDULES_EVERY", 1)
 
@@ -78,18 +78,18 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 def is_looking(site: Site) -> None:
     """The first look, which only learns what there is, is over."""
     feed = site.server.admin.events.feed
-    eventually(lambda: feed.looks > 0, "the feed looks at the store")
+    eventually(lambda: feed.passes > 0, "the feed reads the store")
 
 
-def test_what_happens_is_told_as_the_views_of_the_api_without_payloads(each_site: Site) -> None:
+def test_changes_are_sent_as_api_views_without_payloads(each_site: Site) -> None:
     token = each_site.token()
     with listening(each_site, token) as line:
         assert line.answer.headers["Content-Type"].startswith("text/event-stream")
         is_looking(each_site)
         job = each_site.job(payload={"secret": "canary"})
-        told = line.until("job")
+        event = line.until("job")
         shown = each_site.get(f"{API}/jobs/{job}", token).json
-        assert told.data == {**shown, "payload": None, "output": None}
+        assert event.data == {**shown, "payload": None, "output": None}
         each_site.post(f"{API}/queues/mail/pause", {"reason": "maintenance"}, token)
         assert line.until("gate").data["id"] == "queue:mail"
         each_site.post(f"{API}/queues/mail/resume", None, token)
@@ -99,7 +99,7 @@ def test_what_happens_is_told_as_the_views_of_the_api_without_payloads(each_site
         assert line.until("schedule").data["name"] == "nightly"
 
 
-def test_stats_are_told_when_they_change_and_ids_grow(site: Site) -> None:
+def test_stats_are_sent_when_they_change_and_ids_grow(site: Site) -> None:
     with listening(site, site.token()) as line:
         is_looking(site)
         site.job()
@@ -109,7 +109,7 @@ def test_stats_are_told_when_they_change_and_ids_grow(site: Site) -> None:
         assert first.data["queued"] == 1 and second.id > first.id
 
 
-def test_a_listener_that_comes_back_misses_nothing(site: Site) -> None:
+def test_reconnecting_listener_misses_nothing(site: Site) -> None:
     token = site.token()
     with listening(site, token) as line:
         is_looking(site)
@@ -118,17 +118,17 @@ def test_a_listener_that_comes_back_misses_nothing(site: Site) -> None:
     site.job("second")
     for header, query in (({"Last-Event-ID": str(seen.id)}, ""), ({}, f"?last_event_id={seen.id}")):
         with listening(site, token, header, query) as line:
-            told = line.until("job", lambda data: data["task"] == "second")
-            assert told.id > seen.id
+            event = line.until("job", lambda data: data["task"] == "second")
+            assert event.id > seen.id
 
 
 @pytest.mark.parametrize("last", ["0", "1", "99999999999999999", "nonsense"])
-def test_an_unknown_place_to_resume_from_is_a_reset(site: Site, last: str) -> None:
+def test_unknown_last_event_id_is_a_reset(site: Site, last: str) -> None:
     with listening(site, site.token(), {"Last-Event-ID": last}) as line:
         assert line.next().kind == "reset"
 
 
-def test_forgotten_events_are_a_reset(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_events_are_a_reset(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "KEPT", 3)
     feed = site.server.admin.events.feed
     with listening(site, site.token()) as line:
@@ -145,7 +145,7 @@ def test_forgotten_events_are_a_reset(site: Site, monkeypatch: pytest.MonkeyPatc
         assert line.next().kind == "reset"
 
 
-def test_a_tenant_hears_only_of_its_own(each_site: Site) -> None:
+def test_tenant_receives_only_its_own_events(each_site: Site) -> None:
     acme, all_of_them = each_site.token("admin", "acme"), each_site.token()
     with listening(each_site, acme) as line, listening(each_site, all_of_them) as other:
         is_looking(each_site)
@@ -165,9 +165,7 @@ def test_a_tenant_hears_only_of_its_own(each_site: Site) -> None:
     ("role", "tenant", "hears"),
     [("viewer", None, False), ("operator", None, True), ("operator", "acme", False)],
 )
-def test_the_audit_log_is_for_those_who_may_read_it(
-    site: Site, role: Any, tenant: str | None, hears: bool
-) -> None:
+def test_audit_events_require_the_permission(site: Site, role: Any, tenant: str | None, hears: bool) -> None:
     entry = AuditEntry(action="email.sent", at=site.rota.clock.now(), tenant="globex")
 
     async def write() -> None:
@@ -183,7 +181,7 @@ def test_the_audit_log_is_for_those_who_may_read_it(
         assert ("audit" in seen or '"email.sent"' in "".join(line.raw)) is hears
 
 
-def test_revocation_ends_a_stream_within_seconds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revoked_token_ends_its_stream_within_seconds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "RECHECK_S", 0.1)
     token = site.token("viewer")
     browser = Browser(site)
@@ -198,7 +196,7 @@ def test_revocation_ends_a_stream_within_seconds(site: Site, monkeypatch: pytest
                     one.next()
 
 
-def test_a_caller_has_at_most_five_streams(site: Site) -> None:
+def test_caller_has_at_most_five_streams(site: Site) -> None:
     token = site.token()
     lines = [listening(site, token) for _ in range(5)]
     for line in lines:
@@ -217,7 +215,7 @@ def test_a_caller_has_at_most_five_streams(site: Site) -> None:
         assert again.status == 200
 
 
-def test_a_quiet_line_is_kept_alive(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_stream_is_kept_alive(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "ALIVE_S", 0.2)
     with listening(site, site.token("viewer", "nobody")) as line:
         eventually(lambda: line.answer.readline().startswith(b":"), "a comment comes")

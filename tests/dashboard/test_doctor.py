@@ -25,7 +25,7 @@ def idle(tmp_path: Path) -> Iterator[Site]:
 def test_problems_stand_first_with_a_line_to_copy(visit: Visit) -> None:
     visitor = visit("/doctor")
     first = visitor.page.get_by_role("table", name="Findings to mend").locator("tbody tr").first
-    expect(first).to_contain_text("no worker is alive")
+    expect(first).to_contain_text("no worker is running")
     expect(first).to_contain_text("problem")
     expect(first.locator(".command code")).to_have_text("rota worker --app MODULE:APP")
     expect(first.get_by_role("button", name="Copy this line")).to_be_visible()
@@ -42,7 +42,7 @@ def test_a_sound_installation_is_told_so_and_looking_again_finds_what_broke(
         id = idle.job("nobody_knows")
         visitor.page.get_by_role("button", name="Run again").click()
         mend = visitor.page.get_by_role("table", name="Findings to mend")
-        expect(mend).to_contain_text("no worker is alive")
+        expect(mend).to_contain_text("no worker is running")
         expect(well).to_have_count(0)
         idle.do(lambda: idle.operations().jobs.cancel(id, CancelRequest()))
         visitor.page.get_by_role("button", name="Run again").click()

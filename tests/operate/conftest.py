@@ -1,4 +1,4 @@
-"""Apps for tests of the desk: on each store, by a clock that the test moves."""
+"""Apps on each store, with a clock that the test moves."""
 
 from __future__ import annotations
 

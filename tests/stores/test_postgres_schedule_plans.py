@@ -11,7 +11,7 @@ from test_postgres_plans import Explained
 
 from rota.core.schedules.firing import job_id
 from rota.errors import OptionError
-from rota.model import Firing, JobFilter, NewJob, PageRequest, Schedule, ScheduleFilter
+from rota.model import Firing, JobFilter, LastRuns, NewJob, PageRequest, Schedule, ScheduleFilter
 from rota.store.calls import claim
 from rota.store.postgres import reading, scheduling
 from rota.store.postgres.store import PostgresStore
@@ -102,6 +102,21 @@ async def test_busy_probes_the_live_jobs_of_each_schedule(
         live = {(f"t{n % 7}", f"s{n % 50}") for n in range(3000)}
         assert set(rows) == live.intersection(zip(*pairs, strict=True))
         assert "queued_schedule" in plan and "running_schedule" in plan and not SCAN.search(plan), plan
+
+
+async def test_last_runs_probes_the_jobs_of_each_schedule(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    await store.insert([new(schedule=f"s{n % 50}", tenant=f"t{n % 7}") for n in range(3000)], T0)
+    await store.claim(want(1000), T0)
+    session = Explained(migrated_postgres_url)
+    with session.connection as connection:
+        connection.execute("ANALYZE")
+        pairs = [[f"t{n % 9}" for n in range(50)], [f"s{n % 60}" for n in range(50)]]
+        rows, plan = session.plans(reading._LAST_RUNS, *pairs)
+        assert len(rows) == len(await store.survey(LastRuns(list(zip(*pairs, strict=True))))) > 0
+        assert "queued_schedule" in plan and "running_schedule" in plan, plan
+        assert not re.search(r"Seq Scan on (queued|running|done)|Bitmap|->  Sort", plan), plan
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,7 @@ PLANS: dict[str, tuple[Sequence[Any], str]] = {
     "fire_schedule": ((*ROW, "x", 1), "rota_schedules_id (id=?)"),
     "rewrite_schedule": ((*ROW, "x", 1), "rota_schedules_id (id=?)"),
     "drop_schedules": (('["x"]',), "rota_schedules_id (id=?)"),
+    "last_runs": (('[["t","s"]]',), "rota_jobs_tenant_schedule (schedule=? AND tenant=?)"),
     "busy": (('[["t","s"]]',), "rota_jobs_schedule_live (schedule=? AND tenant=?)"),
 }
 

@@ -1,4 +1,7 @@
-"""The admin interface over HTTP: an ASGI application. A face: it asks the desk, and decides nothing."""
+"""The admin interface over HTTP: an ASGI application.
+
+Translates requests into admin actions and their results into responses. Decides nothing itself.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ def app(
 ) -> Admin:
     """The ASGI application for one Rota: serve it, or mount it in an application of your own.
 
-    ``allowed_hosts`` are the names it may be called by, beside those of loopback. ``behind_proxy``
-    says that X-Forwarded-Proto and X-Forwarded-For were written by a proxy of yours.
+    ``allowed_hosts`` are the host names to accept, besides those of loopback. ``behind_proxy`` trusts
+    X-Forwarded-Proto and X-Forwarded-For: set it only if your own proxy writes them.
     """
     from .application import Admin  # the web framework is needed only here
 

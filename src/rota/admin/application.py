@@ -1,7 +1,7 @@
-"""The ASGI application: everything put together, and what surrounds every request.
+"""The ASGI application: its paths, and what surrounds every request.
 
-Every answer carries the security headers and a request id, whatever became of the request; every error
-is a problem document, and the unforeseen ones say nothing of our insides.
+Every response carries the security headers and a request id; every error is a problem document, and an
+unexpected one shows no internal details.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .events import Events
 from .probes import Probes
 from .problems import Problem
 from .requests import LOOPBACK_NAMES
-from .responses import answer
+from .responses import json_response
 from .routes import PREFIX
 from .sign_in import SignIn
 from .static import Pages, base_path
@@ -49,15 +49,15 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 HSTS = "max-age=31536000"
-PROBES = ("/healthz", "/readyz")  # may be called by any name: probes use addresses
+PROBES = ("/healthz", "/readyz")  # accept any host name: probes use addresses
 SANE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 LONGEST_TARGET = 8 * 1024
-NAMING_VIEWS = ("jobs", "queues", "tasks", "schedules", "workers", "tenants")
+PAGES_OF_NAMES = ("jobs", "queues", "tasks", "schedules", "workers", "tenants")
 LONGEST_HEAD = 32 * 1024
 
 
 class Admin:
-    """An ASGI application on one Rota. ``links`` makes codes for signing in once, from this machine."""
+    """The ASGI application of one Rota. ``links`` creates codes for signing in once, from this machine."""
 
     def __init__(
         self, rota: Rota, *, prefix: str = "", allowed_hosts: Sequence[str] = (), behind_proxy: bool = False
@@ -65,10 +65,10 @@ class Admin:
         self.rota = rota
         self.prefix = f"/{prefix.strip('/')}" if prefix.strip("/") else ""
         self.hosts = frozenset(host.lower().strip("[]") for host in allowed_hosts)
-        self.callers = Authenticator(rota, tuple(self.hosts), behind_proxy)
-        self.signin = SignIn(rota, self.callers)
-        self.events = Events(rota, self.callers)
-        self.links = self.signin.codes
+        self.authenticator = Authenticator(rota, tuple(self.hosts), behind_proxy)
+        self.sign_in = SignIn(rota, self.authenticator)
+        self.events = Events(rota, self.authenticator)
+        self.links = self.sign_in.codes
         self._requests: Counter[str] = Counter()
         self._pages = Pages("dashboard", self.prefix)
         self._docs = Pages("docs", self.prefix)
@@ -78,11 +78,11 @@ class Admin:
         """End the streams, so that the server can stop."""
         await self.events.feed.close()
 
-    # --- what there is ---------------------------------------------------------------------------
+    # --- paths -----------------------------------------------------------------------------------
 
     def _routes(self) -> list[Route]:
-        health, dispatch = Probes(self.rota), Dispatch(self.rota, self.callers)
-        sessions = {"GET": self.signin.show, "POST": self.signin.login, "DELETE": self.signin.logout}
+        probes, dispatch = Probes(self.rota), Dispatch(self.rota, self.authenticator)
+        sessions = {"GET": self.sign_in.show, "POST": self.sign_in.login, "DELETE": self.sign_in.logout}
 
         async def session(request: Request) -> Response:
             return await sessions["GET" if request.method == "HEAD" else request.method](request)
@@ -94,10 +94,10 @@ class Admin:
             Route("/api/openapi.json", self._openapi),
             Route("/api/docs", self._docs_page),
             Route("/api/docs/{path:path}", self._docs_page),
-            Route("/healthz", health.alive),
-            Route("/readyz", health.ready),
+            Route("/healthz", probes.alive),
+            Route("/readyz", probes.ready),
             Route("/metrics", self._metrics),
-            Route("/api/{path:path}", self._nothing),
+            Route("/api/{path:path}", self._not_found),
             Route("/{path:path}", self._page),
         ]
         return [
@@ -106,11 +106,11 @@ class Admin:
         ] + ([Route(self.prefix, self._page)] if self.prefix else [])
 
     async def _openapi(self, request: Request) -> Response:
-        require((await self.callers.of(request)).actor, "read")
-        return answer(openapi.document(base_path(request, self.prefix)))
+        require((await self.authenticator.authenticate(request)).actor, "read")
+        return json_response(openapi.document(base_path(request, self.prefix)))
 
     async def _metrics(self, request: Request) -> Response:
-        caller = await self.callers.of(request)
+        caller = await self.authenticator.authenticate(request)
         require(caller.actor, "read.shared")
         text = await prometheus.render(
             Operations(self.rota, caller.actor), self._requests, self.events.feed.listeners
@@ -119,20 +119,20 @@ class Admin:
 
     async def _docs_page(self, request: Request) -> Response:
         found = self._docs.find(request, request.path_params.get("path") or "index.html")
-        return found or await self._nothing(request)
+        return found or await self._not_found(request)
 
     async def _page(self, request: Request) -> Response:
-        """A file of the dashboard, or one of its views."""
+        """A file of the dashboard, or one of its pages."""
         path = request.path_params.get("path", "")
         found = self._pages.find(request, path)
-        if found is None and _is_view(path):
+        if found is None and _is_page(path):
             found = self._pages.find(request, "index.html")
-        return found or await self._nothing(request)
+        return found or await self._not_found(request)
 
-    async def _nothing(self, request: Request) -> Response:
-        raise Problem(404, "no_such_path", "There is nothing under this path: see /api/openapi.json.")
+    async def _not_found(self, request: Request) -> Response:
+        raise Problem(404, "no_such_path", "Not found: /api/openapi.json lists all paths.")
 
-    # --- what surrounds every request ------------------------------------------------------------
+    # --- around every request --------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -144,7 +144,7 @@ class Admin:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        given, began = request.headers.get("x-request-id", ""), monotonic()
+        given, started = request.headers.get("x-request-id", ""), monotonic()
         id = given if SANE_ID.fullmatch(given) else secrets.token_hex(8)
         scope["state"]["request_id"] = id
         status = 0
@@ -153,7 +153,7 @@ class Admin:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                self._dress(MutableHeaders(scope=message), request, id)
+                self._add_headers(MutableHeaders(scope=message), request, id)
             await send(message)
 
         try:
@@ -164,36 +164,36 @@ class Admin:
             if problem is None:
                 log.exception("request %s: %s %s failed", id, request.method, scope["path"])
                 problem = problems.unexpected()
-            if status:  # half an answer is out: only a cut line can say that it went wrong
+            if status:  # half a response is sent: only closing the connection can signal the error
                 raise
             await problem.response(id)(scope, receive, sending)
         finally:
             self._requests[f"{status // 100}xx"] += 1
             log.debug("%s %s %s: %d in %.1f ms", id, request.method, scope["path"], status,
-                      (monotonic() - began) * 1000)  # fmt: skip
+                      (monotonic() - started) * 1000)  # fmt: skip
 
     def _check_target(self, request: Request) -> None:
-        """Called by one of our own names: another one may be a page elsewhere that was led here."""
+        """Bound the address and headers, and accept only known host names (DNS rebinding)."""
         path, query = request.scope["path"], request.scope["query_string"]
         if len(path) + len(query) > LONGEST_TARGET:
             raise Problem(414, "too_long", f"The address is longer than {LONGEST_TARGET} characters.")
         if sum(len(name) + len(value) for name, value in request.scope["headers"]) > LONGEST_HEAD:
             raise Problem(431, "too_long", f"The headers are longer than {LONGEST_HEAD} characters.")
-        name = self.callers.origin(request).name
+        name = self.authenticator.origin(request).name
         probes = [base + probe for base in (self.prefix, base_path(request, self.prefix)) for probe in PROBES]
         if name not in LOOPBACK_NAMES | self.hosts and path not in probes:
             raise Problem(
                 421,
                 "unknown_host",
-                "This server does not go by this name: give it with --allowed-host, or app(allowed_hosts=…).",
+                "Unknown host name: add it with --allowed-host, or app(allowed_hosts=…).",
             )
 
-    def _dress(self, headers: MutableHeaders, request: Request, id: str) -> None:
+    def _add_headers(self, headers: MutableHeaders, request: Request, id: str) -> None:
         for name, value in HEADERS.items():
             headers[name] = value
         headers["X-Request-Id"] = id
         headers.setdefault("Cache-Control", "no-store")
-        if self.callers.origin(request).is_secure:
+        if self.authenticator.origin(request).is_secure:
             headers["Strict-Transport-Security"] = HSTS
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -203,8 +203,8 @@ class Admin:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def _is_view(path: str) -> bool:
-    """A path without a dot, or one of a thing whose name may have some; never one that climbs."""
+def _is_page(path: str) -> bool:
+    """A path without a dot, or below a page whose names may have dots; never one with ``..``."""
     if "\\" in path or "\0" in path or ".." in path.split("/"):
         return False
-    return "." not in path or path.partition("/")[0] in NAMING_VIEWS
+    return "." not in path or path.partition("/")[0] in PAGES_OF_NAMES

@@ -1,4 +1,4 @@
-"""Who is calling: by a bearer token, or by the dashboard's session. Everybody else is nobody."""
+"""Who sends a request: by an API token, or by the dashboard's session. Grants no permissions itself."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from ..model import Actor
 from ..operate import access
 from .problems import Problem, unauthorised
 from .requests import Origin
-from .sessions import Session, Sessions, can_have, cookie_name
+from .sessions import Session, Sessions, allows_cookie, cookie_name
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class AuthenticatedCaller(NamedTuple):
+    """The actor behind a request, and how it was authenticated."""
+
     actor: Actor
-    credential: str  # what the number of streams is counted by
+    credential: str  # open streams are counted by it
     session: Session | None = None
     session_id: str | None = None
 
 
 class Authenticator:
-    """Finds out who sent a request, and whether a browser was tricked into sending it."""
+    """Authenticates requests, and rejects those that a browser sent for another site."""
 
     def __init__(self, rota: Rota, allowed_hosts: Sequence[str], behind_proxy: bool) -> None:
         self._rota = rota
@@ -37,33 +39,33 @@ class Authenticator:
     def origin(self, request: Request) -> Origin:
         return Origin(request, self._behind_proxy)
 
-    async def of(self, request: Request) -> AuthenticatedCaller:
-        """The caller, or 401; 403 for a write with a cookie that does not prove where it comes from."""
-        caller = await self.known(request)
+    async def authenticate(self, request: Request) -> AuthenticatedCaller:
+        """The caller, or 401; 403 for a write with a cookie that is not proven to come from this site."""
+        caller = await self.find(request)
         if caller is None:
             raise unauthorised()
         if caller.session is not None and caller.session_id is not None:
             if request.method not in SAFE:
-                self._own_page(request, caller.session)
+                self._check_same_site(request, caller.session)
             await (await self.sessions()).seen(caller.session_id, caller.session)
         return caller
 
-    async def known(self, request: Request) -> AuthenticatedCaller | None:
-        """The caller; None if the request says nothing of one. A token that is not good is a 401."""
+    async def find(self, request: Request) -> AuthenticatedCaller | None:
+        """The caller; None if the request has no credential. An invalid token is a 401."""
         given = request.headers.get("authorization")
         found = await (self._by_token(given) if given is not None else self._by_cookie(request))
         if found is None:
             return None
-        told = {"request_id": request.state.request_id, "address": self.origin(request).address}
-        return found._replace(actor=msgspec.structs.replace(found.actor, **told))
+        trace = {"request_id": request.state.request_id, "address": self.origin(request).address}
+        return found._replace(actor=msgspec.structs.replace(found.actor, **trace))
 
-    async def still(self, caller: AuthenticatedCaller) -> Actor | None:
-        """Whom the caller stands for now, long after the request began; None: nobody any more."""
+    async def current_actor(self, caller: AuthenticatedCaller) -> Actor | None:
+        """The caller's actor now, long after the request began; None: its credential has ended."""
         if caller.session_id is not None:
             found = await (await self.sessions()).find(caller.session_id)
             return None if found is None else found[1]
         store = await self._rota.stores.get()
-        token = await access.still_good(store, self._rota.clock, caller.credential)
+        token = await access.find_credential(store, self._rota.clock, caller.credential)
         return None if token is None else access.actor_of(token)
 
     async def sessions(self) -> Sessions:
@@ -75,13 +77,13 @@ class Authenticator:
             raise unauthorised()
         found = await access.by_token(await self._rota.stores.get(), self._rota.clock, text.strip())
         if found is None:
-            raise unauthorised("This token is not good: it is unknown, revoked or has expired.")
+            raise unauthorised("Invalid API token: unknown, revoked or expired.")
         return AuthenticatedCaller(access.actor_of(found), f"token:{found.id}")
 
     async def _by_cookie(self, request: Request) -> AuthenticatedCaller | None:
         origin = self.origin(request)
         id = request.cookies.get(cookie_name(origin))
-        if not id or not can_have(origin):
+        if not id or not allows_cookie(origin):
             return None
         found = await (await self.sessions()).find(id)
         if found is None:
@@ -89,21 +91,23 @@ class Authenticator:
         session, actor = found
         return AuthenticatedCaller(actor, session.credential, session, id)
 
-    def _own_page(self, request: Request, session: Session) -> None:
-        """A write with a cookie must come from our own page, which knows the session's secret."""
+    def _check_same_site(self, request: Request, session: Session) -> None:
+        """A write with a cookie must come from the dashboard, which knows the session's CSRF token."""
         if not self.is_same_origin(request):
             raise Problem(403, "cross_site", "This request does not come from this server's own pages.")
         if not session.allows(request.headers.get("x-csrf-token", "")):
             raise Problem(403, "csrf", "The header X-CSRF-Token is missing or is not this session's.")
 
     def is_same_origin(self, request: Request) -> bool:
-        """By Origin and Sec-Fetch-Site: one must be there, and each that is there must agree."""
+        """By Origin and Sec-Fetch-Site: at least one is required, and all given must agree."""
         site, given = request.headers.get("sec-fetch-site"), request.headers.get("origin")
         if site is None and given is None:
             return False
-        return (site is None or site == "same-origin") and (given is None or self._is_ours(request, given))
+        return (site is None or site == "same-origin") and (
+            given is None or self._is_own_origin(request, given)
+        )
 
-    def _is_ours(self, request: Request, given: str) -> bool:
+    def _is_own_origin(self, request: Request, given: str) -> bool:
         origin = self.origin(request)
         if given == f"{origin.scheme}://{origin.host}":
             return True

@@ -1,4 +1,4 @@
-"""From a route to its action: who calls, what they ask, what the desk answers. The same for all routes."""
+"""From an HTTP request to its action: authenticate, decode, call, encode. The same for all routes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from ..app import Rota
 from ..core.ids import is_id
 from ..errors import RotaError
 from ..operate import Operations
+from ..operate.requests import EmptyRequest
 from .authentication import Authenticator
 from .problems import Problem, of_error
 from .requests import from_body, from_query, read_json
-from .responses import answer
+from .responses import json_response
 from .routes import PREFIX, ROUTES, Route
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -28,12 +29,14 @@ BESIDE_PAYLOAD = 64 * 1024
 
 
 class Dispatch:
-    def __init__(self, rota: Rota, callers: Authenticator) -> None:
-        self._rota, self._callers = rota, callers
+    """Serves every route of the table."""
+
+    def __init__(self, rota: Rota, authenticator: Authenticator) -> None:
+        self._rota, self._authenticator = rota, authenticator
         self.most_body = max(rota.settings.max_payload_bytes + BESIDE_PAYLOAD, LEAST_BODY)
 
     def paths(self) -> list[Path]:
-        """One entry per path, so that a wrong method is told which ones there are."""
+        """One entry per path, so that the response to a wrong method can list the right ones."""
         by_path: dict[str, list[Route]] = {}
         for route in ROUTES:
             by_path.setdefault(route.path, []).append(route)
@@ -45,64 +48,65 @@ class Dispatch:
     def _endpoint(self, routes: Sequence[Route]) -> Endpoint:
         by_method = {route.method: route for route in routes}
 
-        async def endpoint(request: Request) -> Response:
-            return await self.act(by_method["GET" if request.method == "HEAD" else request.method], request)
+        async def endpoint(http_request: Request) -> Response:
+            method = "GET" if http_request.method == "HEAD" else http_request.method
+            return await self.handle(by_method[method], http_request)
 
         return endpoint
 
-    async def act(self, route: Route, request: Request) -> Response:
-        """Who it is comes first: nobody learns anything from how a request is refused."""
-        caller = await self._callers.of(request)
-        given = self._names(route, request)
-        ask = await self._ask(route, request)
-        room, _, name = route.action.partition(".")
-        action = getattr(getattr(Operations(self._rota, caller.actor), room), name)
+    async def handle(self, route: Route, http_request: Request) -> Response:
+        """Authentication comes first: without it, an error says nothing about the request."""
+        caller = await self._authenticator.authenticate(http_request)
+        names = self._names(route, http_request)
+        request = await self._request(route, http_request)
+        group, _, name = route.action.partition(".")
+        action = getattr(getattr(Operations(self._rota, caller.actor), group), name)
         try:
-            made = await (action(**given) if ask is None else action(**given, ask=ask))
+            result = await (action(**names) if request is None else action(**names, request=request))
         except RotaError as error:
-            problem = of_error(error, () if ask is None else ask.__struct_fields__)
+            problem = of_error(error, () if request is None else request.__struct_fields__)
             if problem is None:
                 raise
             raise problem from error
-        return answer(made, route.status)
+        return json_response(result, route.status)
 
-    def _names(self, route: Route, request: Request) -> dict[str, str]:
-        """What stands in the path. A job's id must look like one."""
-        given: dict[str, str] = dict(request.path_params)
+    def _names(self, route: Route, http_request: Request) -> dict[str, str]:
+        """The names in the path. A job's id must look like one."""
+        given: dict[str, str] = dict(http_request.path_params)
         for name, value in given.items():
             is_job = name == "id" and route.path.startswith("/jobs/")
             if len(value) > LONGEST_NAME or "\0" in value or (is_job and not is_id(value.lower())):
                 raise Problem(
                     400,
                     "bad_id",
-                    f"The {name} in the path is not one"
+                    f"The {name} in the path is invalid"
                     + (": a job's id looks like 0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60." if is_job else "."),
                     field=name,
                 )
         return given
 
-    async def _ask(self, route: Route, request: Request) -> Any:
-        kind = route.signature.ask
+    async def _request(self, route: Route, http_request: Request) -> Any:
+        kind = route.signature.request
         if route.has_body:
-            if request.query_params:
-                raise Problem(422, "bad_input", "This takes a JSON body, not a query.", field="query")
-            body = await read_json(request, self.most_body)
-            made = from_body(body, kind or Empty)
+            if http_request.query_params:
+                raise Problem(422, "bad_input", "Send a JSON body, not a query.", field="query")
+            body = await read_json(http_request, self.most_body)
+            request = from_body(body, kind or EmptyRequest)
         else:
-            made = from_query(request.query_params.multi_items(), kind or Empty)
+            request = from_query(http_request.query_params.multi_items(), kind or EmptyRequest)
         if kind is None:
             return None
-        key = request.headers.get(IDEMPOTENCY_KEY)
-        return made if key is None or "idempotency_key" not in kind.__struct_fields__ else _keyed(made, key)
+        key = http_request.headers.get(IDEMPOTENCY_KEY)
+        return (
+            request
+            if key is None or "idempotency_key" not in kind.__struct_fields__
+            else _with_key(request, key)
+        )
 
 
-class Empty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an action takes that needs no more than its path."""
-
-
-def _keyed(ask: Any, key: str) -> Any:
+def _with_key(request: Any, key: str) -> Any:
     if not 0 < len(key) <= 200:
         raise Problem(
             422, "bad_input", "Idempotency-Key: must have 1 to 200 characters", field="Idempotency-Key"
         )
-    return msgspec.structs.replace(ask, idempotency_key=key)
+    return msgspec.structs.replace(request, idempotency_key=key)

@@ -1,4 +1,4 @@
-"""How the first person gets in: by a token, made once when nobody has a credential."""
+"""The first credential: an admin token, created once while there is none. Never creates a second."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ FIRST = Actor(name="first start", role="admin", payloads=True, via="system")
 
 
 async def first_token(rota: Rota) -> str | None:
-    """A new admin token if there is no credential at all; None if somebody can come in already."""
+    """A new admin token if there is no credential at all; None otherwise."""
     if await access.has_any(await rota.stores.get()):
         return None
-    made = await Operations(rota, FIRST).access.create_token(
+    created = await Operations(rota, FIRST).access.create_token(
         CreateTokenRequest(role="admin", name="first start")
     )
-    return made.token
+    return created.token

@@ -1,4 +1,4 @@
-"""The OpenAPI document, read off the routes and their types: it cannot say anything that is not so."""
+"""The OpenAPI document, generated from the routes and their types. Holds no second description of them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ REF = "#/components/schemas/{name}"
 SIGNED_IN: list[dict[str, list[str]]] = [{"bearer": []}, {"session": []}]
 STATUSES = {
     200: "Done.",
-    201: "Made.",
-    204: "Done; there is nothing to say.",
-    400: "The id in the path is not one.",
-    401: "Nobody is signed in, or the token is not good.",
-    403: "The caller's role or tenant does not reach so far, or the request is not from our own page.",
-    404: "There is no such thing, or it is another tenant's.",
-    405: "The path does not take this method.",
+    201: "Created.",
+    204: "Done; no content.",
+    400: "The id in the path is invalid.",
+    401: "Not authenticated, or the token is invalid.",
+    403: "The caller's role or tenant does not allow this, or the request comes from another site.",
+    404: "Not found, or it belongs to another tenant.",
+    405: "The path does not accept this method.",
     408: "The body did not arrive in time.",
-    409: "The state of the thing forbids it.",
+    409: "Not allowed in the current state.",
     413: "The body is too long.",
     414: "The address is too long.",
     415: "The body is not JSON.",
-    421: "The server is not called by this name.",
-    422: "The request has a field that cannot be used.",
-    429: "Too much, too often.",
+    421: "Unknown host name.",
+    422: "A field of the request is invalid.",
+    429: "Rate limited; see Retry-After.",
     431: "The headers are too long.",
-    500: "Something went wrong inside.",
-    503: "The store cannot answer now.",
+    500: "Internal error.",
+    503: "The store is unavailable.",
 }
-ANYBODY = (405, 414, 421, 431, 500, 503)
-ALWAYS = (401, 403, *ANYBODY)
+OPEN = (405, 414, 421, 431, 500, 503)
+ALWAYS = (401, 403, *OPEN)
 WITH_BODY = (408, 413, 415)
 
 
@@ -47,7 +47,7 @@ def document(base: str) -> dict[str, Any]:
     """The whole API, as served under ``base``."""
     types = [ProblemView, SignInRequest, SessionView]
     for route in ROUTES:
-        types += [kind for kind in (route.signature.ask, route.signature.answer) if kind is not None]
+        types += [kind for kind in (route.signature.request, route.signature.view) if kind is not None]
     _, schemas = msgspec.json.schema_components([*types, EventsRequest], ref_template=REF)
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
@@ -58,17 +58,17 @@ def document(base: str) -> dict[str, Any]:
         "info": {
             "title": "rota",
             "version": __version__,
-            "description": "See and steer jobs, schedules, queues and workers.",
+            "description": "Observe and operate jobs, schedules, queues and workers.",
         },
         "servers": [{"url": base or "/"}],
-        "paths": {**paths, **_beside(schemas)},
+        "paths": {**paths, **_others(schemas)},
         "components": {
             "schemas": schemas,
             "securitySchemes": {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token: `rota token create`.",
+                    "description": "An API token: `rota token create`.",
                 },
                 "session": {"type": "apiKey", "in": "cookie", "name": "__Host-rota"},
             },
@@ -80,9 +80,9 @@ def document(base: str) -> dict[str, Any]:
 
 
 def _operation(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
-    ask, answer = route.signature.ask, route.signature.answer
+    request, view = route.signature.request, route.signature.view
     statuses = [*ALWAYS, 404, 422]
-    made: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": route.action,
         "tags": [route.path.split("/")[1]],
         "summary": route.help.partition("\n")[0],
@@ -95,17 +95,17 @@ def _operation(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
         statuses.append(400)
     if route.has_body:
         statuses += [409, *WITH_BODY]
-        if ask is not None:
-            is_needed = any(field.required for field in msgspec.structs.fields(ask))
-            made["requestBody"] = {"required": is_needed, "content": _json(ask)}
-    elif ask is not None:
-        made["parameters"] += _query(ask, schemas)
+        if request is not None:
+            is_required = any(field.required for field in msgspec.structs.fields(request))
+            operation["requestBody"] = {"required": is_required, "content": _json(request)}
+    elif request is not None:
+        operation["parameters"] += _query(request, schemas)
     if route.method == "DELETE":
         statuses.append(409)
-    if ask is not None and "idempotency_key" in ask.__struct_fields__:
-        made["parameters"].append(_idempotency_key())
-    made["responses"] = {str(route.status): _good(route.status, answer), **_problems(*statuses)}
-    return made
+    if request is not None and "idempotency_key" in request.__struct_fields__:
+        operation["parameters"].append(_idempotency_key())
+    operation["responses"] = {str(route.status): _success(route.status, view), **_problems(*statuses)}
+    return operation
 
 
 def _path_parameter(name: str, route: Route) -> dict[str, Any]:
@@ -115,9 +115,9 @@ def _path_parameter(name: str, route: Route) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _query(ask: type[ActionRequest], schemas: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each field of the request is a parameter; lists are written with commas."""
-    schema = schemas[ask.__name__]
+def _query(request: type[ActionRequest], schemas: dict[str, Any]) -> list[dict[str, Any]]:
+    """One parameter per field of the request; lists are written with commas."""
+    schema = schemas[request.__name__]
     return [
         {
             "name": name,
@@ -135,7 +135,7 @@ def _idempotency_key() -> dict[str, Any]:
         "name": "Idempotency-Key",
         "in": "header",
         "required": False,
-        "description": "Requests with the same key make one job, however often they are sent.",
+        "description": "Requests with the same key create one job, however often they are sent.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
     }
 
@@ -145,9 +145,9 @@ def _json(kind: Any) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def _good(status: int, answer: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {"description": STATUSES[status], "headers": REQUEST_ID}
-    return told if status == 204 or answer is None else {**told, "content": _json(answer)}
+def _success(status: int, view: Any) -> dict[str, Any]:
+    response: dict[str, Any] = {"description": STATUSES[status], "headers": REQUEST_ID}
+    return response if status == 204 or view is None else {**response, "content": _json(view)}
 
 
 def _problems(*statuses: int) -> dict[str, Any]:
@@ -159,52 +159,56 @@ def _problems(*statuses: int) -> dict[str, Any]:
 
 
 REQUEST_ID = {
-    "X-Request-Id": {"schema": {"type": "string"}, "description": "Also in the log and the audit log."}
+    "X-Request-Id": {"schema": {"type": "string"}, "description": "Also in the server log and the audit log."}
 }
 
 
-# --- what is not an action of the desk -----------------------------------------------------------
+# --- paths that are not admin actions ------------------------------------------------------------
 
 
-def _beside(schemas: dict[str, Any]) -> dict[str, Any]:
-    def told(summary: str, media: str, schema: Any, permission: str | None = None) -> dict[str, Any]:
+def _others(schemas: dict[str, Any]) -> dict[str, Any]:
+    def operation(summary: str, media: str, schema: Any, permission: str | None = None) -> dict[str, Any]:
         name = re.sub(r"\W+", "_", summary.lower()).strip("_")
-        good = {"description": STATUSES[200], "headers": REQUEST_ID, "content": {media: {"schema": schema}}}
-        statuses = ALWAYS if permission else ANYBODY
+        success = {
+            "description": STATUSES[200],
+            "headers": REQUEST_ID,
+            "content": {media: {"schema": schema}},
+        }
+        statuses = ALWAYS if permission else OPEN
         return {
             "operationId": f"server.{name}",
             "tags": ["server"],
             "summary": summary,
             "security": SIGNED_IN if permission else [],
             **({"x-permission": permission} if permission else {}),
-            "responses": {"200": good, **_problems(*statuses)},
+            "responses": {"200": success, **_problems(*statuses)},
         }
 
     text, anything = {"type": "string"}, {"type": "object"}
     session = {"$ref": REF.format(name="SessionView")}
-    events = told("Listen to events", "text/event-stream", text, "read")
+    events = operation("Stream events", "text/event-stream", text, "read")
     events["parameters"] = _query(EventsRequest, schemas)
     events["responses"].update(_problems(422, 429))
     events["description"] = EVENTS
-    login = told("Sign in", "application/json", session)
+    login = operation("Sign in", "application/json", session)
     login["requestBody"] = {"required": True, "content": _json(SignInRequest)}
     login["responses"].update(_problems(401, 403, 422, 429, *WITH_BODY))
-    whoami = told("Who is signed in", "application/json", session)
+    whoami = operation("Show who is signed in", "application/json", session)
     whoami["responses"].update(_problems(401))
-    logout = told("Sign out", "application/json", anything, "read")
-    logout["responses"] = {"204": _good(204, None), **_problems(*ALWAYS)}
-    ready = told("Is it of use", "application/json", anything)
-    ready["responses"]["503"] = {**ready["responses"]["200"], "description": "Not now."}
+    logout = operation("Sign out", "application/json", anything, "read")
+    logout["responses"] = {"204": _success(204, None), **_problems(*ALWAYS)}
+    ready = operation("Check readiness", "application/json", anything)
+    ready["responses"]["503"] = {**ready["responses"]["200"], "description": "Not ready."}
     return {
         f"{PREFIX}/events": {"get": events},
         "/api/session": {"get": whoami, "post": login, "delete": logout},
-        "/api/openapi.json": {"get": told("This document", "application/json", anything, "read")},
-        "/healthz": {"get": told("Is it alive", "application/json", anything)},
+        "/api/openapi.json": {"get": operation("Get this document", "application/json", anything, "read")},
+        "/healthz": {"get": operation("Check liveness", "application/json", anything)},
         "/readyz": {"get": ready},
-        "/metrics": {"get": told("Measures", "text/plain", text, "read.shared")},
+        "/metrics": {"get": operation("Export Prometheus metrics", "text/plain", text, "read.shared")},
     }
 
 
-EVENTS = """Server-sent events while the line is open: `stats`, `job` (payload and output left out), `gate`,
-`schedule`, `worker`, `audit`, each with the view of the thing, or `{"id": …, "gone": true}`; `reset` when
-events were missed and all must be read anew. Resume with the header Last-Event-ID."""
+EVENTS = """Server-sent events: `stats`, `job` (payload and output left out), `gate`,
+`schedule`, `worker`, `audit`, each with its view, or `{"id": …, "gone": true}`; `reset` when
+events were missed and everything must be read again. Resume with the header Last-Event-ID."""

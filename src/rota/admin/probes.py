@@ -1,4 +1,4 @@
-"""For probes: is the process alive, is it of use. Open to all, and so without details."""
+"""Liveness and readiness probes. Open to all, and therefore without details."""
 
 from __future__ import annotations
 
@@ -10,34 +10,38 @@ from starlette.responses import Response
 from ..app import Rota
 from ..errors import RotaError
 from ..runtime.clock import monotonic
-from .responses import answer
+from .responses import json_response
 
 FRESH_S = 1.0
-PATIENCE_S = 3.0
+TIMEOUT_S = 3.0
 
 
 class Probes:
+    """Answers ``/healthz`` and ``/readyz``. The store is checked at most once a second."""
+
     def __init__(self, rota: Rota) -> None:
         self._rota = rota
-        self._asking = asyncio.Lock()
+        self._checking = asyncio.Lock()
         self._ready = False
-        self._asked_at: float | None = None
+        self._checked_at: float | None = None
 
     async def alive(self, request: Request) -> Response:
-        """The event loop ticks, or there would be no answer. A store that is away does not matter here."""
-        return answer({"status": "alive"})
+        """The event loop runs, or there would be no response. An unavailable store does not matter here."""
+        return json_response({"status": "alive"})
 
     async def ready(self, request: Request) -> Response:
-        """The store answers and its schema is ours. However many ask, the store is asked once a second."""
-        async with self._asking:
-            if self._asked_at is None or monotonic() - self._asked_at > FRESH_S:
-                self._ready = await self._ask()
-                self._asked_at = monotonic()
-        return answer({"status": "ready"}) if self._ready else answer({"status": "not ready"}, 503)
+        """The store answers, and its schema is current."""
+        async with self._checking:
+            if self._checked_at is None or monotonic() - self._checked_at > FRESH_S:
+                self._ready = await self._check()
+                self._checked_at = monotonic()
+        return (
+            json_response({"status": "ready"}) if self._ready else json_response({"status": "not ready"}, 503)
+        )
 
-    async def _ask(self) -> bool:
+    async def _check(self) -> bool:
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 return not await (await self._rota.stores.get()).schema.pending()
         except (RotaError, TimeoutError):
             return False

@@ -1,4 +1,4 @@
-"""Errors as ``application/problem+json``: a stable code, what is wrong, and nothing of our insides."""
+"""Errors as ``application/problem+json``: a stable code, a message for people, and no internal details."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ from ..errors import (
     RotaError,
     StoreError,
 )
+from .responses import DrainingResponse
 
 MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong (RFC 9457). ``code`` is stable; ``detail`` is for people."""
+    """An error (RFC 9457). ``code`` is stable; ``detail`` is for people."""
 
     status: int
     code: str
     title: str
     detail: str
     request_id: str
-    field: str | None = None  # of bad input
-    state: str | None = None  # of the job that forbids the move
-    job: str | None = None  # that holds the key
+    field: str | None = None  # the invalid field of the request
+    state: str | None = None  # of the job, if it does not allow the action
+    job: str | None = None  # the job that holds the idempotency key
 
 
 class Problem(Exception):
-    """An answer that is not what was asked for."""
+    """An error response."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def response(self, request_id: str) -> Response:
-        told = ProblemView(
+        view = ProblemView(
             status=self.status,
             code=self.code,
             title=HTTPStatus(self.status).phrase,
@@ -67,7 +68,8 @@ class Problem(Exception):
             request_id=request_id,
             **self.more,
         )
-        return Response(msgspec.json.encode(told), self.status, self.headers, MEDIA_TYPE)
+        kind = DrainingResponse if self.status == 413 else Response  # the body may still be arriving
+        return kind(msgspec.json.encode(view), self.status, self.headers, MEDIA_TYPE)
 
 
 BY_ERROR: tuple[tuple[type[RotaError], int, str], ...] = (
@@ -83,9 +85,9 @@ BY_ERROR: tuple[tuple[type[RotaError], int, str], ...] = (
 
 
 def of_error(error: RotaError, fields: Collection[str] = ()) -> Problem | None:
-    """The problem that an error of ours is to a client; None: it is no business of theirs."""
-    if isinstance(error, StoreError):  # its text may quote the database
-        return Problem(503, "store_unavailable", "The store cannot answer now: try again later.",
+    """The problem that a client sees of an error of rota; None: none of its details are for clients."""
+    if isinstance(error, StoreError):  # its message may quote the database
+        return Problem(503, "store_unavailable", "The store is unavailable: try again later.",
                        headers={"Retry-After": "5"})  # fmt: skip
     for kind, status, code in BY_ERROR:
         if isinstance(error, kind):
@@ -106,7 +108,7 @@ def _field(text: str, fields: Collection[str]) -> str | None:
 
 
 def bad_input(error: msgspec.ValidationError, *, query: bool = False) -> Problem:
-    """What msgspec says, with the field taken out of its ``- at `$.field[0]` ``."""
+    """The message of msgspec, with the field taken from its ``- at `$.field[0]` ``."""
     text, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".") or None
     if field is None and (named := re.search(r"(?:field|unknown field) `(\w+)`", text)):
@@ -119,22 +121,22 @@ def of_http(error: HTTPException) -> Problem:
     codes = {404: "no_such_path", 405: "method_not_allowed"}
     code = codes.get(error.status_code, "bad_request")
     detail = {
-        404: "There is nothing under this path: see /api/openapi.json for what there is.",
-        405: "This path does not take this method: the header Allow names those it takes.",
-    }.get(error.status_code, "The request cannot be understood.")
+        404: "Not found: /api/openapi.json lists all paths.",
+        405: "Method not allowed: the header Allow lists those that are.",
+    }.get(error.status_code, "The request is malformed.")
     return Problem(error.status_code, code, detail, headers=error.headers)
 
 
 def unexpected() -> Problem:
-    return Problem(500, "internal", "Something went wrong here; the log has it under this request id.")
+    return Problem(500, "internal", "Internal error: the server log has the details under this request id.")
 
 
-def unauthorised(detail: str = "Sign in, or send a token: Authorization: Bearer rota_…") -> Problem:
+def unauthorised(detail: str = "Sign in, or send an API token: Authorization: Bearer rota_…") -> Problem:
     return Problem(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
 
 
 def of(error: Exception, fields: Collection[str] = ()) -> Problem | None:
-    """The problem an exception is, or None if nobody foresaw it."""
+    """The problem for an exception; None if it is unexpected."""
     match error:
         case Problem():
             return error

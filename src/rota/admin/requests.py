@@ -1,4 +1,4 @@
-"""What a request says about itself: where it comes from and how, its body, its query. Bounded throughout."""
+"""Reading HTTP requests: their origin, body and query. Everything is bounded; nothing is trusted."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ READ_S = 10.0  # for each MiB of the body
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip")
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
-# Possessive, and content with a text that never ends: neither may be gone through more than once.
+# Possessive, and accepts an unterminated string: no input is scanned more than once.
 _MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-# --- where it comes from -------------------------------------------------------------------------
+# --- origin --------------------------------------------------------------------------------------
 
 
 class Origin:
-    """Address, scheme and host of a request; a proxy's word counts only if we were told that there is one."""
+    """Address, scheme and host of a request; proxy headers count only with ``behind_proxy``."""
 
     def __init__(self, request: Request, behind_proxy: bool) -> None:
         headers = request.headers
@@ -54,12 +54,12 @@ class Origin:
 
     @property
     def is_local(self) -> bool:
-        """A client on this machine, with nobody in between."""
+        """The client is on this machine, with no proxy in between."""
         return not self.forwarded and is_loopback(self.address)
 
 
 def _last(lines: Sequence[str]) -> str | None:
-    """The entry that the nearest proxy wrote: the last one of the last line."""
+    """The entry that the nearest proxy wrote: the last one of the last header."""
     return ",".join(lines).rsplit(",", 1)[-1].strip()[:100] or None
 
 
@@ -79,11 +79,11 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-# --- the body ------------------------------------------------------------------------------------
+# --- body ----------------------------------------------------------------------------------------
 
 
 async def read_json(request: Request, most: int) -> bytes:
-    """The body, if it is JSON, not too long, not too deep, and comes in time; b"" if there is none."""
+    """The body, if it is JSON, not too long, not too deep, and arrives in time; b"" if there is none."""
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > most:
         raise too_long(most)
@@ -121,7 +121,7 @@ def too_long(most: int) -> Problem:
 
 
 def is_too_deep(body: bytes, deepest: int = DEEPEST) -> bool:
-    """Whether brackets nest deeper than this, told without parsing."""
+    """Whether brackets nest deeper than this, without parsing."""
     if body.count(b"[") + body.count(b"{") <= deepest:
         return False
     depth = 0
@@ -137,22 +137,22 @@ def is_too_deep(body: bytes, deepest: int = DEEPEST) -> bool:
 
 
 def from_body(body: bytes, kind: type[A]) -> A:
-    """The request value that a body is; no body: its defaults."""
+    """Decode a body; no body: the defaults of the request."""
     try:
-        made = msgspec.json.decode(body or b"{}", type=kind)
+        decoded = msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.ValidationError as error:
         raise bad_input(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Problem(422, "bad_input", f"the body is not JSON: {error}") from None
-    check(made)
-    return made
+    check(decoded)
+    return decoded
 
 
-# --- the query -----------------------------------------------------------------------------------
+# --- query ---------------------------------------------------------------------------------------
 
 
 def from_query(pairs: Iterable[tuple[str, str]], kind: type[A]) -> A:
-    """The request value that a query is. Lists by repetition or by commas; a single value only once."""
+    """Decode a query. Lists by repetition or with commas; a single value only once."""
     lists = _lists(kind)
     given: dict[str, Any] = {}
     for name, value in pairs:
@@ -163,11 +163,11 @@ def from_query(pairs: Iterable[tuple[str, str]], kind: type[A]) -> A:
         else:
             given[name] = value
     try:
-        made = msgspec.convert(given, kind, strict=False)
+        decoded = msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
         raise bad_input(error, query=True) from None
-    check(made)
-    return made
+    check(decoded)
+    return decoded
 
 
 @lru_cache
@@ -176,11 +176,11 @@ def _lists(kind: type[msgspec.Struct]) -> frozenset[str]:
     return frozenset(name for name, hint in hints.items() if get_origin(hint) is tuple)
 
 
-# --- what no store can hold ----------------------------------------------------------------------
+# --- values that no store can hold ---------------------------------------------------------------
 
 
 def check(value: Any, field: str = "") -> None:
-    """Refuse instants without a zone or beyond reason, and texts with a NUL; payloads are checked later."""
+    """Reject times without a zone or out of range, and strings with a NUL; payloads are checked later."""
     match value:
         case msgspec.Struct():
             for name in value.__struct_fields__:
@@ -195,4 +195,4 @@ def check(value: Any, field: str = "") -> None:
                 422, "bad_input", f"{field}: has no time zone: write it as 2030-01-31T08:00:00Z", field=field
             )
         case datetime() if not EARLIEST <= value <= LATEST:
-            raise Problem(422, "bad_input", f"{field}: lies outside of 1970 to 9000", field=field)
+            raise Problem(422, "bad_input", f"{field}: is outside 1970 to 9000", field=field)

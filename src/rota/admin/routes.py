@@ -1,7 +1,7 @@
-"""The table of routes: which request is which action of the desk. Everything else is read off the action.
+"""The table of routes: which HTTP request calls which action. Everything else is read off the action.
 
-The server serves it, the OpenAPI document describes it, and the command line calls a remote server
-by it. Must not import a web framework: the command line needs none.
+The server serves it, the OpenAPI document describes it, and the command line calls a remote server by it.
+Must not import a web framework: the command line needs none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..operate.schedules import ScheduleActions
 from ..operate.system import SystemActions
 
 PREFIX = "/api/admin"
-ROOMS: dict[str, type] = {
+GROUPS: dict[str, type] = {
     "jobs": JobActions,
     "schedules": ScheduleActions,
     "gates": GateActions,
@@ -30,13 +30,15 @@ ROOMS: dict[str, type] = {
 
 
 class ActionSignature(NamedTuple):
-    path: tuple[str, ...]  # names in the path
-    ask: type[ActionRequest] | None  # the query of a GET or DELETE, the body of the others
-    answer: Any  # the view; None: nothing
+    """The types of an action: names in the path, request and view."""
+
+    path: tuple[str, ...]
+    request: type[ActionRequest] | None  # the query of a GET or DELETE, the body of the others
+    view: Any  # None: no content
 
 
 class Route:
-    """One request and the action it stands for."""
+    """One HTTP request and the action it calls."""
 
     def __init__(self, method: str, path: str, action: str, status: int = 200) -> None:
         self.method, self.path, self.action, self.status = method, path, action, status
@@ -45,19 +47,19 @@ class Route:
         return f"{self.method} {self.path} → {self.action}"
 
     @cached_property
-    def act(self) -> Callable[..., Any]:
-        room, _, name = self.action.partition(".")
-        found: Callable[..., Any] = getattr(ROOMS[room], name)
+    def function(self) -> Callable[..., Any]:
+        group, _, name = self.action.partition(".")
+        found: Callable[..., Any] = getattr(GROUPS[group], name)
         return found
 
     @property
     def permission(self) -> str:
-        permission: str = self.act.permission  # type: ignore[attr-defined]
+        permission: str = self.function.permission  # type: ignore[attr-defined]
         return permission
 
     @property
     def help(self) -> str:
-        return inspect.getdoc(self.act) or ""
+        return inspect.getdoc(self.function) or ""
 
     @property
     def has_body(self) -> bool:
@@ -65,15 +67,15 @@ class Route:
 
     @cached_property
     def signature(self) -> ActionSignature:
-        hints = get_type_hints(inspect.unwrap(self.act))
-        answer = hints.pop("return")
-        ask = hints.pop("ask", None)
-        names = tuple(name for name in inspect.signature(self.act).parameters if name in hints)
+        hints = get_type_hints(inspect.unwrap(self.function))
+        view = hints.pop("return")
+        request = hints.pop("request", None)
+        names = tuple(name for name in inspect.signature(self.function).parameters if name in hints)
         assert set(names) == set(re.findall(r"{(\w+)(?::path)?}", self.path)), self
-        return ActionSignature(names, ask, None if answer is type(None) else answer)
+        return ActionSignature(names, request, None if view is type(None) else view)
 
 
-# A name may have slashes: what ends with a word of ours comes before what ends with the name.
+# A name may contain slashes: a path that ends with a fixed word precedes one that ends with the name.
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/me", "system.me"),
     Route("GET", "/jobs", "jobs.list"),

@@ -1,6 +1,6 @@
-"""The web server around the application: where it may listen, how long it waits, how it stops.
+"""The web server around the application: where it listens, how long it waits, how it stops.
 
-Runs inside our own event loop, beside a worker or alone; signals are not its business.
+Runs in the event loop of its caller, beside a worker or alone, and never handles signals itself.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ EVERYWHERE = ("0.0.0.0", "::")
 
 
 class Listen(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to listen, and what stands in front."""
+    """Where to listen, and whether a proxy is in front."""
 
     host: str = "127.0.0.1"
-    port: int = 8765  # 0: any that is free
+    port: int = 8765  # 0: any free port
     behind_proxy: bool = False
     allowed_hosts: Sequence[str] = ()
     tls_cert: str | None = None
     tls_key: str | None = None
 
     def check(self) -> None:
-        """Tokens and payloads must not cross a network in the clear."""
+        """Tokens and payloads must not cross a network unencrypted."""
         if self.tls_key is not None and self.tls_cert is None:
             raise ConfigError("--tls-key without --tls-cert: give both")
         if not (is_loopback(self.host) or self.tls_cert is not None or self.behind_proxy):
             raise ConfigError(
-                f"listening on {self.host!r} would carry tokens over the network in the clear: "
-                "give --tls-cert and --tls-key, or --behind-proxy if a proxy of yours speaks TLS, "
+                f"listening on {self.host!r} would send tokens over the network unencrypted: "
+                "give --tls-cert and --tls-key, or --behind-proxy if your own proxy speaks TLS, "
                 "or listen on 127.0.0.1"
             )
 
@@ -60,36 +60,36 @@ class Listen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeaderTimeoutProtocol(H11Protocol):
-    """Closes a line whose request does not come: uvicorn itself waits for ever for the head of one."""
+    """Closes a connection whose request head does not arrive: uvicorn itself waits for ever."""
 
-    _hurry: asyncio.TimerHandle | None = None
+    _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait()
+        self._set_deadline()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._no_longer()
-        elif self._hurry is None and self.timeout_keep_alive_task is None:
-            self._wait()
+            self._clear_deadline()
+        elif self._deadline is None and self.timeout_keep_alive_task is None:
+            self._set_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._no_longer()
+        self._clear_deadline()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
-        self._hurry = self.loop.call_later(HEADERS_S, self.transport.close)
+    def _set_deadline(self) -> None:
+        self._deadline = self.loop.call_later(HEADERS_S, self.transport.close)
 
-    def _no_longer(self) -> None:
-        if self._hurry is not None:
-            self._hurry.cancel()
-            self._hurry = None
+    def _clear_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class Embedded(uvicorn.Server):
-    """A server that leaves signals to us."""
+    """A server that leaves signals to its caller."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -97,7 +97,7 @@ class Embedded(uvicorn.Server):
 
 
 class Server:
-    """One listening server: ``url`` says where."""
+    """One listening server, at ``url``."""
 
     def __init__(self, rota: Rota, listen: Listen) -> None:
         listen.check()
@@ -116,7 +116,7 @@ class Server:
         return f"{self._listen.scheme}://{f'[{shown}]' if ':' in shown else shown}:{port}"
 
     def link(self) -> str:
-        """An address that signs in once, from this machine."""
+        """A link that signs in once, from this machine."""
         return f"{self.url}/#once={self.admin.links.new()}"
 
     async def start(self) -> None:
@@ -129,7 +129,7 @@ class Server:
         log.info("API at %s", self.url)
 
     async def stop(self) -> None:
-        """No new requests; those under way are answered, streams are ended."""
+        """Accept no new requests, finish those under way, end streams."""
         await self.admin.close()
         self._server.should_exit = True
         if self._task is not None:
@@ -155,7 +155,7 @@ def _config(admin: Admin, listen: Listen) -> uvicorn.Config:
         "ssl_certfile": listen.tls_cert,
         "ssl_keyfile": listen.tls_key,
     }
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # what it says, we have said already
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # rota logs the start and stop itself
     config = uvicorn.Config(admin, **chosen)
     try:
         config.load()
@@ -165,7 +165,7 @@ def _config(admin: Admin, listen: Listen) -> uvicorn.Config:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket, or an error that says what to do."""
+    """A bound socket, or an error with a remedy."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -185,7 +185,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class PortInUse(ConfigError):
-    """Somebody else listens there."""
+    """Another program listens there."""
 
 
 @asynccontextmanager

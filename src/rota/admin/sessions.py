@@ -1,7 +1,7 @@
-"""Sessions of the dashboard: documents in the store, found by the hash of the id that the cookie holds.
+"""Sessions of the dashboard: documents in the store, keyed by the hash of the id in the cookie.
 
-A session ends when it is idle for half an hour, after twelve hours, when its credential is revoked or
-changed, and at logout. One that began with a one-time link ends with the process that made the link.
+A session ends after half an hour without a request, after twelve hours, when its credential is revoked or
+changed, and at sign-out. One that began with a one-time link ends with the process that created the link.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from starlette.responses import Response
 
 from ..model import Actor, Document, Value
-from ..operate.access import ApiToken, StoredUser, actor_of, still_good
+from ..operate.access import ApiToken, StoredUser, actor_of, find_credential
 from ..runtime.clock import Clock
 from ..store.calls import find_document
 from ..store.protocol import Store
@@ -26,13 +26,15 @@ IDLE = timedelta(minutes=30)
 LONGEST = timedelta(hours=12)
 SEEN_EVERY = timedelta(minutes=1)
 SECURE_COOKIE, LOCAL_COOKIE = "__Host-rota", "rota_session"
-INSTANCE = secrets.token_hex(8)  # of this process: what links lead to
+INSTANCE = secrets.token_hex(8)  # of this process, which one-time links belong to
 LINKED = Actor(name="sign-in link", role="admin", payloads=True, via="http")
 
 
 class Session(Value, frozen=True, kw_only=True):
+    """A session as it is stored."""
+
     credential: str  # ``token:ID``, ``user:NAME``, ``link:INSTANCE``
-    credential_at: datetime | None  # when that was made: a new password is another credential
+    credential_at: datetime | None  # when that was created: a new password is another credential
     csrf: str
     created_at: datetime
     seen_at: datetime
@@ -52,12 +54,14 @@ def credential_of(found: ApiToken | StoredUser | None) -> str:
 
 
 class Sessions:
+    """Begins, finds and ends sessions."""
+
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     async def begin(self, found: ApiToken | StoredUser | None) -> tuple[str, Session]:
-        """A new session for a credential, None being a link; its id, which is stored nowhere."""
-        await self._forget_old()
+        """A new session for a credential (None: a one-time link), and its id, which is not stored."""
+        await self._delete_expired()
         now, id = self._clock.now(), secrets.token_urlsafe(32)
         session = Session(
             credential=credential_of(found),
@@ -70,7 +74,7 @@ class Sessions:
         return id, session
 
     async def find(self, id: str) -> tuple[Session, Actor] | None:
-        """The session and who it stands for now; None if it has ended."""
+        """The session and its actor as they are now; None if it has ended."""
         document = await find_document(self._store, KIND, _key(id))
         session = None if document is None else _read(document)
         if document is None or session is None or session.ends_at <= self._clock.now():
@@ -82,7 +86,7 @@ class Sessions:
         return session, actor
 
     async def seen(self, id: str, session: Session) -> None:
-        """Somebody is there: the session is not idle. Written at most once a minute."""
+        """Keep the session from becoming idle. Written at most once a minute."""
         now = self._clock.now()
         if now - session.seen_at >= SEEN_EVERY and (
             document := await find_document(self._store, KIND, _key(id))
@@ -96,11 +100,11 @@ class Sessions:
     async def _actor(self, session: Session) -> Actor | None:
         if session.credential.startswith("link:"):
             return LINKED if session.credential == f"link:{INSTANCE}" else None
-        found = await still_good(self._store, self._clock, session.credential)
+        found = await find_credential(self._store, self._clock, session.credential)
         return actor_of(found) if found is not None and found.created_at == session.credential_at else None
 
-    async def _forget_old(self) -> None:
-        """Sessions that nobody ended; few, for they are looked for at each login."""
+    async def _delete_expired(self) -> None:
+        """Delete sessions that expired without a sign-out; few, since this runs at each sign-in."""
         now = self._clock.now()
         for document in await self._store.documents(KIND):
             session = _read(document)
@@ -111,8 +115,8 @@ class Sessions:
 # --- cookies -------------------------------------------------------------------------------------
 
 
-def can_have(origin: Origin) -> bool:
-    """A session cookie travels over TLS, or never leaves the machine."""
+def allows_cookie(origin: Origin) -> bool:
+    """A session cookie is sent over TLS, or never leaves the machine."""
     return origin.is_secure or origin.name in LOOPBACK_NAMES
 
 
@@ -126,7 +130,7 @@ def set_cookie(response: Response, origin: Origin, id: str) -> None:
     )
 
 
-def drop_cookie(response: Response, origin: Origin) -> None:
+def delete_cookie(response: Response, origin: Origin) -> None:
     response.delete_cookie(
         cookie_name(origin), path="/", secure=origin.is_secure, httponly=True, samesite="strict"
     )

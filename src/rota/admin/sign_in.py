@@ -1,4 +1,4 @@
-"""Signing in and out: ``/api/session``."""
+"""Signing in and out: ``/api/session``. Counts failures, audits both, and never stores a secret."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..operate.views import CurrentActor, View
 from .authentication import AuthenticatedCaller, Authenticator
 from .problems import Problem, unauthorised
 from .requests import Origin, from_body, read_json
-from .responses import answer
-from .sessions import LINKED, LONGEST, Session, can_have, drop_cookie, set_cookie
+from .responses import json_response
+from .sessions import LINKED, LONGEST, Session, allows_cookie, delete_cookie, set_cookie
 from .sign_in_throttle import OneTimeCodes, SignInThrottle
 
 Found = access.ApiToken | access.StoredUser | None
@@ -33,83 +33,89 @@ class SignInRequest(ActionRequest, frozen=True, kw_only=True):
 
 
 class SessionView(View, frozen=True, kw_only=True):
-    """Who is signed in, if anybody. ``csrf`` goes into the header X-CSRF-Token of every write."""
+    """Who is signed in, if anyone. Send ``csrf`` in the header X-CSRF-Token of every write."""
 
     me: CurrentActor | None
     csrf: str | None = None
     ends_at: datetime | None = None
-    passwords: bool = False  # somebody can sign in with one
+    passwords: bool = False  # there is a user who signs in with one
 
 
 class SignIn:
-    def __init__(self, rota: Rota, callers: Authenticator) -> None:
-        self._rota, self._callers = rota, callers
-        self.limit = SignInThrottle(rota.clock)
+    """The endpoints of ``/api/session``."""
+
+    def __init__(self, rota: Rota, authenticator: Authenticator) -> None:
+        self._rota, self._authenticator = rota, authenticator
+        self.throttle = SignInThrottle(rota.clock)
         self.codes = OneTimeCodes(rota.clock)
 
     async def show(self, request: Request) -> Response:
-        """Who am I? Open to all: nobody is an answer too."""
-        caller = await self._callers.known(request)
-        return answer(await self._view(caller))
+        """Who is signed in. Open to all: it may be no one."""
+        caller = await self._authenticator.find(request)
+        return json_response(await self._view(caller))
 
     async def login(self, request: Request) -> Response:
-        """Begin a session; the id is a new one, whatever the browser had."""
-        origin = self._callers.origin(request)
-        ask = from_body(await read_json(request, MOST_BODY), SignInRequest)
-        if not can_have(origin):
-            raise Problem(403, "insecure", "Signing in needs https, or a browser on this machine.")
-        if request.headers.get("origin") is not None and not self._callers.is_same_origin(request):
+        """Begin a session, always with a new id."""
+        origin = self._authenticator.origin(request)
+        credentials = from_body(await read_json(request, MOST_BODY), SignInRequest)
+        if not allows_cookie(origin):
+            raise Problem(403, "insecure", "Signing in requires https, or a browser on this machine.")
+        if request.headers.get("origin") is not None and not self._authenticator.is_same_origin(request):
             raise Problem(403, "cross_site", "This request does not come from this server's own pages.")
-        found = await self._checked(ask, origin, request.state.request_id)
+        found = await self._checked(credentials, origin, request.state.request_id)
         actor = LINKED if found is None else access.actor_of(found)
-        id, session = await (await self._callers.sessions()).begin(found)
-        await self._told("session.login", actor.name, actor, "done", origin, request.state.request_id)
-        response = answer(await self._view(AuthenticatedCaller(actor, session.credential, session, id)))
+        id, session = await (await self._authenticator.sessions()).begin(found)
+        await self._record("session.login", actor.name, actor, "done", origin, request.state.request_id)
+        response = json_response(
+            await self._view(AuthenticatedCaller(actor, session.credential, session, id))
+        )
         set_cookie(response, origin, id)
         return response
 
     async def logout(self, request: Request) -> Response:
         """End the session."""
-        caller = await self._callers.of(request)
-        origin = self._callers.origin(request)
+        caller = await self._authenticator.authenticate(request)
+        origin = self._authenticator.origin(request)
         response = Response(status_code=204)
         if caller.session_id is not None:
-            await (await self._callers.sessions()).end(caller.session_id)
-            await self._told(
+            await (await self._authenticator.sessions()).end(caller.session_id)
+            await self._record(
                 "session.logout", caller.actor.name, caller.actor, "done", origin, request.state.request_id
             )
-            drop_cookie(response, origin)
+            delete_cookie(response, origin)
         return response
 
-    async def _checked(self, ask: SignInRequest, origin: Origin, request_id: str) -> Found:
-        """The credential; None: a link. Failures are counted by account and by address."""
-        account = _account(ask)
+    async def _checked(self, credentials: SignInRequest, origin: Origin, request_id: str) -> Found:
+        """The credential; None: a one-time link. Failures are counted by account and by address."""
+        account = _account(credentials)
         keys = [f"address:{origin.address}"] + ([f"account:{account}"] if account else [])
-        if (seconds := self.limit.wait(*keys)) > 0:
+        if (seconds := self.throttle.wait(*keys)) > 0:
             raise Problem(
                 429,
                 "too_many_tries",
                 f"Too many failures: try again in {int(seconds) + 1} s.",
                 headers={"Retry-After": str(int(seconds) + 1)},
             )
-        self.limit.failed(*keys)  # before the check, which takes a while: others may try meanwhile
-        is_good, found = await self._find(ask, origin)
-        if not is_good:
-            await self._told("session.login", account or "somebody", None, "refused", origin, request_id)
-            raise unauthorised("This token, password or link is not good.")
-        self.limit.took_back(keys[0])
-        self.limit.worked(*keys[1:])  # one good password must not buy guesses at others
+        self.throttle.failed(*keys)  # before the check, which takes time in which others may try
+        is_valid, found = await self._find(credentials, origin)
+        if not is_valid:
+            await self._record("session.login", account or "unknown", None, "refused", origin, request_id)
+            raise unauthorised("The token, password or link is invalid or expired.")
+        self.throttle.undo_failure(keys[0])
+        self.throttle.succeeded(
+            *keys[1:]
+        )  # not the address: one valid password must not allow guesses at others
         return found
 
-    async def _find(self, ask: SignInRequest, origin: Origin) -> tuple[bool, Found]:
+    async def _find(self, credentials: SignInRequest, origin: Origin) -> tuple[bool, Found]:
         store = await self._rota.stores.get()
         found: Found = None
-        if ask.token is not None:
-            found = await access.by_token(store, self._rota.clock, ask.token.strip())
-        elif ask.user is not None and ask.password is not None:
-            found = await access.by_password(store, ask.user, ask.password)
-        elif ask.once is not None:
-            return origin.is_local and self.codes.take(ask.once), None
+        if credentials.token is not None:
+            found = await access.by_token(store, self._rota.clock, credentials.token.strip())
+        elif credentials.user is not None and credentials.password is not None:
+            found = await access.by_password(store, credentials.user, credentials.password)
+        elif credentials.once is not None:
+            return origin.is_local and self.codes.take(credentials.once), None
         else:
             raise Problem(422, "bad_input", "give a token, or user and password, or once", field="token")
         return found is not None, found
@@ -126,7 +132,7 @@ class SignIn:
             passwords=has_users,
         )
 
-    async def _told(
+    async def _record(
         self, action: str, name: str, actor: Actor | None, result: str, origin: Origin, request_id: str
     ) -> None:
         entry = AuditEntry(
@@ -143,10 +149,10 @@ class SignIn:
         await (await self._rota.stores.get()).append_audit([entry])
 
 
-def _account(ask: SignInRequest) -> str | None:
-    """What can be said of who tries to come in; never a secret."""
-    if ask.user is not None:
-        return f"user:{ask.user[:200]}"
-    if ask.token is not None and len(parts := ask.token.strip().split("_", 2)) == 3:
+def _account(credentials: SignInRequest) -> str | None:
+    """The account that someone tries to sign in to; never a secret."""
+    if credentials.user is not None:
+        return f"user:{credentials.user[:200]}"
+    if credentials.token is not None and len(parts := credentials.token.strip().split("_", 2)) == 3:
         return f"token:{parts[1][:20]}"
     return None

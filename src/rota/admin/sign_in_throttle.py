@@ -1,4 +1,4 @@
-"""Who has failed to sign in too often, and codes that work once. In memory and bounded."""
+"""Throttling of failed sign-ins, and one-time codes. In memory and bounded; nothing is stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..runtime.clock import Clock
 
 FAILURES = 5
 WITHIN_S = 60.0
-LONGEST_S = 15 * 60.0  # nobody can shut an account for longer by guessing at it
+LONGEST_S = 15 * 60.0  # guessing cannot block an account for longer
 MOST = 10_000
 CODE_S = 600.0
 MOST_CODES = 100
@@ -21,53 +21,56 @@ class FailedSignIns:
 
     def __init__(self) -> None:
         self.failed_at: list[float] = []
-        self.shut_until = 0.0
-        self.shut_for = 0.0
-        self.shut_for_before = 0.0  # the last failure
+        self.blocked_until = 0.0
+        self.blocked_s = 0.0
+        self.blocked_before_s = 0.0  # blocked_s before the last failure
 
 
 class SignInThrottle:
-    """Five failures within a minute shut the door for a minute; each further one twice as long."""
+    """Five failures within a minute block sign-in for a minute; each further one for twice as long."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._tries: OrderedDict[str, FailedSignIns] = OrderedDict()
+        self._failures: OrderedDict[str, FailedSignIns] = OrderedDict()
 
     def wait(self, *keys: str) -> float:
-        """Seconds until one may try again; 0: now."""
+        """Seconds until the next try is allowed; 0: now."""
         now = self._clock.monotonic()
-        return max((tries.shut_until - now for key in keys if (tries := self._tries.get(key))), default=0.0)
+        return max(
+            (failures.blocked_until - now for key in keys if (failures := self._failures.get(key))),
+            default=0.0,
+        )
 
     def failed(self, *keys: str) -> None:
         now = self._clock.monotonic()
         for key in keys:
-            tries = self._tries.setdefault(key, FailedSignIns())
-            self._tries.move_to_end(key)
-            tries.failed_at = [at for at in tries.failed_at if now - at < WITHIN_S] + [now]
-            if now - tries.shut_until > LONGEST_S:
-                tries.shut_for = 0.0
-            tries.shut_for_before = tries.shut_for
-            if len(tries.failed_at) >= FAILURES or tries.shut_for:
-                tries.shut_for = min(tries.shut_for * 2 or WITHIN_S, LONGEST_S)
-                tries.shut_until = now + tries.shut_for
-        while len(self._tries) > MOST:
-            self._tries.popitem(last=False)
+            failures = self._failures.setdefault(key, FailedSignIns())
+            self._failures.move_to_end(key)
+            failures.failed_at = [at for at in failures.failed_at if now - at < WITHIN_S] + [now]
+            if now - failures.blocked_until > LONGEST_S:
+                failures.blocked_s = 0.0
+            failures.blocked_before_s = failures.blocked_s
+            if len(failures.failed_at) >= FAILURES or failures.blocked_s:
+                failures.blocked_s = min(failures.blocked_s * 2 or WITHIN_S, LONGEST_S)
+                failures.blocked_until = now + failures.blocked_s
+        while len(self._failures) > MOST:
+            self._failures.popitem(last=False)
 
-    def took_back(self, key: str) -> None:
-        """The last failure was none: the door is as it was, unless others have shut it meanwhile."""
-        tries = self._tries.get(key)
-        if tries is not None and tries.failed_at:
-            tries.failed_at.pop()
-            if len(tries.failed_at) < FAILURES:
-                tries.shut_until, tries.shut_for = 0.0, tries.shut_for_before
+    def undo_failure(self, key: str) -> None:
+        """Undo the last failure, unless others have blocked the key meanwhile."""
+        failures = self._failures.get(key)
+        if failures is not None and failures.failed_at:
+            failures.failed_at.pop()
+            if len(failures.failed_at) < FAILURES:
+                failures.blocked_until, failures.blocked_s = 0.0, failures.blocked_before_s
 
-    def worked(self, *keys: str) -> None:
+    def succeeded(self, *keys: str) -> None:
         for key in keys:
-            self._tries.pop(key, None)
+            self._failures.pop(key, None)
 
 
 class OneTimeCodes:
-    """Codes of one-time sign-in links: good once, for ten minutes."""
+    """Codes of one-time sign-in links: each is valid once, for ten minutes."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -81,7 +84,7 @@ class OneTimeCodes:
         return code
 
     def take(self, code: str) -> bool:
-        """Whether it is good; it is not, the next time."""
+        """Use up the code; whether it was valid."""
         until = self._until.pop(_hash(code), None)
         return until is not None and self._clock.monotonic() < until
 

@@ -1,4 +1,4 @@
-"""What has changed since the last look: one pass over the store, told as events. Looks, and never writes."""
+"""What changed since the last pass over the store, as events. Reads only."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ MOST_RUNNING = 500
 MOST_AUDIT = 100
 SCHEDULE_PAGES = 5
 SCHEDULES_EVERY = 5  # passes
-NEW = timedelta(seconds=5)  # how far the clocks of those who make job ids may differ
-EVERYBODY = "*"
+NEW = timedelta(seconds=5)  # how far the clocks of programs that create jobs may differ
+ALL_TENANTS = "*"
 
 
 class ChangeEvent(NamedTuple):
+    """One change, with the new view of what changed."""
+
     kind: str  # stats, job, gate, schedule, worker, audit
     data: Any
-    tenant: str | None  # whose it is; None: nobody's, and so for those who see all tenants
+    tenant: str | None  # its owner; None: only actors for all tenants see it
 
 
 class SnapshotDiff:
+    """Remembers the last pass and compares the next one with it."""
+
     def __init__(self, rota: Rota) -> None:
         self._rota = rota
         self._operations = Operations(rota, Actor(name="events", role="operator"))
@@ -41,8 +45,8 @@ class SnapshotDiff:
         self._seen: dict[str, dict[str, Any]] = {}
         self._audit_id: str | None = None
 
-    async def look(self, tenants: Iterable[str | None]) -> list[ChangeEvent]:
-        """What is new; the first look only learns what there is. ``tenants``: whose stats are wanted."""
+    async def changes(self, tenants: Iterable[str | None]) -> list[ChangeEvent]:
+        """Changes since the last pass; none in the first. ``tenants``: those to count jobs for."""
         is_first, found = self._passes == 0, list[ChangeEvent]()
         for tenant in tenants:
             found += await self._stats_of(tenant)
@@ -60,14 +64,14 @@ class SnapshotDiff:
     async def _stats_of(self, tenant: str | None) -> list[ChangeEvent]:
         actor = Actor(name="events", role="viewer", tenant=tenant)
         stats = await Operations(self._rota, actor).system.stats()
-        told = (*(getattr(stats, state) for state in State), stats.paused, *sorted(stats.queues))
-        if self._stats.get(tenant) == told:
+        counts = (*(getattr(stats, state) for state in State), stats.paused, *sorted(stats.queues))
+        if self._stats.get(tenant) == counts:
             return []
-        self._stats[tenant] = told
+        self._stats[tenant] = counts
         return [ChangeEvent("stats", stats, tenant)]
 
     async def _jobs(self) -> list[ChangeEvent]:
-        """New jobs, and those that began or ceased to run; at most so many, the rest goes untold."""
+        """New jobs, and those that started or stopped running; at most ``MOST_JOBS``."""
         store, now = await self._operations.store(), self._rota.clock.now()
         since = uuid7(int((now - NEW).timestamp() * 1000), 0)
         new = (await store.jobs(JobFilter(after_id=since), PageRequest(limit=MOST_JOBS))).items
@@ -76,10 +80,10 @@ class SnapshotDiff:
         ).items
         now_running = {job.id for job in running}
         left = tuple(sorted(self._running - now_running))[:MOST_JOBS]
-        ended = (await store.jobs(JobFilter(ids=left), PageRequest(limit=MOST_JOBS))).items if left else ()
+        stopped = (await store.jobs(JobFilter(ids=left), PageRequest(limit=MOST_JOBS))).items if left else ()
         changed = [job for job in new if self._recent.get(job.id) != job.state]
         changed += [job for job in running if job.id not in self._running]
-        changed += ended
+        changed += stopped
         self._recent = {job.id: job.state for job in new}
         self._running = now_running
         once = {job.id: job for job in changed}
@@ -89,11 +93,11 @@ class SnapshotDiff:
         view = job_view(job, Visibility(payloads=False, secrets=self._rota.settings.secret_fields))
         return msgspec.structs.replace(view, payload=None, output=None)
 
-    # --- what there are few of -------------------------------------------------------------------
+    # --- gates, workers, schedules ---------------------------------------------------------------
 
     async def _gates(self) -> dict[str, ChangeEvent]:
         return {
-            gate.id: ChangeEvent("gate", gate, _whose(gate))
+            gate.id: ChangeEvent("gate", gate, _tenant_of(gate))
             for gate in (await self._operations.gates.list()).items
         }
 
@@ -116,11 +120,11 @@ class SnapshotDiff:
         return found
 
     def _diff(self, kind: str, now: dict[str, ChangeEvent]) -> Iterator[ChangeEvent]:
-        """Those that are new or different, and for each that is gone ``{"id": …, "gone": true}``."""
+        """New and changed ones, and for each that is gone ``{"id": …, "gone": true}``."""
         before = self._seen.get(kind, {})
         self._seen[kind] = now
         for id, one in now.items():
-            if id not in before or _lasting(before[id].data) != _lasting(one.data):
+            if id not in before or _without_heartbeat(before[id].data) != _without_heartbeat(one.data):
                 yield one
         for id in before.keys() - now.keys():
             yield ChangeEvent(kind, {"id": id, "gone": True}, before[id].tenant)
@@ -139,17 +143,17 @@ class SnapshotDiff:
         return [ChangeEvent("audit", view, view.tenant) for view in reversed(new)]
 
 
-def _whose(gate: GateView) -> str | None:
-    """What covers a tenant's jobs is for the tenant to know."""
+def _tenant_of(gate: GateView) -> str | None:
+    """A tenant sees every pause that affects its jobs."""
     match gate.scope:
         case "tenant":
             return gate.name
         case "schedule":
             return gate.tenant
         case _:
-            return EVERYBODY
+            return ALL_TENANTS
 
 
-def _lasting(view: Any) -> Any:
-    """The view without what changes by itself."""
+def _without_heartbeat(view: Any) -> Any:
+    """The view without the time that every heartbeat changes."""
     return msgspec.structs.replace(view, seen_at=None) if hasattr(view, "seen_at") else view

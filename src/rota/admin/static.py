@@ -1,4 +1,4 @@
-"""Files of the pages: read once at start into a fixed list. What is not in the list is not there."""
+"""Static files: read once at start into a fixed list. A path outside the list is never opened."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ TYPES = {
     ".woff2": "font/woff2",
     ".json": "application/json",
 }
-BASE = "__BASE__"  # in a page: the path that everything lives under
+BASE = "__BASE__"  # in a page: replaced by the path that it is served under
 REVALIDATE = "no-cache"
 
 
 class File(NamedTuple):
+    """One static file."""
+
     body: bytes
     type: str
 
 
 def manifest(folder: Path) -> dict[str, File]:
-    """Every file below the folder that a browser has a use for, by its relative path; no links."""
+    """Every file of a known type below the folder, by its relative path; no symbolic links."""
     return {
         path.relative_to(folder).as_posix(): File(path.read_bytes(), TYPES[path.suffix])
         for path in sorted(folder.rglob("*"))
@@ -47,7 +49,7 @@ class Pages:
         self._prefix = prefix
 
     def find(self, request: Request, path: str) -> Response | None:
-        """The file; None if there is none. A page is told the path it lives under."""
+        """The file, or None. A page gets the path that it is served under."""
         file = self.files.get(path)
         if file is None:
             return None
@@ -62,11 +64,11 @@ class Pages:
 
 
 def _has(known: str, tag: str) -> bool:
-    """Whether a browser already has it; a proxy that packs an answer marks its tag as weak."""
+    """Whether the browser already has it; a proxy that compresses a response marks its tag as weak."""
     return tag in (one.strip().removeprefix("W/") for one in known.split(","))
 
 
 def base_path(request: Request, prefix: str) -> str:
-    """Where we are mounted: "" or "/ops/rota"; never begins with two slashes, which would be a host."""
+    """Where the application is mounted: "" or "/ops/rota"; two leading slashes would name a host."""
     whole = f"{request.scope.get('root_path', '')}{prefix}".strip("/")
     return f"/{whole}" if whole else ""

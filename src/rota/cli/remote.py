@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from ..admin.routes import PREFIX, ROOMS, ROUTES, Route
+from ..admin.routes import GROUPS, PREFIX, ROUTES, Route
 from ..errors import ConfigError
 from ..operate.requests import ActionRequest
 from .link import Link
@@ -46,7 +46,7 @@ class RemoteOperations:
 
     def __init__(self, url: str, token: str, ca_file: str | None = None) -> None:
         self.link = Link(url, token, ca_file)
-        for name in ROOMS:
+        for name in GROUPS:
             setattr(self, name, RemoteActionGroup(self.link, name))
 
     async def close(self) -> None:
@@ -64,7 +64,7 @@ class RemoteActionGroup:
 
 
 def _action(link: Link, route: Route) -> Callable[..., Awaitable[Any]]:
-    own = inspect.signature(route.act)
+    own = inspect.signature(route.function)
     signature = own.replace(parameters=list(own.parameters.values())[1:])  # without the room
 
     async def act(*args: Any, **given: Any) -> Any:
@@ -77,7 +77,7 @@ def _action(link: Link, route: Route) -> Callable[..., Awaitable[Any]]:
 
 
 async def _call(link: Link, route: Route, said: dict[str, Any]) -> Any:
-    ask: ActionRequest | None = said.pop("ask", None)
+    ask: ActionRequest | None = said.pop("request", None)
     path = PREFIX + route.path.replace(":path", "")
     for name, value in said.items():
         path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
@@ -89,7 +89,7 @@ async def _call(link: Link, route: Route, said: dict[str, Any]) -> Any:
     answer = await link.send(route.method, path, body)
     if answer.status not in (route.status, 200):
         raise error_of(answer)
-    return None if route.signature.answer is None else _view(answer.body, route)
+    return None if route.signature.view is None else _view(answer.body, route)
 
 
 def _query(ask: ActionRequest) -> dict[str, str]:
@@ -107,6 +107,6 @@ def _text(value: Any) -> str:
 
 def _view(body: bytes, route: Route) -> Any:
     try:
-        return msgspec.json.decode(body, type=route.signature.answer)
+        return msgspec.json.decode(body, type=route.signature.view)
     except (msgspec.DecodeError, RecursionError) as error:
         raise strange(f"its answer to {route.method} {route.path} cannot be read: {error}") from None

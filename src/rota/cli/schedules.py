@@ -9,14 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 import click
-import msgspec
 
 from ..errors import IllegalMove, NotFound
 from ..model import Page
 from ..operate import Operations
-from ..operate.requests import MOST, DisableRequest, RunsRequest, SchedulesRequest, TenantRequest
+from ..operate.requests import MOST, DisableRequest, SchedulesRequest, TenantRequest
 from ..operate.views import ScheduleView
-from ..schedules.runs import ScheduleRun
 from . import schedule_page, table
 from .asking import asked
 from .confirm import confirm
@@ -71,37 +69,29 @@ def list_(
     as_json: bool,
 ) -> None:
     """Schedules, by tenant and name."""
-    ask = asked(SchedulesRequest, tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor)
+    ask = asked(
+        SchedulesRequest, tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor, last_run=True
+    )
 
-    async def look(operations: Operations) -> tuple[Page[ScheduleView], list[ScheduleRun | None], datetime]:
-        page = await operations.schedules.list(ask)
-        return page, [await _last(operations, schedule) for schedule in page.items], await now_of(operations)
+    async def look(operations: Operations) -> tuple[Page[ScheduleView], datetime]:
+        return await operations.schedules.list(ask), await now_of(operations)
 
-    page, runs, now = target.operations(look)
-    both = list(zip(page.items, runs, strict=True))
+    page, now = target.operations(look)
     if as_json:
-        items = [{**msgspec.to_builtins(schedule), "last_run": run} for schedule, run in both]
-        click.echo(json_text({"items": items, "next": page.next}))
-    elif not both:
+        click.echo(json_text({"items": page.items, "next": page.next}))
+    elif not page.items:
         click.echo(_nothing(filtered=any(v is not None for v in (tenant, task, enabled))))
     else:
         several = any(schedule.tenant != "default" for schedule in page.items)
-        table.show(COLUMNS, [_row(schedule, run, now, several) for schedule, run in both])
+        table.show(COLUMNS, [_row(schedule, now, several) for schedule in page.items])
         say_more(ctx, target, page.next)
 
 
-async def _last(operations: Operations, schedule: ScheduleView) -> ScheduleRun | None:
-    page = await operations.schedules.runs(
-        RunsRequest(schedule=schedule.name, tenant=schedule.tenant, limit=1)
-    )
-    return page.items[0] if page.items else None
-
-
-def _row(schedule: ScheduleView, run: ScheduleRun | None, now: datetime, several: bool) -> tuple[str, ...]:
+def _row(schedule: ScheduleView, now: datetime, several: bool) -> tuple[str, ...]:
     name = f"{schedule.tenant}/{schedule.name}" if several else schedule.name
     return (
-        safe(name), _switch(schedule), safe(schedule.words), _next(schedule, now), last_run(run, now),
-        safe(schedule.task),
+        safe(name), _switch(schedule), safe(schedule.words), _next(schedule, now),
+        last_run(schedule.last_run or None, now), safe(schedule.task),
     )  # fmt: skip
 
 

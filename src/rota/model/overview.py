@@ -80,3 +80,9 @@ class CurrentOverview(Question[Overview], frozen=True, kw_only=False):
 
     now: datetime
     tenant: str | None = None
+
+
+class LastRuns(Question[Sequence[Job]], frozen=True, kw_only=False):
+    """The newest job of each (tenant, schedule name) pair that has one, in any order."""
+
+    schedules: Sequence[tuple[str, str]]

@@ -1,8 +1,8 @@
-"""Every action of an operator, once: checked, audited, and reached the same way from everywhere.
+"""Admin actions: each one defined once, access-checked, audited, and the same for every interface.
 
-``Desk`` is the whole of it, for one actor. The command line, the HTTP interface and the dashboard are
-its clients, each action of it is a method that takes path names and one request value, and answers
-with a view (``views.py``). ``basics`` holds the plain acts that the app itself uses.
+``Operations`` offers all of them to one actor. The command line, the HTTP API and the dashboard are its
+clients. An action is a method that takes the names in its path and one request value (``requests``), and
+returns a view (``views``). ``job_edits`` holds the unchecked, unaudited edits and reads that the app uses.
 """
 
 from .job_edits import attempts, check_id, check_state, get, stats

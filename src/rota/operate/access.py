@@ -1,4 +1,7 @@
-"""Tokens and passwords: who may come in. A secret is shown once, stored hashed, compared in constant time."""
+"""API tokens and passwords: authentication, and the actions that grant and revoke them.
+
+A secret is shown once, stored hashed and compared in constant time. No actor can grant more than it has.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ..model import Actor, Page, Role, Value, Via
 from ..runtime.clock import Clock
 from ..store.calls import find_document
 from ..store.protocol import Store
-from .operations import ActionGroup, requires
+from .actions import ActionGroup, requires
 from .requests import SHORTEST_PASSWORD, CreateTokenRequest, PutUserRequest
 from .views import NewToken, TokenView, UserView
 
@@ -26,11 +29,13 @@ T = TypeVar("T")
 
 TOKEN, USER = "token", "user"
 PREFIX = "rota"
-USED_EVERY_S = 60.0  # how exact the time of the last use is
+USED_EVERY_S = 60.0  # how precise the time of the last use is
 SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
 
 
 class ApiToken(Value, frozen=True, kw_only=True):
+    """An API token as it is stored: without its secret."""
+
     id: str  # public: the second part of the token
     hash: str  # SHA-256 of the secret part
     role: Role
@@ -44,6 +49,8 @@ class ApiToken(Value, frozen=True, kw_only=True):
 
 
 class StoredUser(Value, frozen=True, kw_only=True):
+    """A user who signs in with a password, as it is stored."""
+
     name: str
     salt: str
     hash: str  # scrypt
@@ -56,11 +63,11 @@ class StoredUser(Value, frozen=True, kw_only=True):
 Credential = TypeVar("Credential", ApiToken, StoredUser)
 
 
-# --- coming in -----------------------------------------------------------------------------------
+# --- authentication ------------------------------------------------------------------------------
 
 
 async def by_token(store: Store, clock: Clock, text: str) -> ApiToken | None:
-    """The token that this text is; None if there is none, or it has expired."""
+    """The API token with this text; None if it is unknown or has expired."""
     parts = text.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum() or len(text) > 200:
         return None
@@ -69,7 +76,7 @@ async def by_token(store: Store, clock: Clock, text: str) -> ApiToken | None:
     kept = found.hash if found is not None else _hash("nothing")
     if not hmac.compare_digest(_hash(parts[2]), kept) or found is None or document is None:
         return None
-    if is_over(found, clock.now()):
+    if is_expired(found, clock.now()):
         return None
     if found.last_used_at is None or (clock.now() - found.last_used_at).total_seconds() > USED_EVERY_S:
         used = msgspec.structs.replace(found, last_used_at=clock.now())
@@ -78,7 +85,7 @@ async def by_token(store: Store, clock: Clock, text: str) -> ApiToken | None:
 
 
 async def by_password(store: Store, name: str, password: str) -> StoredUser | None:
-    """The user; as much work for a name that nobody has."""
+    """The user, or None. Same cost for unknown names, so that timing does not reveal users."""
     document = await find_document(store, USER, name) if 0 < len(name) <= 200 else None
     found = None if document is None else _read(document.body, StoredUser)
     salt = found.salt if found is not None else "00" * 16
@@ -87,8 +94,8 @@ async def by_password(store: Store, name: str, password: str) -> StoredUser | No
     return found if hmac.compare_digest(given, kept) else None
 
 
-async def still_good(store: Store, clock: Clock, credential: str) -> ApiToken | StoredUser | None:
-    """What ``token:ID`` or ``user:NAME`` stands for now; None once it was revoked, changed or has expired."""
+async def find_credential(store: Store, clock: Clock, credential: str) -> ApiToken | StoredUser | None:
+    """The credential ``token:ID`` or ``user:NAME`` as it is now; None if it was revoked or has expired."""
     kind, _, key = credential.partition(":")
     document = await find_document(store, kind, key) if kind in (TOKEN, USER) else None
     if document is None:
@@ -96,7 +103,7 @@ async def still_good(store: Store, clock: Clock, credential: str) -> ApiToken | 
     if kind == USER:
         return _read(document.body, StoredUser)
     found = _read(document.body, ApiToken)
-    return found if found is not None and not is_over(found, clock.now()) else None
+    return found if found is not None and not is_expired(found, clock.now()) else None
 
 
 def actor_of(found: ApiToken | StoredUser, via: Via = "http") -> Actor:
@@ -111,85 +118,89 @@ def actor_of(found: ApiToken | StoredUser, via: Via = "http") -> Actor:
 
 
 def _name_of(found: ApiToken | StoredUser) -> str:
-    """How the audit log calls them: nobody can choose a name that is somebody else's."""
+    """The name in the audit log: no one can choose a name that belongs to someone else."""
     if isinstance(found, StoredUser):
         return f"user:{found.name}"
     return f"token:{found.name}#{found.id}" if found.name else f"token:{found.id}"
 
 
-def is_over(token: ApiToken, now: datetime) -> bool:
+def is_expired(token: ApiToken, now: datetime) -> bool:
     return token.expires_at is not None and token.expires_at <= now
 
 
 async def has_any(store: Store) -> bool:
-    """Whether anybody can come in at all."""
+    """Whether there is any credential at all."""
     return bool(await store.documents(TOKEN) or await store.documents(USER))
 
 
-# --- the desk ------------------------------------------------------------------------------------
+# --- actions -------------------------------------------------------------------------------------
 
 
 class AccessActions(ActionGroup):
-    thing = "access"
+    """Actions on API tokens and users."""
+
+    subject = "access"
 
     @requires("admin")
     async def tokens(self) -> Page[TokenView]:
-        """All tokens, without their secrets."""
+        """List API tokens, without their secrets."""
         found = [_read(one.body, ApiToken) for one in await (await self.operations.store()).documents(TOKEN)]
         return Page(
             items=[_view(one) for one in found if one is not None and self.operations.sees(one.tenant)]
         )
 
     @requires("admin", "token.create")
-    async def create_token(self, ask: CreateTokenRequest) -> NewToken:
-        """Make a token; its text is shown this once."""
-        tenant, payloads = self._grantable(ask.role, ask.tenant, ask.payloads)
+    async def create_token(self, request: CreateTokenRequest) -> NewToken:
+        """Create an API token; its text is returned only here."""
+        tenant, payloads = self._grantable(request.role, request.tenant, request.payloads)
         now, secret = self.app.clock.now(), secrets.token_urlsafe(32)
         token = ApiToken(
             id=secrets.token_hex(6),
             hash=_hash(secret),
-            role=ask.role,
-            name=ask.name,
+            role=request.role,
+            name=request.name,
             tenant=tenant,
             payloads=payloads,
             created_at=now,
             created_by=self.operations.actor.name,
-            expires_at=self._end(None if ask.expires_s is None else now + timedelta(seconds=ask.expires_s)),
+            expires_at=self._end(
+                None if request.expires_s is None else now + timedelta(seconds=request.expires_s)
+            ),
         )
-        async with self.operations.audited("token.create", f"token:{token.id}", tenant) as note:
+        async with self.operations.audited("token.create", f"token:{token.id}", tenant) as draft:
             await (await self.operations.store()).put_document(TOKEN, token.id, _text(token), 0, now)
             shown = _view(token)
-            note.after = shown
+            draft.after = shown
             return NewToken(**msgspec.structs.asdict(shown), token=f"{PREFIX}_{token.id}_{secret}")
 
     @requires("admin", "token.revoke")
     async def revoke_token(self, id: str) -> None:
-        """End a token; the next request with it is refused."""
+        """Revoke an API token; requests with it fail from now on."""
         found = await self._own(TOKEN, id, ApiToken)
         async with self.operations.audited(
             "token.revoke", f"token:{id}", (found and found.tenant) or None
-        ) as note:
-            note.before = found and _view(found)
+        ) as draft:
+            draft.before = found and _view(found)
             await (await self.operations.store()).delete_document(TOKEN, id)
 
     @requires("admin")
     async def users(self) -> Page[UserView]:
-        """The people who sign in with a password."""
+        """List users who sign in with a password."""
         found = [_read(one.body, StoredUser) for one in await (await self.operations.store()).documents(USER)]
         return Page(
             items=[_user(one) for one in found if one is not None and self.operations.sees(one.tenant)]
         )
 
     @requires("admin", "user.put")
-    async def put_user(self, name: str, ask: PutUserRequest) -> UserView:
-        """Let somebody sign in with a password, or give them a new one: their sessions end."""
+    async def put_user(self, name: str, request: PutUserRequest) -> UserView:
+        """Create a user or change its password; this ends the user's sessions."""
         name_text("user", name)
-        if len(ask.password) < SHORTEST_PASSWORD:
+        if len(request.password) < SHORTEST_PASSWORD:
             raise OptionError(f"the password is too short: at least {SHORTEST_PASSWORD} characters")
-        tenant, payloads = self._grantable(ask.role, ask.tenant, ask.payloads)
+        tenant, payloads = self._grantable(request.role, request.tenant, request.payloads)
         if self.operations.actor.ends_at is not None:
             raise Forbidden(
-                f"{self.operations.actor.name} expires, and a user does not: use a token that lasts"
+                f"{self.operations.actor.name} expires, and a user does not: use a token without an end"
             )
         store, now = await self.operations.store(), self.app.clock.now()
         document = await find_document(store, USER, name)
@@ -200,58 +211,60 @@ class AccessActions(ActionGroup):
         user = StoredUser(
             name=name,
             salt=salt,
-            hash=await asyncio.to_thread(_scrypt, ask.password, salt),
-            role=ask.role,
+            hash=await asyncio.to_thread(_scrypt, request.password, salt),
+            role=request.role,
             tenant=tenant,
             payloads=payloads,
             created_at=now,
         )
-        async with self.operations.audited("user.put", f"user:{name}", tenant) as note:
-            expected = 0 if document is None or ask.new else document.version
+        async with self.operations.audited("user.put", f"user:{name}", tenant) as draft:
+            expected = 0 if document is None or request.new else document.version
             if await store.put_document(USER, name, _text(user), expected, now) is None:
-                if ask.new:
+                if request.new:
                     raise AlreadyRegistered(
                         f"there is a user {name!r} already: change that one instead, or choose another name"
                     )
-                raise IllegalMove(f"user {name!r} is being changed by somebody else: try again")
-            note.before, note.after = before and _user(before), _user(user)
+                raise IllegalMove(f"user {name!r} is being changed by someone else: try again")
+            draft.before, draft.after = before and _user(before), _user(user)
             return _user(user)
 
     @requires("admin", "user.delete")
     async def delete_user(self, name: str) -> None:
-        """Nobody signs in by this name any more."""
+        """Delete a user."""
         found = await self._own(USER, name, StoredUser)
         async with self.operations.audited(
             "user.delete", f"user:{name}", (found and found.tenant) or None
-        ) as note:
-            note.before = found and _user(found)
+        ) as draft:
+            draft.before = found and _user(found)
             await (await self.operations.store()).delete_document(USER, name)
 
     async def _own(self, kind: str, key: str, form: type[Credential]) -> Credential | None:
-        """The credential, if this actor may know of it; None: it is there, but cannot be read."""
+        """The credential, if the actor may see it; None: it exists, but cannot be read."""
         document = await find_document(await self.operations.store(), kind, key)
         found = None if document is None else _read(document.body, form)
         if document is None or (found is not None and not self.operations.sees(found.tenant)):
             raise NotFound(f"there is no {kind} {key!r}")
         return found
 
-    def _grantable(self, role: Role, asked: str | None, payloads: bool | None) -> tuple[str | None, bool]:
-        """Tenant and sight of the new credential: nobody gives away more than they have."""
+    def _grantable(self, role: Role, tenant: str | None, payloads: bool | None) -> tuple[str | None, bool]:
+        """Tenant and payload access of a new credential: no actor grants more than it has."""
         actor = self.operations.actor
         if not reaches(actor.role, role):
-            raise Forbidden(f"{actor.name} is {actor.role} and cannot make a {role}")
+            raise Forbidden(
+                f"{actor.name} is {actor.role} and cannot create a credential with the role {role}"
+            )
         if payloads and not actor.payloads:
-            raise Forbidden(f"{actor.name} may not see payloads, and cannot let others see them")
+            raise Forbidden(f"{actor.name} cannot grant payload access without having it")
         usual = role != "viewer" and actor.payloads
-        return self.operations.tenant(asked), usual if payloads is None else payloads
+        return self.operations.tenant(tenant), usual if payloads is None else payloads
 
-    def _end(self, asked: datetime | None) -> datetime | None:
-        """When the new token ends: not after the one that makes it."""
-        ends = [end for end in (asked, self.operations.actor.ends_at) if end is not None]
+    def _end(self, requested: datetime | None) -> datetime | None:
+        """When a new token expires: never after the credential that creates it."""
+        ends = [end for end in (requested, self.operations.actor.ends_at) if end is not None]
         return min(ends, default=None)
 
 
-# --- steps ---------------------------------------------------------------------------------------
+# --- hashes and documents ------------------------------------------------------------------------
 
 
 def _hash(secret: str) -> str:

@@ -1,12 +1,12 @@
-"""What the doctor looks at: first what every store has in common, then what only this one knows."""
+"""Health checks: first those that every store shares, then the store's own. Reads only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from ..model import CurrentOverview, Finding, PageRequest, ScheduleFilter
+from ..model import CurrentOverview, Finding, Level, PageRequest, ScheduleFilter
 from ..runtime.clock import Clock
 from ..store.protocol import Store
 from ..worker.upkeep import unserved
@@ -28,15 +28,15 @@ async def examine(app: Rota) -> list[Finding]:
     findings += await _work(app, store)
     findings += await _schedules(app, store)
     findings += await store.check_health(app.clock.now())
-    order = {"problem": 0, "warning": 1, "fine": 2}
-    return sorted(findings, key=lambda finding: order[finding.level])
+    levels = get_args(Level)  # from the best to the worst
+    return sorted(findings, key=lambda finding: levels.index(finding.level), reverse=True)
 
 
 async def _clock(store: Store, clock: Clock) -> Sequence[Finding]:
     skew = (await clock.sync(store.clock)).total_seconds()
     if abs(skew) > SKEW_S:
         text = f"this machine's clock is {abs(skew):.1f} s {'ahead of' if skew > 0 else 'behind'} the store's"
-        remedy = "Nothing breaks, as the store's clock rules; but set up NTP here, or logs will mislead."
+        remedy = "rota uses the store's clock, so nothing breaks; set up NTP here so that logs agree."
         return [Finding(check="clock", level="warning", text=text, remedy=remedy)]
     return [Finding(check="clock", level="fine", text=f"clocks agree within {abs(skew):.2f} s")]
 
@@ -47,20 +47,20 @@ async def _work(app: Rota, store: Store) -> Sequence[Finding]:
     oldest = (await store.survey(CurrentOverview(app.clock.now()))).oldest_due_s
     found = []
     if not workers and oldest is None:
-        text = "no worker is alive, and no job is due"
+        text = "no worker is running, and no job is due"
         found.append(Finding(check="workers", level="fine", text=text))
     elif not workers:
         remedy = "Start one: rota worker --app MODULE:APP"
-        found.append(Finding(check="workers", level="problem", text="no worker is alive", remedy=remedy))
+        found.append(Finding(check="workers", level="problem", text="no worker is running", remedy=remedy))
     else:
-        found.append(Finding(check="workers", level="fine", text=f"{len(workers)} alive"))
+        found.append(Finding(check="workers", level="fine", text=f"{len(workers)} running"))
         for task, n in (await unserved(store, app.clock, lease_s)).items():
-            text = f"no live worker knows the task {task}, and {n} or more due jobs wait for it"
+            text = f"no running worker has task {task}, and {n} or more of its jobs are due"
             remedy = "Start a worker whose app declares it, or cancel the jobs."
             found.append(Finding(check="tasks", level="problem", text=text, remedy=remedy))
     if oldest is not None and oldest > LATE_S:
-        text = f"the oldest due job has waited for {oldest:.0f} s"
-        remedy = "Ask why: rota jobs list --state queued, then rota jobs why ID."
+        text = f"the oldest due job was due {oldest:.0f} s ago"
+        remedy = "Find out why: rota jobs list --state queued, then rota jobs why ID."
         found.append(Finding(check="waiting", level="warning", text=text, remedy=remedy))
     return found
 
@@ -68,7 +68,7 @@ async def _work(app: Rota, store: Store) -> Sequence[Finding]:
 async def _schedules(app: Rota, store: Store) -> Sequence[Finding]:
     page = await store.schedules(ScheduleFilter(), PageRequest(limit=MOST_SCHEDULES))
     now = app.clock.now()
-    known = {
+    tasks = {
         task
         for worker in await live_workers(store, app.clock, app.settings.lease_duration_s)
         for task in worker.tasks
@@ -79,10 +79,10 @@ async def _schedules(app: Rota, store: Store) -> Sequence[Finding]:
         if not schedule.enabled and schedule.reason and schedule.next_run_at is not None:
             text = f"schedule {name} is disabled: {schedule.reason}"
             command = f"rota schedules enable {quote(schedule.name)} --tenant {quote(schedule.tenant)}"
-            remedy = f"Mend it, then: {command}"
+            remedy = f"Fix it, then: {command}"
             found.append(Finding(check="schedules", level="warning", text=text, remedy=remedy))
-        elif schedule.enabled and schedule.next_run_at is not None and known and schedule.task not in known:
-            text = f"schedule {name} makes jobs of the task {schedule.task}, which no live worker knows"
+        elif schedule.enabled and schedule.next_run_at is not None and tasks and schedule.task not in tasks:
+            text = f"schedule {name} creates jobs of task {schedule.task}, which no running worker has"
             remedy = "Start a worker whose app declares it, or disable the schedule."
             found.append(Finding(check="schedules", level="warning", text=text, remedy=remedy))
         elif (
@@ -94,5 +94,5 @@ async def _schedules(app: Rota, store: Store) -> Sequence[Finding]:
             remedy = "Start a worker that fires schedules: one without --no-scheduler."
             found.append(Finding(check="schedules", level="problem", text=text, remedy=remedy))
     if not found:
-        found.append(Finding(check="schedules", level="fine", text=f"{len(page.items)} looked at"))
+        found.append(Finding(check="schedules", level="fine", text=f"{len(page.items)} checked"))
     return found

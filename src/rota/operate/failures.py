@@ -1,4 +1,4 @@
-"""Failed jobs by what went wrong. Read in pages and bounded: only what is told of a group is kept."""
+"""Failed jobs grouped by error. Reads a bounded number of pages and keeps only what a group shows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..store.protocol import Store
 from .views import FailureGroup, FailureGroups, Visibility
 
 PAGE, PAGES = 200, 10
-MOST_IDS = 1000  # as many as a bulk action takes
+MOST_IDS = 1000  # what a bulk action takes
 LONGEST = 4000  # of a message: other programs may have stored anything
 
 
 class FailureTally:
-    """One kind of failure while it is counted; jobs come newest first."""
+    """One group of failures while it is counted; jobs come newest first."""
 
     def __init__(self, job: Job, type: str, message: str) -> None:
         self.task, self.type, self.message = job.task, type, message
-        self.first_at = self.last_at = _ended(job)
+        self.first_at = self.last_at = _finished_at(job)
         self.ids: list[str] = []
         self.count = 0
         self.varies = False
@@ -30,7 +30,10 @@ class FailureTally:
     def add(self, job: Job, message: str) -> None:
         self.count += 1
         self.varies = self.varies or message != self.message
-        self.first_at, self.last_at = min(self.first_at, _ended(job)), max(self.last_at, _ended(job))
+        self.first_at, self.last_at = (
+            min(self.first_at, _finished_at(job)),
+            max(self.last_at, _finished_at(job)),
+        )
         if len(self.ids) < MOST_IDS:
             self.ids.append(job.id)
 
@@ -56,7 +59,7 @@ async def failures(store: Store, where: JobFilter, limit: int, visibility: Visib
     for _ in range(PAGES):
         page = await store.jobs(where, PageRequest(limit=PAGE, cursor=cursor, brief=True))
         for job in page.items:
-            type, message = _told(visibility.open(job.error_json))
+            type, message = _error(visibility.open(job.error_json))
             key = fingerprint(job.task, type, message)
             groups.setdefault(key, FailureTally(job, type, message)).add(job, message)
         if (cursor := page.next) is None:
@@ -71,12 +74,12 @@ async def failures(store: Store, where: JobFilter, limit: int, visibility: Visib
     )
 
 
-def _ended(job: Job) -> datetime:
+def _finished_at(job: Job) -> datetime:
     return job.finished_at or job.created_at
 
 
-def _told(error: Any) -> tuple[str, str]:
-    """Its type and message; what is no error of ours is a message as a whole."""
+def _error(error: Any) -> tuple[str, str]:
+    """Its type and message; anything but an error record is a message as a whole."""
     if isinstance(error, dict) and "message" in error:
         type, message = error.get("type") or "", error["message"]
     else:

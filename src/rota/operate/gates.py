@@ -1,4 +1,7 @@
-"""Gates at the desk: pause and resume everything, a queue, a task, a tenant or a schedule."""
+"""Actions on gates: pause and resume everything, a queue, a task, a tenant or a schedule.
+
+Stores gates as documents. Never stops a running job: workers and schedulers read the gates themselves.
+"""
 
 from __future__ import annotations
 
@@ -8,133 +11,139 @@ from datetime import datetime, timedelta
 import msgspec
 
 from ..core.access import require
-from ..core.jobs.gates import active
 from ..core.jobs.options import name_text
 from ..errors import Forbidden, NotFound, OptionError
 from ..model import Gate, Page, PageRequest, ScheduleFilter, Scope, gate_id
 from ..runtime.gate_watch import KIND, load
-from .operations import ActionGroup, requires
+from .actions import ActionGroup, requires
 from .requests import GateRequest, PauseRequest
 from .views import GateView, gate_view
 
-SCOPES: tuple[Scope, ...] = ("all", "queue", "task", "tenant", "schedule")
-
 
 class GateActions(ActionGroup):
-    thing = "gate"
+    """Pause and resume."""
 
-    async def stored(self) -> Sequence[Gate]:
-        return await load(await self.operations.store())
+    subject = "gate"
 
     @requires("read")
     async def list(self) -> Page[GateView]:
-        """The gates that stand now."""
-        gates = active(await self.stored(), self.app.clock.now())
-        return Page(items=[gate_view(gate) for gate in gates if self._seen(gate)])
+        """List active pauses: who set them, and why."""
+        gates = await self.operations.active_gates()
+        return Page(items=[gate_view(gate) for gate in gates if self._sees(gate)])
 
     @requires("operate")
-    async def pause(self, ask: GateRequest) -> GateView:
-        """Close a gate; a gate that stands already gets the new reason and end."""
-        self._check_scope(ask.scope, ask.name)
-        tenant = (self.operations.tenant(ask.tenant) or "default") if ask.scope == "schedule" else None
-        self._may(ask.scope, ask.name)
+    async def pause(self, request: GateRequest) -> GateView:
+        """Pause something. Pausing it again replaces the reason and end time."""
+        self._check_scope(request.scope, request.name)
+        tenant = (
+            (self.operations.tenant(request.tenant) or "default") if request.scope == "schedule" else None
+        )
+        self._require_scope(request.scope, request.name)
         now = self.app.clock.now()
         gate = Gate(
-            scope=ask.scope,
-            name=None if ask.scope == "all" else ask.name,
+            scope=request.scope,
+            name=None if request.scope == "all" else request.name,
             tenant=tenant,
-            reason=ask.reason,
+            reason=request.reason,
             actor=self.operations.actor.name,
             since_at=now,
-            until_at=_until(ask, now),
+            until_at=_until(request, now),
             by_tenant=self.operations.actor.tenant,
         )
-        self._mine(next((one for one in active(await self.stored(), now) if one.id == gate.id), None))
-        return await self._close(gate, now)
+        active = await self.operations.active_gates()
+        self._require_own(next((one for one in active if one.id == gate.id), None))
+        return await self._store(gate, now)
 
     @requires("operate")
     async def resume(self, id: str) -> None:
-        """Open a gate, by its id: ``all``, ``queue:mail``, ``schedule:default/nightly``."""
-        before = next((gate for gate in await self.stored() if gate.id == id), None)
-        if before is None or not self._seen(before):
+        """Resume what a gate pauses, by its id: ``all``, ``queue:mail``, ``schedule:default/nightly``."""
+        before = next((gate for gate in await self._stored() if gate.id == id), None)
+        if before is None or not self._sees(before):
             raise NotFound(f"nothing is paused under {id!r}")
-        self._may(before.scope, before.name)
-        self._mine(before)
-        async with self.operations.audited(f"{before.scope}.resume", id, _tenant(before)) as note:
-            note.before = gate_view(before)
+        self._require_scope(before.scope, before.name)
+        self._require_own(before)
+        async with self.operations.audited(f"{before.scope}.resume", id, _tenant(before)) as draft:
+            draft.before = gate_view(before)
             await (await self.operations.store()).delete_document(KIND, id)
             if before.scope == "schedule":
-                await self._look_again(before)
+                await self._check_schedule_now(before)
 
     @requires("operate.shared")
-    async def pause_queue(self, name: str, ask: PauseRequest) -> GateView:
+    async def pause_queue(self, name: str, request: PauseRequest) -> GateView:
         """Pause a queue."""
         return await self.pause(
-            GateRequest(scope="queue", name=name, reason=ask.reason, until=ask.until, for_s=ask.for_s)
+            GateRequest(
+                scope="queue", name=name, reason=request.reason, until=request.until, for_s=request.for_s
+            )
         )
 
     @requires("operate.shared")
     async def resume_queue(self, name: str) -> None:
-        """Let a queue go on."""
+        """Resume a queue."""
         await self.resume(gate_id("queue", name))
 
-    async def _close(self, gate: Gate, now: datetime) -> GateView:
-        async with self.operations.audited(f"{gate.scope}.pause", gate.id, _tenant(gate)) as note:
+    async def _stored(self) -> Sequence[Gate]:
+        return await load(await self.operations.store())
+
+    async def _store(self, gate: Gate, now: datetime) -> GateView:
+        async with self.operations.audited(f"{gate.scope}.pause", gate.id, _tenant(gate)) as draft:
             store = await self.operations.store()
             if gate.scope == "schedule":
                 await self.app.schedules.get(gate.name or "", tenant=gate.tenant or "default")
-            note.before = next((gate_view(one) for one in await self.stored() if one.id == gate.id), None)
-            note.after, note.message = gate_view(gate), gate.reason or None
+            draft.before = next((gate_view(one) for one in await self._stored() if one.id == gate.id), None)
+            draft.after, draft.message = gate_view(gate), gate.reason or None
             await store.put_document(KIND, gate.id, msgspec.json.encode(gate).decode(), None, now)
             return gate_view(gate)
 
-    async def _look_again(self, gate: Gate) -> None:
-        """A scheduler shall look at the schedule now, not when it would have looked at the gate again."""
+    async def _check_schedule_now(self, gate: Gate) -> None:
+        """Let a scheduler check the schedule now, not at its next check of the gate."""
         store = await self.operations.store()
         where = ScheduleFilter(name=gate.name, tenant=gate.tenant or "default")
         for schedule in (await store.schedules(where, PageRequest(limit=1))).items:
             if schedule.enabled and schedule.next_run_at is not None:
                 due = msgspec.structs.replace(schedule, look_at=schedule.next_run_at)
-                await store.put_schedules([due], self.app.clock.now())  # refused: somebody else wrote it
+                await store.put_schedules([due], self.app.clock.now())  # rejected: changed by someone else
         self.app.wake_scheduler()
 
     def _check_scope(self, scope: Scope, name: str | None) -> None:
         if scope != "all" and not name:
             raise OptionError(f"which {scope}? give its name")
         if scope == "all" and name:
-            raise OptionError("a gate over everything has no name: leave it out, or say which scope")
+            raise OptionError("a pause of everything has no name: leave it out, or give a scope")
         if name is not None:
             name_text(scope, name)
 
-    def _may(self, scope: Scope, name: str | None) -> None:
-        """A tenant's own operator may pause that tenant and its schedules, and nothing that others share."""
+    def _require_scope(self, scope: Scope, name: str | None) -> None:
+        """An operator of one tenant may pause that tenant and its schedules, nothing that tenants share."""
         if scope != "schedule" and not (scope == "tenant" and name == self.operations.actor.tenant):
             require(self.operations.actor, "operate.shared")
 
-    def _mine(self, before: Gate | None) -> None:
-        """What was closed over a tenant's head, the tenant cannot open."""
+    def _require_own(self, before: Gate | None) -> None:
+        """An operator of one tenant cannot change a pause that an operator for all tenants set."""
         if before is not None and self.operations.actor.tenant is not None and before.by_tenant is None:
-            raise Forbidden(f"{before.id} was paused by {before.actor}, who is bound to no tenant: ask them")
+            raise Forbidden(
+                f"{before.id} was paused by {before.actor}: only an operator for all tenants can resume it"
+            )
 
-    def _seen(self, gate: Gate) -> bool:
-        """What covers a tenant's jobs is for the tenant to know."""
+    def _sees(self, gate: Gate) -> bool:
+        """A tenant sees every pause that affects its jobs."""
         if gate.scope == "tenant":
             return self.operations.sees(gate.name)
         return self.operations.sees(gate.tenant) if gate.scope == "schedule" else True
 
 
-def _until(ask: PauseRequest, now: datetime) -> datetime | None:
-    if ask.for_s is not None:
-        if ask.until is not None:
+def _until(request: PauseRequest, now: datetime) -> datetime | None:
+    if request.for_s is not None:
+        if request.until is not None:
             raise OptionError("give until or for_s, not both")
-        return now + timedelta(seconds=ask.for_s)
-    if ask.until is None:
+        return now + timedelta(seconds=request.for_s)
+    if request.until is None:
         return None
-    if ask.until.tzinfo is None:
+    if request.until.tzinfo is None:
         raise OptionError("until has no time zone: write it as 2030-01-31T08:00:00Z")
-    if ask.until <= now:
-        raise OptionError(f"until={ask.until.isoformat()} is in the past: give a later time, or none")
-    return ask.until
+    if request.until <= now:
+        raise OptionError(f"until={request.until.isoformat()} is in the past: give a later time, or none")
+    return request.until
 
 
 def _tenant(gate: Gate) -> str | None:
@@ -144,10 +153,10 @@ def _tenant(gate: Gate) -> str | None:
 def scope_of(
     queue: str | None, task: str | None, tenant: str | None, schedule: str | None
 ) -> tuple[Scope, str | None]:
-    """What is meant by these names; with a schedule, the tenant only says whose it is."""
-    whose = None if schedule is not None else tenant
+    """The one scope that is named, and its name; beside a schedule, the tenant is only its owner."""
+    paused_tenant = None if schedule is not None else tenant
     given: list[tuple[Scope, str | None]] = [
-        ("queue", queue), ("task", task), ("tenant", whose), ("schedule", schedule),
+        ("queue", queue), ("task", task), ("tenant", paused_tenant), ("schedule", schedule),
     ]  # fmt: skip
     named = [(scope, name) for scope, name in given if name is not None]
     if len(named) > 1:

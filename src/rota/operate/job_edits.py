@@ -1,4 +1,7 @@
-"""What is done to one job, and what is read of all: the plain acts, without access or audit."""
+"""Single-job edits and reads, without access checks or auditing.
+
+An edit takes the job as its caller read it and computes the result from that, so that a job is read once.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from ..errors import IllegalMove, NotFound, OptionError
 from ..model import Attempt, CurrentOverview, Edit, Job, JobFilter, PageRequest, State
 from ..runtime.clock import Clock
 from ..store.protocol import Store
+
+TRIES = 3  # of an edit whose job changes state at the same moment
 
 
 async def get(store: Store, job_id: str) -> Job:
@@ -38,7 +43,7 @@ def check_state(state: str) -> State:
 
 
 async def attempts(store: Store, job: Job) -> Sequence[Attempt]:
-    """All attempts, oldest first; a silent first success is told from the job itself."""
+    """All attempts, oldest first. A first attempt that succeeded has no record: it is read off the job."""
     recorded = list(await store.attempts(job.id))
     if job.state is State.SUCCEEDED and not any(a.token == job.token for a in recorded):
         assert job.finished_at is not None
@@ -57,33 +62,34 @@ async def attempts(store: Store, job: Job) -> Sequence[Attempt]:
     return recorded
 
 
-async def delete(store: Store, clock: Clock, job_id: str) -> None:
-    """Remove a job that does not run, with its history."""
-    job = await get(store, job_id)
-    if not await store.edit((job.id,), lifecycle.delete(), clock.now()):
-        raise _illegal(await get(store, job_id), "delete")
+async def edit(store: Store, clock: Clock, job: Job, edit: Edit) -> Job:
+    """Apply the edit to the job as it was read; the job as the edit leaves it (as it was, if deleted).
 
-
-async def edit_one(store: Store, clock: Clock, job_id: str, edit: Edit, verb: str) -> Job:
-    job = await get(store, job_id)
-    if job.state not in edit.touches:
-        raise _illegal(job, verb)
-    touched = await store.edit((job.id,), edit, clock.now())
-    now = await get(store, job.id)
-    if not touched:
-        raise _illegal(now, verb)
-    return now
+    The edit applies only in the state that was read, so that its result is known; if the state has changed
+    meanwhile, the job is read again.
+    """
+    for _ in range(TRIES):
+        if job.state not in edit.touches:
+            break
+        now, only = clock.now(), msgspec.structs.replace(edit, touches=frozenset({job.state}))
+        if await store.edit((job.id,), only, now):
+            return lifecycle.edited(job, edit, now)
+        before, job = job, await get(store, job.id)
+        if job.state is before.state:
+            break
+    raise _illegal(job, edit.verb)
 
 
 def _illegal(job: Job, verb: str) -> IllegalMove:
     if verb == "retry" and job.is_final and job.key is not None:
         return IllegalMove(
-            f"cannot retry job {job.id}: its key {job.key!r} is held by a newer job; let that one end",
+            f"cannot retry job {job.id}: its idempotency key {job.key!r} is held by a newer job; "
+            "wait until that one has finished",
             job.state,
         )
     remedy = {
         "cancel": "only queued, waiting and running jobs can be cancelled",
-        "retry": "only jobs that have ended can be retried",
+        "retry": "only finished jobs can be retried",
         "delete": "a running job must be cancelled first",
         "move": "only queued jobs can be moved",
     }[verb]

@@ -1,309 +1,174 @@
-"""Schedules at the desk. The rules live in ``app.schedules``; here are access, audit and views."""
+"""Actions on schedules: access checks and views. ``app.schedules`` owns their rules and their auditing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from ..core.jobs.gates import active, over_schedule
-from ..core.payload.masking import masked
+from ..core.jobs.gates import over_schedule
 from ..core.schedules import describe, firing
-from ..core.schedules.calendars import Calendar, next_allowed
-from ..errors import InvalidSchedule, NotFound, RotaError
-from ..model import Gate, Page, PageRequest, Schedule, ScheduleFilter
-from ..schedules.calendars import load
-from ..schedules.runs import RunSummary, ScheduleRun
-from .operations import ActionGroup, requires
+from ..core.schedules.describe import FirePreview
+from ..errors import RotaError
+from ..model import Gate, Page, Schedule, ScheduleFilter
+from .actions import requires
+from .calendars import CalendarActions
 from .requests import (
     BackfillRequest,
     CreateScheduleRequest,
     DisableRequest,
     FiresRequest,
     PreviewRequest,
-    PutCalendarRequest,
     RuleFields,
-    RunsRequest,
     SchedulesRequest,
     TenantRequest,
     UpdateScheduleRequest,
     ValidateRequest,
 )
-from .views import (
-    Backfill,
-    CalendarView,
-    Fires,
-    FireView,
-    JobView,
-    Preview,
-    ScheduleView,
-    TruncatedSchedule,
-    UpcomingFire,
-    job_view,
-    schedule_view,
-)
+from .runs import RunActions
+from .schedule_selection import visible_schedule
+from .upcoming_fires import upcoming_fires
+from .views import Backfill, Fires, FireView, JobView, Preview, ScheduleView, job_view, schedule_view
 
-MOST_PLANNED = 5000
-MOST_FIRES_EACH = 200
-MOST_PAGES = 25  # of 200 schedules
-CLEARED = ("start_at", "until")
+CLEARABLE = ("start_at", "until")
 RULE = ("cron", "every", "at", "timezone", "start_at", "until", "jitter")
 
 
-class ScheduleActions(ActionGroup):
-    thing = "schedule"
+class ScheduleActions(RunActions, CalendarActions):
+    """Actions on schedules, their runs and calendars."""
 
-    # --- looking ---------------------------------------------------------------------------------
+    subject = "schedule"
+
+    # --- reads -----------------------------------------------------------------------------------
 
     @requires("read")
-    async def list(self, ask: SchedulesRequest) -> Page[ScheduleView]:
-        """A page of schedules, by tenant and name."""
+    async def list(self, request: SchedulesRequest) -> Page[ScheduleView]:
+        """List schedules by tenant and name; with ``last_run``, each with its newest run."""
         page = await self.app.schedules.list(
-            tenant=self.operations.tenant(ask.tenant), task=ask.task, enabled=ask.enabled, limit=ask.limit,
-            cursor=ask.cursor,
+            tenant=self.operations.tenant(request.tenant), task=request.task, enabled=request.enabled,
+            limit=request.limit, cursor=request.cursor,
         )  # fmt: skip
-        gates = await self._gates()
-        return Page(items=[self._view(schedule, gates) for schedule in page.items], next=page.next)
+        gates = await self.operations.active_gates()
+        views = [self._view(schedule, gates) for schedule in page.items]
+        if request.last_run:
+            runs = await self._last_runs(page.items)
+            views = [
+                msgspec.structs.replace(view, last_run=runs.get((view.tenant, view.name))) for view in views
+            ]
+        return Page(items=views, next=page.next)
 
     @requires("read")
-    async def show(self, id: str, ask: TenantRequest) -> ScheduleView:
-        """One schedule, by its id or its name."""
-        return self._view(await self.get(id, ask.tenant), await self._gates())
+    async def show(self, id: str, request: TenantRequest) -> ScheduleView:
+        """Show one schedule, by its id or name."""
+        return await self._current(await visible_schedule(self.operations, id, request.tenant))
 
     @requires("read")
-    async def preview(self, id: str, ask: PreviewRequest) -> Preview:
-        """The next fires, each with what a clock change does to it."""
-        schedule = await self.get(id, ask.tenant)
-        fires = await self.app.schedules.preview(schedule.name, ask.n, tenant=schedule.tenant)
-        return Preview(words=_words(schedule), timezone=schedule.timezone, fires=_fires(fires))
+    async def preview(self, id: str, request: PreviewRequest) -> Preview:
+        """Preview the next fire times, with a note where a clock change affects one."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
+        fires = await self.app.schedules.preview(schedule.name, request.n, tenant=schedule.tenant)
+        return Preview(words=_summary(schedule), timezone=schedule.timezone, fires=_fires(fires))
 
     @requires("read")
-    async def runs(self, ask: RunsRequest) -> Page[ScheduleRun]:
-        """The runs of a schedule, or of all, newest first."""
-        page = await self.app.schedules.runs(
-            ask.schedule, tenant=self.operations.tenant(ask.tenant), failed=ask.failed, limit=ask.limit,
-            cursor=ask.cursor,
-        )  # fmt: skip
-        return Page(items=[self._seen(run) for run in page.items], next=page.next)
+    async def fires(self, request: FiresRequest) -> Fires:
+        """List the fire times of all schedules within the next hours, in time order."""
+        where = ScheduleFilter(tenant=self.operations.tenant(request.tenant), enabled=True)
+        store = await self.operations.store()
+        return await upcoming_fires(store, where, self.app.clock.now(), request.hours)
 
     @requires("read")
-    async def runs_of(self, id: str, ask: RunsRequest) -> Page[ScheduleRun]:
-        """The runs of one schedule, newest first."""
-        schedule = await self.get(id, ask.tenant)
-        return await self.runs(msgspec.structs.replace(ask, schedule=schedule.name, tenant=schedule.tenant))
+    async def validate(self, request: ValidateRequest) -> Preview:
+        """Check a rule: its summary and next fire times, or what is wrong with it."""
+        summary, fires = self.app.schedules.validate(request.n, **_rule(request))
+        return Preview(words=summary, timezone=request.timezone or "UTC", fires=_fires(fires))
 
-    @requires("read")
-    async def summary(self, id: str, ask: TenantRequest) -> RunSummary:
-        """Success rate and durations over the last seven days."""
-        schedule = await self.get(id, ask.tenant)
-        return await self.app.schedules.summary(schedule.name, tenant=schedule.tenant)
-
-    @requires("read")
-    async def fires(self, ask: FiresRequest) -> Fires:
-        """What will fire within the next hours, of all schedules, in the order of time."""
-        store, now = await self.operations.store(), self.app.clock.now()
-        where = ScheduleFilter(tenant=self.operations.tenant(ask.tenant), enabled=True)
-        plans: list[list[UpcomingFire]] = []
-        calendars: dict[str | None, Calendar | None] = {None: None}
-        cursor: str | None = None
-        for _ in range(MOST_PAGES):
-            page = await store.schedules(where, PageRequest(limit=200, cursor=cursor))
-            for schedule in page.items:
-                if schedule.calendar not in calendars:
-                    calendars[schedule.calendar] = await load(store, str(schedule.calendar))
-                plan = _planned(schedule, calendars[schedule.calendar], now, now + timedelta(hours=ask.hours))
-                plans += [plan] if plan else []
-            if (cursor := page.next) is None:
-                break
-        return _told(plans, now, whole=cursor is None)
-
-    @requires("read")
-    async def validate(self, ask: ValidateRequest) -> Preview:
-        """A rule in words and its next fires; or what is wrong with it."""
-        told, fires = self.app.schedules.validate(ask.n, **_rule(ask))
-        return Preview(words=told, timezone=ask.timezone or "UTC", fires=_fires(fires))
-
-    # --- changing --------------------------------------------------------------------------------
+    # --- changes ---------------------------------------------------------------------------------
 
     @requires("operate")
-    async def create(self, ask: CreateScheduleRequest) -> ScheduleView:
-        """Store a new schedule."""
-        tenant = self.operations.tenant(ask.tenant) or "default"
-        made = await self.app.schedules.create(name=ask.name, tenant=tenant, **_given(ask))
-        return self._view(made, await self._gates())
+    async def create(self, request: CreateScheduleRequest) -> ScheduleView:
+        """Create a schedule."""
+        tenant = self.operations.tenant(request.tenant) or "default"
+        return await self._current(
+            await self.app.schedules.create(name=request.name, tenant=tenant, **_given(request))
+        )
 
     @requires("operate")
-    async def update(self, id: str, ask: UpdateScheduleRequest) -> ScheduleView:
-        """Change what is given, keep the rest."""
-        schedule = await self.get(id, ask.tenant)
-        after = await self.app.schedules.update(schedule.name, tenant=schedule.tenant, **_given(ask))
-        return self._view(after, await self._gates())
+    async def update(self, id: str, request: UpdateScheduleRequest) -> ScheduleView:
+        """Update a schedule: given fields change, the others stay."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
+        return await self._current(
+            await self.app.schedules.update(schedule.name, tenant=schedule.tenant, **_given(request))
+        )
 
     @requires("operate")
-    async def enable(self, id: str, ask: TenantRequest) -> ScheduleView:
-        """Fire again, counted from now."""
-        schedule = await self.get(id, ask.tenant)
-        after = await self.app.schedules.enable(schedule.name, tenant=schedule.tenant)
-        return self._view(after, await self._gates())
+    async def enable(self, id: str, request: TenantRequest) -> ScheduleView:
+        """Enable a schedule; its next run is counted from now."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
+        return await self._current(await self.app.schedules.enable(schedule.name, tenant=schedule.tenant))
 
     @requires("operate")
-    async def disable(self, id: str, ask: DisableRequest) -> ScheduleView:
-        """Fire no more until enabled."""
-        schedule = await self.get(id, ask.tenant)
-        after = await self.app.schedules.disable(schedule.name, tenant=schedule.tenant, reason=ask.reason)
-        return self._view(after, await self._gates())
+    async def disable(self, id: str, request: DisableRequest) -> ScheduleView:
+        """Disable a schedule: no runs until it is enabled."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
+        return await self._current(
+            await self.app.schedules.disable(schedule.name, tenant=schedule.tenant, reason=request.reason)
+        )
 
     @requires("operate")
-    async def delete(self, id: str, ask: TenantRequest) -> None:
-        """Forget the schedule. The jobs it has made stay."""
-        schedule = await self.get(id, ask.tenant)
+    async def delete(self, id: str, request: TenantRequest) -> None:
+        """Delete a schedule. The jobs it created stay."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
         await self.app.schedules.delete(schedule.name, tenant=schedule.tenant)
 
     @requires("operate")
-    async def trigger(self, id: str, ask: TenantRequest) -> JobView:
-        """Run it now; its next fire stays as it is."""
-        schedule = await self.get(id, ask.tenant)
+    async def trigger(self, id: str, request: TenantRequest) -> JobView:
+        """Run a schedule now; its next fire time stays as it is."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
         job = await self.app.schedules.trigger(schedule.name, tenant=schedule.tenant)
         return job_view(job, self.operations.visibility)
 
     @requires("operate")
-    async def backfill(self, id: str, ask: BackfillRequest) -> Backfill:
-        """Make the jobs of fires that were never made; a dry run only tells which."""
-        schedule = await self.get(id, ask.tenant)
+    async def backfill(self, id: str, request: BackfillRequest) -> Backfill:
+        """Create jobs for past fire times that have none; ``dry_run`` only lists them."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
         fires = await self.app.schedules.backfill(
-            schedule.name, ask.since, ask.until, tenant=schedule.tenant, dry_run=ask.dry_run
+            schedule.name, request.since, request.until, tenant=schedule.tenant, dry_run=request.dry_run
         )
-        return Backfill(dry_run=ask.dry_run, fires=tuple(fires))
+        return Backfill(dry_run=request.dry_run, fires=tuple(fires))
 
-    # --- calendars -------------------------------------------------------------------------------
+    # --- views -----------------------------------------------------------------------------------
 
-    @requires("read")
-    async def calendars(self) -> Page[CalendarView]:
-        """The calendars of days on which schedules do not run."""
-        return Page(items=[_calendar(one) for one in await self.app.calendars.list()])
-
-    @requires("operate.shared")
-    async def put_calendar(self, name: str, ask: PutCalendarRequest) -> CalendarView:
-        """Store a calendar, from dates or from the text of an iCalendar file."""
-        if (ask.dates is None) == (ask.ics is None):
-            raise InvalidSchedule("give dates or ics: one of the two")
-        async with self.operations.audited("calendar.put", f"calendar:{name}") as note:
-            if ask.ics is not None:
-                made = await self.app.calendars.import_ics(name, ask.ics, new=ask.new)
-            else:
-                dates = [_date(text) for text in ask.dates or ()]
-                made = await self.app.calendars.put(name, dates, weekend=ask.weekend, new=ask.new)
-            note.after = {"dates": len(made.dates)}
-            return _calendar(made)
-
-    @requires("operate.shared")
-    async def delete_calendar(self, name: str) -> None:
-        """Forget a calendar; schedules that name it are disabled at their next fire."""
-        async with self.operations.audited("calendar.delete", f"calendar:{name}"):
-            await self.app.calendars.delete(name)
-
-    # --- steps -----------------------------------------------------------------------------------
-
-    async def get(self, id: str, tenant: str | None) -> Schedule:
-        """By id or by name; another tenant's is as if it were not there."""
-        store, own = await self.operations.store(), self.operations.tenant(tenant)
-        by_id = await store.schedules(ScheduleFilter(ids=(id,), tenant=own), PageRequest(limit=1))
-        if by_id.items:
-            return by_id.items[0]
-        named = (await store.schedules(ScheduleFilter(name=id, tenant=own), PageRequest(limit=2))).items
-        if not named:
-            raise NotFound(f"there is no schedule {id!r}")
-        if len(named) > 1:
-            own_default = next((one for one in named if one.tenant == "default"), None)
-            if own_default is None:
-                raise InvalidSchedule(f"several tenants have a schedule named {id!r}: say which tenant")
-            return own_default
-        return named[0]
-
-    async def _gates(self) -> Sequence[Gate]:
-        return active(await self.operations.gates.stored(), self.app.clock.now())
+    async def _current(self, schedule: Schedule) -> ScheduleView:
+        return self._view(schedule, await self.operations.active_gates())
 
     def _view(self, schedule: Schedule, gates: Sequence[Gate]) -> ScheduleView:
         gate = over_schedule(gates, schedule.tenant, schedule.name)
         return schedule_view(
-            schedule, self.operations.visibility, _words(schedule), gate, self.app.clock.now()
+            schedule, self.operations.visibility, _summary(schedule), gate, self.app.clock.now()
         )
 
-    def _seen(self, run: ScheduleRun) -> ScheduleRun:
-        """What a run says of itself is output: masked, and for who may see it."""
-        if self.operations.actor.payloads:
-            return msgspec.structs.replace(run, details=masked(run.details, self.app.settings.secret_fields))
-        return msgspec.structs.replace(run, details=None, message=None if run.success else run.message)
 
-
-def _words(schedule: Schedule) -> str:
+def _summary(schedule: Schedule) -> str:
+    """Its rule in words; what is wrong with a rule that cannot be parsed."""
     try:
         return describe.words(firing.rule_of(schedule))
     except RotaError as error:
         return f"cannot be read: {error}"
 
 
-def _rule(ask: RuleFields) -> dict[str, Any]:
-    """What was said of it; None takes ``start_at`` and ``until`` away, and says nothing elsewhere."""
-    said = {name: value for name in RULE if (value := getattr(ask, name)) is not msgspec.UNSET}
-    return {name: value for name, value in said.items() if value is not None or name in CLEARED}
+def _rule(request: RuleFields) -> dict[str, Any]:
+    """The given fields of the rule; null clears ``start_at`` and ``until``, and is ignored elsewhere."""
+    given = {name: value for name in RULE if (value := getattr(request, name)) is not msgspec.UNSET}
+    return {name: value for name, value in given.items() if value is not None or name in CLEARABLE}
 
 
-def _given(ask: UpdateScheduleRequest) -> dict[str, Any]:
-    """What the request says of the schedule, beside its name and tenant."""
-    others = set(ask.__struct_fields__) - {*RULE, "tenant", "name"}
-    said = {name: value for name in others if (value := getattr(ask, name)) is not msgspec.UNSET}
-    return {**said, **_rule(ask)}
+def _given(request: UpdateScheduleRequest) -> dict[str, Any]:
+    """The given fields of the schedule, except its name and tenant."""
+    others = set(request.__struct_fields__) - {*RULE, "tenant", "name"}
+    given = {name: value for name in others if (value := getattr(request, name)) is not msgspec.UNSET}
+    return {**given, **_rule(request)}
 
 
-def _fires(fires: Any) -> tuple[FireView, ...]:
+def _fires(fires: Sequence[FirePreview]) -> tuple[FireView, ...]:
     return tuple(FireView(at=fire.at, local=fire.local.isoformat(), note=fire.note) for fire in fires)
-
-
-def _planned(
-    schedule: Schedule, calendar: Calendar | None, now: datetime, end: datetime
-) -> list[UpcomingFire]:
-    """Its fires until then, one more than is told of each; a schedule that cannot be read has none."""
-    found: list[UpcomingFire] = []
-    try:
-        rule = firing.rule_of(schedule)
-        at = schedule.next_run_at
-        while at is not None and at <= end and len(found) <= MOST_FIRES_EACH:
-            if at >= now:
-                found.append(UpcomingFire(at=at, schedule=schedule.name, tenant=schedule.tenant))
-            at = next_allowed(rule, calendar, schedule.calendar_mode, max(at, now))
-    except RotaError:
-        return found
-    return found
-
-
-def _told(plans: list[list[UpcomingFire]], now: datetime, whole: bool) -> Fires:
-    """As much as can be told: the seldom ones first, for they are the ones to look for."""
-    found: list[UpcomingFire] = []
-    cut: list[TruncatedSchedule] = []
-    for plan in sorted(plans, key=len):
-        fits = len(found) + min(len(plan), MOST_FIRES_EACH) <= MOST_PLANNED
-        told = plan[:MOST_FIRES_EACH] if fits else []
-        found += told
-        whole = whole and fits
-        if len(told) < len(plan):
-            after = told[-1].at if told else now
-            cut.append(TruncatedSchedule(schedule=plan[0].schedule, tenant=plan[0].tenant, after=after))
-    return Fires(items=tuple(sorted(found, key=lambda fire: fire.at)), cut=tuple(cut), more=not whole)
-
-
-def _calendar(calendar: Any) -> CalendarView:
-    return CalendarView(
-        name=calendar.name,
-        dates=tuple(sorted(one.isoformat() for one in calendar.dates)),
-        weekend=tuple(sorted(calendar.weekend)),
-    )
-
-
-def _date(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise InvalidSchedule(f"{text!r} is not a date: write it as 2030-12-25") from None

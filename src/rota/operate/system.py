@@ -1,15 +1,17 @@
-"""The whole house at a glance: counts, queues, tasks, tenants, workers, activity, audit, health, settings."""
+"""Actions on the installation: counts, queues, tasks, tenants, workers, activity, audit, health, settings.
+
+Reads only.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 from .. import __version__, config
 from ..core.access import PERMISSIONS, may
-from ..core.jobs.gates import active
 from ..model import (
     ActivityBetween,
     ActivityCount,
@@ -19,6 +21,7 @@ from ..model import (
     Gate,
     Job,
     JobFilter,
+    Level,
     Page,
     PageRequest,
     QueueDepth,
@@ -27,7 +30,7 @@ from ..model import (
     gate_id,
 )
 from . import doctor
-from .operations import ActionGroup, requires
+from .actions import ActionGroup, requires
 from .requests import ActivityRequest, AuditRequest
 from .views import (
     ActivityBucket,
@@ -46,16 +49,18 @@ from .views import (
 )
 from .workers import live_workers, worker_views
 
-LATELY = timedelta(minutes=10)
+RECENT = timedelta(minutes=10)
 SAMPLE = 1000
 MOST_READ = 100_000
-ENDED = {"succeeded": "succeeded", "removed": "succeeded", "failed": "failed", "cancelled": "cancelled"}
+OUTCOMES = {"succeeded": "succeeded", "removed": "succeeded", "failed": "failed", "cancelled": "cancelled"}
 
 
 class SystemActions(ActionGroup):
+    """Reads across all subjects."""
+
     @requires("read")
     async def me(self) -> CurrentActor:
-        """Who is asking, and what they may."""
+        """Show the current actor and its permissions."""
         actor = self.operations.actor
         return CurrentActor(
             name=actor.name,
@@ -70,7 +75,7 @@ class SystemActions(ActionGroup):
 
     @requires("read")
     async def stats(self) -> Stats:
-        """Counts by state, the age of the oldest due job, and the depth of each queue."""
+        """Count jobs by state and queue, with the age of the oldest due job."""
         now = self.app.clock.now()
         overview = await (await self.operations.store()).survey(
             CurrentOverview(now, self.operations.tenant(None))
@@ -80,21 +85,21 @@ class SystemActions(ActionGroup):
             oldest_due_s=overview.oldest_due_s,
             queues=dict(overview.queues),
             estimated=tuple(sorted(overview.estimated)),
-            paused=any(gate.scope == "all" for gate in await self._gates()),
+            paused=any(gate.scope == "all" for gate in await self.operations.active_gates()),
             now=now,
         )
 
     @requires("read")
     async def queues(self) -> Page[QueueView]:
-        """Each queue that has jobs, had some lately, is served by name, or is paused."""
+        """List queues with jobs, recent activity, a dedicated worker or a pause."""
         store, now = await self.operations.store(), self.app.clock.now()
         own = self.operations.tenant(None)
         depths = dict((await store.survey(CurrentOverview(now, own))).queues)
-        gates = {gate.id: gate for gate in await self._gates()}
+        gates = {gate.id: gate for gate in await self.operations.active_gates()}
         workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
-        lately = [] if own is not None else await store.survey(ActivityBetween(now - LATELY, now))
-        ended, failed = _rates(lately, "queue")
-        names = {*depths, *ended}
+        recent = [] if own is not None else await store.survey(ActivityBetween(now - RECENT, now))
+        finished, failed = _rates(recent, "queue")
+        names = {*depths, *finished}
         if own is None:
             names |= {gate.name for gate in gates.values() if gate.scope == "queue" and gate.name}
             names |= {queue for worker in workers for queue in worker.queues or ()}
@@ -103,7 +108,7 @@ class SystemActions(ActionGroup):
                 QueueView(
                     name=name,
                     **_depth(depths.get(name, QueueDepth())),
-                    per_minute=ended[name],
+                    per_minute=finished[name],
                     failed_per_minute=failed[name],
                     workers=sum(worker.serves(name) for worker in workers),
                     gate=_gate(gates, "queue", name),
@@ -114,22 +119,22 @@ class SystemActions(ActionGroup):
 
     @requires("read.shared")
     async def tasks(self) -> Page[TaskView]:
-        """Each task that a live worker knows or that ran lately, with its pace and durations."""
+        """List tasks of running workers or with recent jobs: throughput and durations."""
         store, now = await self.operations.store(), self.app.clock.now()
-        gates = {gate.id: gate for gate in await self._gates()}
+        gates = {gate.id: gate for gate in await self.operations.active_gates()}
         workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
-        lately = await store.survey(ActivityBetween(now - LATELY, now))
-        ended, failed = _rates(lately, "task")
+        recent = await store.survey(ActivityBetween(now - RECENT, now))
+        finished, failed = _rates(recent, "task")
         newest = (await store.jobs(JobFilter(states=(State.SUCCEEDED,)), PageRequest(limit=SAMPLE))).items
         durations = _durations(newest)
-        queues = {(row.task, row.queue) for row in lately} | {(job.task, job.queue) for job in newest}
-        names = {*ended, *(task for worker in workers for task in worker.tasks)}
+        queues = {(row.task, row.queue) for row in recent} | {(job.task, job.queue) for job in newest}
+        names = {*finished, *(task for worker in workers for task in worker.tasks)}
         names |= {gate.name for gate in gates.values() if gate.scope == "task" and gate.name}
         return Page(
             items=[
                 TaskView(
                     name=name,
-                    per_minute=ended[name],
+                    per_minute=finished[name],
                     failed_per_minute=failed[name],
                     workers=sum(name in worker.tasks for worker in workers),
                     p50_ms=_quantile(durations[name], 0.5),
@@ -144,11 +149,11 @@ class SystemActions(ActionGroup):
 
     @requires("read")
     async def tenants(self) -> Page[TenantView]:
-        """Each tenant that has live jobs, schedules or a gate."""
+        """List tenants with live jobs, schedules or a pause."""
         store, now = await self.operations.store(), self.app.clock.now()
         depths = await store.survey(DepthByTenant(now, MOST_READ))
         complete = sum(d.queued + d.scheduled + d.running for d in depths.values()) < MOST_READ
-        gates = {gate.id: gate for gate in await self._gates()}
+        gates = {gate.id: gate for gate in await self.operations.active_gates()}
         schedules = await self._schedules_by_tenant()
         costs = await self._costs()
         names = {*depths, *schedules, *costs}
@@ -180,7 +185,7 @@ class SystemActions(ActionGroup):
                 return found
 
     async def _costs(self) -> dict[str, float]:
-        """What the newest jobs cost, by tenant."""
+        """The cost of the newest jobs, by tenant."""
         store = await self.operations.store()
         found: dict[str, float] = {}
         for job in (
@@ -191,22 +196,22 @@ class SystemActions(ActionGroup):
 
     @requires("read.shared")
     async def workers(self) -> Page[WorkerView]:
-        """Workers heard of lately, the live ones first."""
+        """List workers seen recently, running ones first."""
         store = await self.operations.store()
         return Page(items=await worker_views(store, self.app.clock, self.app.settings.lease_duration_s))
 
     @requires("read.shared")
-    async def activity(self, ask: ActivityRequest) -> Page[ActivityBucket]:
-        """How many jobs ended how, in steps of time, the oldest first; steps without any are left out."""
+    async def activity(self, request: ActivityRequest) -> Page[ActivityBucket]:
+        """Count finished jobs by outcome in time buckets, oldest first; empty buckets are left out."""
         store, now = await self.operations.store(), self.app.clock.now()
-        rows = await store.survey(ActivityBetween(now - timedelta(hours=ask.hours), now))
+        rows = await store.survey(ActivityBetween(now - timedelta(hours=request.hours), now))
         counts: dict[tuple[datetime, str | None], dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for row in rows:
             seconds = int(row.at.timestamp())
-            at = row.at - timedelta(seconds=seconds % ask.step_s)
-            name = None if ask.by == "all" else getattr(row, ask.by)
-            if row.state in ENDED:
-                counts[at, name][ENDED[row.state]] += row.n
+            at = row.at - timedelta(seconds=seconds % request.step_s)
+            name = None if request.by == "all" else getattr(row, request.by)
+            if row.state in OUTCOMES:
+                counts[at, name][OUTCOMES[row.state]] += row.n
         return Page(
             items=[
                 ActivityBucket(
@@ -221,38 +226,35 @@ class SystemActions(ActionGroup):
         )
 
     @requires("audit")
-    async def audit(self, ask: AuditRequest) -> Page[AuditView]:
-        """The audit log, newest first."""
+    async def audit(self, request: AuditRequest) -> Page[AuditView]:
+        """List audit entries, newest first."""
         where = AuditFilter(
-            actor=ask.actor,
-            action=ask.action,
-            object=ask.object,
-            tenant=self.operations.tenant(ask.tenant),
-            result=ask.result,
-            since_at=ask.since,
-            until_at=ask.until,
+            actor=request.actor,
+            action=request.action,
+            object=request.object,
+            tenant=self.operations.tenant(request.tenant),
+            result=request.result,
+            since_at=request.since,
+            until_at=request.until,
         )
         store = await self.operations.store()
-        page = await store.audit(where, PageRequest(limit=ask.limit, cursor=ask.cursor))
+        page = await store.audit(where, PageRequest(limit=request.limit, cursor=request.cursor))
         return Page(
             items=[audit_view(entry, self.operations.visibility) for entry in page.items], next=page.next
         )
 
     @requires("operate.shared")
     async def doctor(self) -> DoctorReport:
-        """Everything that can be looked at, each finding with its remedy."""
+        """Run all health checks, each finding with its remedy."""
         findings = await doctor.examine(self.app)
-        order = ("fine", "warning", "problem")
-        worst = max((finding.level for finding in findings), key=order.index, default="fine")
+        levels: tuple[Level, ...] = get_args(Level)  # from the best to the worst
+        worst = max((finding.level for finding in findings), key=levels.index, default=levels[0])
         return DoctorReport(findings=tuple(findings), worst=worst)
 
     @requires("admin.shared")
     async def settings(self) -> Page[Setting]:
-        """Each setting, its value and where that came from; secrets masked."""
-        return Page(items=[Setting(**told) for told in config.explain(self.app.settings)])
-
-    async def _gates(self) -> Sequence[Gate]:
-        return active(await self.operations.gates.stored(), self.app.clock.now())
+        """List settings with their values and sources; secrets are masked."""
+        return Page(items=[Setting(**setting) for setting in config.explain(self.app.settings)])
 
 
 def _depth(depth: QueueDepth) -> dict[str, Any]:
@@ -265,19 +267,19 @@ def _gate(gates: dict[str, Gate], scope: str, name: str) -> GateView | None:
 
 
 def _rates(rows: Sequence[ActivityCount], by: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Jobs that ended per minute, and of these the failed ones, by queue or task."""
-    minutes = LATELY.total_seconds() / 60
-    ended: dict[str, float] = defaultdict(float)
+    """Finished jobs per minute, and of these the failed ones, by queue or task."""
+    minutes = RECENT.total_seconds() / 60
+    finished: dict[str, float] = defaultdict(float)
     failed: dict[str, float] = defaultdict(float)
     for row in rows:
-        ended[getattr(row, by)] += row.n / minutes
+        finished[getattr(row, by)] += row.n / minutes
         if row.state == "failed":
             failed[getattr(row, by)] += row.n / minutes
-    return ended, failed
+    return finished, failed
 
 
 def _durations(jobs: Sequence[Job]) -> dict[str, list[float]]:
-    """Milliseconds that they took, by task."""
+    """Durations in milliseconds, by task."""
     found: dict[str, list[float]] = defaultdict(list)
     for job in jobs:
         if job.started_at is not None and job.finished_at is not None:

@@ -1,4 +1,4 @@
-"""The workers, read from what they say of themselves."""
+"""Workers, read from the documents that they write about themselves. Never writes one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .views import WorkerView
 
 
 async def live_workers(store: Store, clock: Clock, lease_s: float) -> list[WorkerFacts]:
-    """Those that may run a job now: alive, and not about to stop."""
+    """Workers that can start a job now: not lost and not draining."""
     return [
         WorkerFacts(
             id=view.id,
@@ -32,15 +32,15 @@ async def live_workers(store: Store, clock: Clock, lease_s: float) -> list[Worke
 
 
 async def worker_views(store: Store, clock: Clock, lease_s: float) -> list[WorkerView]:
-    """Workers heard of lately, the live ones first."""
+    """Workers seen recently, running ones first."""
     views = [
         _view(document, is_live(document, clock, lease_s)) for document in await store.documents("worker")
     ]
     return sorted(views, key=lambda view: (view.state == "lost", view.id))
 
 
-def said(document: Document) -> dict[str, Any]:
-    """What a worker wrote; a document that somebody spoiled is empty, not fatal."""
+def worker_record(document: Document) -> dict[str, Any]:
+    """The document of a worker; an invalid one counts as empty."""
     try:
         found = msgspec.json.decode(document.body)
     except msgspec.DecodeError:
@@ -48,27 +48,27 @@ def said(document: Document) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _view(document: Document, alive: bool) -> WorkerView:
-    told = said(document)
+def _view(document: Document, is_seen: bool) -> WorkerView:
+    record = worker_record(document)
     return WorkerView(
         id=document.key,
-        name=told.get("name"),
-        host=str(told.get("host", "?")),
-        pid=int(told.get("pid", 0)),
-        state=str(told.get("state", "running")) if alive else "lost",
-        queues=tuple(told["queues"]) if told.get("queues") is not None else None,
-        exclude_queues=tuple(told.get("exclude_queues", ())),
-        tasks=tuple(told.get("tasks", ())),
-        concurrency=int(told.get("concurrency", 1)),
-        running=int(told.get("running", 0)),
-        finished=int(told.get("finished", 0)),
-        started_at=_instant(told.get("started_at")),
+        name=record.get("name"),
+        host=str(record.get("host", "?")),
+        pid=int(record.get("pid", 0)),
+        state=str(record.get("state", "running")) if is_seen else "lost",
+        queues=tuple(record["queues"]) if record.get("queues") is not None else None,
+        exclude_queues=tuple(record.get("exclude_queues", ())),
+        tasks=tuple(record.get("tasks", ())),
+        concurrency=int(record.get("concurrency", 1)),
+        running=int(record.get("running", 0)),
+        finished=int(record.get("finished", 0)),
+        started_at=_timestamp(record.get("started_at")),
         seen_at=document.updated_at,
-        version=told.get("version"),
+        version=record.get("version"),
     )
 
 
-def _instant(text: Any) -> datetime | None:
+def _timestamp(text: Any) -> datetime | None:
     try:
         return msgspec.convert(text, datetime | None)
     except msgspec.ValidationError:

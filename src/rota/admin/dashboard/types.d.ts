@@ -580,12 +580,14 @@ export interface ScheduleView {
   created_at: string;
   updated_at: string;
   gate: GateView | null;
+  last_run?: ScheduleRun | null;
 }
 
 export interface SchedulesRequest {
   tenant?: string | null;
   task?: string | null;
   enabled?: boolean | null;
+  last_run?: boolean;
   limit?: number;
   cursor?: string | null;
 }

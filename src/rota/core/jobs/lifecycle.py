@@ -275,3 +275,30 @@ def move(*, run_at: datetime | None = None, priority: int | None = None, queue: 
 
 def delete() -> Edit:
     return Edit(verb="delete", touches=FINAL | {State.QUEUED, State.WAITING})
+
+
+def edited(job: Job, edit: Edit, now: datetime) -> Job:
+    """The job as a store leaves it that applied the edit now; a deleted one as it was."""
+    match edit.verb:
+        case "cancel" if job.state is State.RUNNING:
+            return msgspec.structs.replace(
+                job, cancel_requested=True, error_json=edit.error_json or job.error_json
+            )
+        case "cancel":
+            return msgspec.structs.replace(
+                job, state=State.CANCELLED, error_json=edit.error_json or job.error_json, finished_at=now
+            )
+        case "retry":
+            return msgspec.structs.replace(
+                job, state=State.QUEUED, run_at=edit.run_at or now, attempt=0, output_json=None,
+                progress_json=None, started_at=None, finished_at=None, worker=None, cancel_requested=False,
+            )  # fmt: skip
+        case "move":
+            return msgspec.structs.replace(
+                job,
+                run_at=edit.run_at or job.run_at,
+                priority=job.priority if edit.priority is None else edit.priority,
+                queue=edit.queue or job.queue,
+            )
+        case "delete":
+            return job

@@ -21,6 +21,7 @@ from ...model import (
     Job,
     JobCount,
     JobsAhead,
+    LastRuns,
     Overview,
     Question,
     QueueDepth,
@@ -28,6 +29,7 @@ from ...model import (
 )
 from .connections import Connections, Fetch
 from .reading import count as count_matching
+from .reading import last_runs
 from .rows import Row, ids
 
 COUNT_AT_MOST = 100_000  # live jobs
@@ -80,6 +82,8 @@ async def _answer(connections: Connections, question: Question[Answer]) -> objec
             return await activity(connections, since, until)
         case CurrentOverview(now, tenant):
             return await overview(connections, now, tenant)
+        case LastRuns(schedules):
+            return await last_runs(connections, schedules)
     raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 

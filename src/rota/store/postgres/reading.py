@@ -6,7 +6,7 @@ index for, so a page costs the same wherever it lies.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -25,6 +25,15 @@ SEARCH_WITHIN_MS = 2000  # no index serves a search in errors
 # A NUL, which JSON can write but the server cannot decode, must not spoil the search for the others.
 _ERROR = r"replace(error::text, '\u0000', '\ufffd')::json"
 _SAYS = f"strpos(lower(concat_ws(chr(10), {_ERROR}->>'type', {_ERROR}->>'message')), lower(%s)) > 0"
+
+
+# A probe of each table per schedule, by its index on schedules.
+_LAST_RUNS = f"""
+SELECT {JOB_COLUMNS} FROM unnest(%s::text[], %s::text[]) AS wanted (wanted_tenant, wanted_name)
+ CROSS JOIN LATERAL (
+    SELECT * FROM rota.jobs WHERE schedule = wanted_name AND tenant = wanted_tenant ORDER BY id DESC LIMIT 1
+ ) AS newest
+"""
 
 
 def _among(states: Collection[State] | None) -> str:
@@ -103,6 +112,13 @@ async def count(connections: Connections, where: JobFilter, most: int) -> int:
 async def page(connections: Connections, where: JobFilter, ask: PageRequest) -> Page[Job]:
     rows = await _rows(connections, where, *page_statement(where, ask))
     return cursors.page(rows, ask.limit, job, itemgetter(ID_PLACE))
+
+
+async def last_runs(connections: Connections, schedules: Sequence[tuple[str, str]]) -> list[Job]:
+    """The newest job of each (tenant, schedule name) pair."""
+    tenants, names = [tenant for tenant, _ in schedules], [name for _, name in schedules]
+    rows = await connections.rows(_LAST_RUNS, (tenants, names))
+    return list(cursors.page(rows, len(rows), job, itemgetter(ID_PLACE)).items)
 
 
 async def _rows(connections: Connections, where: JobFilter, statement: str, params: list[Any]) -> list[Row]:

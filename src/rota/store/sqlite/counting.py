@@ -22,12 +22,13 @@ from ...model import (
     DepthByTenant,
     JobCount,
     JobsAhead,
+    LastRuns,
     Overview,
     Question,
     QueueDepth,
     State,
 )
-from .listing import count, count_ahead
+from .listing import count, count_ahead, last_runs
 from .rows import MINUTE, instant, micros
 from .statements import statement
 from .writer import Transaction
@@ -55,6 +56,8 @@ def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> objec
             return overview(connection, micros(now))
         case CurrentOverview(now, str(tenant)):
             return overview_of(connection, tenant, micros(now))
+        case LastRuns(schedules):
+            return last_runs(connection, schedules)
     raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 

@@ -116,6 +116,13 @@ def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageRequest) ->
     return cursors.page(rows, page.limit, job, itemgetter(_ID_PLACE))
 
 
+def last_runs(connection: sqlite3.Connection, schedules: Sequence[tuple[str, str]]) -> list[Job]:
+    """The newest job of each (tenant, schedule name) pair."""
+    rows = connection.execute(statement("last_runs"), (as_json(schedules),))
+    newest = tuple(id for (id,) in rows if id is not None)
+    return list(jobs(connection, JobFilter(ids=newest), PageRequest(limit=max(len(newest), 1))).items)
+
+
 def count(connection: sqlite3.Connection, where: JobFilter, most: int) -> int:
     text, params = matching(where)
     ((n,),) = _searched(connection, where, f"SELECT count(*) FROM (SELECT 1 {text} LIMIT ?)", (*params, most))

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.jobs import lifecycle
 from ...core.schedules.firing import job_id
-from ...model import CurrentOverview, Firing, JobFilter, NewJob, PageRequest, Schedule, State
+from ...model import CurrentOverview, Firing, JobFilter, LastRuns, NewJob, PageRequest, Schedule, State
 from ...store.calls import claim, edit_matching, settle
 from ...store.protocol import Store
 from .factories import (
@@ -229,6 +229,20 @@ class FiringRules:
         assert await busy(store, *asked) == {("a", "s"), ("b", "t")}
 
     # --- runs ------------------------------------------------------------------------------------
+
+    async def test_last_runs_are_the_newest_jobs_of_each_schedule(self, store: Store) -> None:
+        newest = []
+        for state in REACHABLE:
+            await add(store, new(schedule=state.value))
+            newest.append(await in_state(store, state, schedule=state.value, queue=state.value))
+        await add(store, other := new(schedule=REACHABLE[0].value, tenant="x"), new())
+        wanted = [("default", state.value) for state in REACHABLE]
+        found_ids = {
+            job.id
+            for job in await store.survey(LastRuns([*wanted, ("x", REACHABLE[0].value), ("x", "never")]))
+        }
+        assert found_ids == {*newest, other.id}
+        assert not await store.survey(LastRuns([]))
 
     async def test_runs_are_listed_apart_from_other_jobs(self, store: Store) -> None:
         ended = [await in_state(store, state, schedule="s", queue=state.value) for state in REACHABLE]

@@ -1,4 +1,4 @@
-"""Desks of many kinds of people."""
+"""Operations of actors with different roles and tenants."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rota.model import Actor, Role
 from rota.operate import Operations
 
 
-def desk_of(app: Rota, role: Role, tenant: str | None = None, payloads: bool = False) -> Operations:
+def operations_of(app: Rota, role: Role, tenant: str | None = None, payloads: bool = False) -> Operations:
     return app.operations(
         Actor(name=f"{role}-{tenant}", role=role, tenant=tenant, payloads=payloads, via="http")
     )

@@ -1,4 +1,4 @@
-"""What will fire: bounded for each schedule and for all, and what was left out is said."""
+"""Fire times to come: bounded per schedule and in total, and what was left out is listed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from datetime import timedelta
 import pytest
 
 from rota import Rota
-from rota.operate import Operations, schedules
+from rota.operate import Operations, upcoming_fires
 from rota.operate.requests import FiresRequest
 
 
-async def test_a_schedule_that_fires_too_often_is_said_to_be_cut(app: Rota, operations: Operations) -> None:
+async def test_schedule_with_too_many_fires_is_truncated(app: Rota, operations: Operations) -> None:
     now = app.clock.now()
     await app.schedules.create(name="often", task="elsewhere", every=60)
-    await app.schedules.create(name="seldom", task="elsewhere", every=3600, tenant="acme")
+    await app.schedules.create(name="rare", task="elsewhere", every=3600, tenant="acme")
     found = await operations.schedules.fires(FiresRequest(hours=24))
     often = [fire.at for fire in found.items if fire.schedule == "often"]
-    assert len(often) == schedules.MOST_FIRES_EACH
+    assert len(often) == upcoming_fires.MOST_FIRES_EACH
     (cut,) = found.cut
     assert (cut.schedule, cut.tenant, cut.after) == ("often", "default", often[-1])
     assert not found.more
@@ -25,16 +25,16 @@ async def test_a_schedule_that_fires_too_often_is_said_to_be_cut(app: Rota, oper
     assert all(fire.at <= now + timedelta(hours=24) for fire in found.items)
 
 
-async def test_a_schedule_with_as_many_fires_as_are_told_is_whole(app: Rota, operations: Operations) -> None:
+async def test_schedule_with_exactly_the_limit_is_not_truncated(app: Rota, operations: Operations) -> None:
     await app.schedules.create(name="just", task="elsewhere", every=60)
-    found = await operations.schedules.fires(FiresRequest(hours=schedules.MOST_FIRES_EACH / 60))
-    assert (len(found.items), found.cut) == (schedules.MOST_FIRES_EACH, ())
+    found = await operations.schedules.fires(FiresRequest(hours=upcoming_fires.MOST_FIRES_EACH / 60))
+    assert (len(found.items), found.cut) == (upcoming_fires.MOST_FIRES_EACH, ())
 
 
-async def test_too_many_of_all_schedules_are_said_to_be_more(
+async def test_too_many_fires_in_total_set_more(
     app: Rota, operations: Operations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedules, "MOST_PLANNED", 30)
+    monkeypatch.setattr(upcoming_fires, "MOST_FIRES", 30)
     await app.schedules.create(name="a", task="elsewhere", every=3600)
     assert not (await operations.schedules.fires(FiresRequest(hours=24))).more
     await app.schedules.create(name="b", task="elsewhere", every=3600)
@@ -43,10 +43,10 @@ async def test_too_many_of_all_schedules_are_said_to_be_more(
     assert found.cut[0].after <= app.clock.now()
 
 
-async def test_what_fires_seldom_is_told_beside_a_crowd_that_fires_often(
+async def test_rare_schedule_is_kept_among_frequent_ones(
     app: Rota, operations: Operations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedules, "MOST_PLANNED", 500)
+    monkeypatch.setattr(upcoming_fires, "MOST_FIRES", 500)
     for number in range(5):
         await app.schedules.create(name=f"often-{number}", task="elsewhere", every=60)
     await app.schedules.create(name="nightly", task="elsewhere", every=20 * 3600)

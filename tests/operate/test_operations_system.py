@@ -1,11 +1,11 @@
-"""The whole house: counts, queues, tasks, tenants, activity, audit, doctor; within the caller's bounds."""
+"""Reads across the installation: counts, queues, tenants, activity, audit, doctor; limited to the actor."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 import pytest
-from desks import desk_of
+from actors import operations_of
 
 from rota import Rota
 from rota.errors import Forbidden
@@ -38,22 +38,24 @@ async def test_a_tenant_sees_its_own_counts_only(operations: Operations, app: Ro
         await operations.jobs.enqueue(
             EnqueueRequest(task="send", payload={"to": "x"}, tenant=tenant, queue=f"q-{tenant}")
         )
-    own = desk_of(app, "viewer", "acme")
+    own = operations_of(app, "viewer", "acme")
     assert (await own.system.stats()).queued == 2
     assert [queue.name for queue in (await own.system.queues()).items] == ["q-acme"]
     assert [tenant.name for tenant in (await own.system.tenants()).items] == ["acme"]
     assert {tenant.name for tenant in (await operations.system.tenants()).items} == {"acme", "other"}
-    for act in (
+    for action in (
         own.system.workers(),
         own.system.tasks(),
         own.system.activity(ActivityRequest()),
         own.system.doctor(),
     ):
         with pytest.raises(Forbidden):
-            await act
+            await action
 
 
-async def test_what_ended_is_told_by_time_queue_and_task(operations: Operations, app: Rota) -> None:
+async def test_activity_counts_finished_jobs_by_time_queue_and_task(
+    operations: Operations, app: Rota
+) -> None:
     for _ in range(3):
         await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}))
     await drain(app)
@@ -68,8 +70,8 @@ async def test_what_ended_is_told_by_time_queue_and_task(operations: Operations,
     assert task.p50_ms is not None
 
 
-async def test_the_audit_log_is_filtered_and_scoped(operations: Operations, app: Rota) -> None:
-    own = desk_of(app, "operator", "acme")
+async def test_audit_log_is_filtered_and_limited_to_the_tenant(operations: Operations, app: Rota) -> None:
+    own = operations_of(app, "operator", "acme")
     await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}))
     await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}, tenant="other"))
     assert len((await operations.system.audit(AuditRequest(action="job."))).items) == 2
@@ -79,41 +81,41 @@ async def test_the_audit_log_is_filtered_and_scoped(operations: Operations, app:
     later = app.clock.now() + timedelta(hours=1)
     assert not (await operations.system.audit(AuditRequest(since=later))).items
     with pytest.raises(Forbidden):
-        await desk_of(app, "viewer").system.audit(AuditRequest())
+        await operations_of(app, "viewer").system.audit(AuditRequest())
 
 
 async def test_the_history_of_a_schedule_is_kept_in_the_audit_log(operations: Operations) -> None:
-    """R8: every version of an object, who made it, and what it was before."""
+    """R8: every version of an object, who changed it, and what it was before."""
     await operations.schedules.create(
         CreateScheduleRequest(name="n", task="send", cron="0 3 * * *", payload={"to": "x"})
     )
     await operations.schedules.update("n", UpdateScheduleRequest(cron="0 4 * * *"))
     await operations.schedules.delete("n", TenantRequest())
     page = await operations.system.audit(AuditRequest(object="schedule:default/n"))
-    told = [
+    history = [
         (one.action, one.actor, (one.before or {}).get("cron"), (one.after or {}).get("cron"))
         for one in page.items
     ]
-    assert told == [
+    assert history == [
         ("schedule.delete", "ann", "0 4 * * *", None),
         ("schedule.update", "ann", "0 3 * * *", "0 4 * * *"),
         ("schedule.create", "ann", None, "0 3 * * *"),
     ]
 
 
-async def test_the_doctor_finds_a_task_that_nobody_knows(operations: Operations) -> None:
-    told = await operations.system.doctor()
-    assert told.worst in ("fine", "warning")
+async def test_doctor_finds_due_jobs_without_a_worker(operations: Operations) -> None:
+    report = await operations.system.doctor()
+    assert report.worst in ("fine", "warning")
     await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}))
-    told = await operations.system.doctor()
-    assert told.worst == "problem"
-    assert any(finding.check == "workers" and finding.remedy for finding in told.findings)
-    assert told.findings[0].level == "problem"
+    report = await operations.system.doctor()
+    assert report.worst == "problem"
+    assert any(finding.check == "workers" and finding.remedy for finding in report.findings)
+    assert report.findings[0].level == "problem"
 
 
-async def test_me_tells_who_asks_and_what_they_may(operations: Operations, app: Rota) -> None:
+async def test_me_shows_the_actor_and_its_permissions(operations: Operations, app: Rota) -> None:
     assert (await operations.system.me()).store == app.stores.root().url
-    viewer = await desk_of(app, "viewer", "acme").system.me()
+    viewer = await operations_of(app, "viewer", "acme").system.me()
     assert (viewer.permissions, viewer.store) == (("read",), None)
 
 
@@ -124,28 +126,30 @@ async def test_settings_are_shown_with_their_source(operations: Operations) -> N
     assert settings["worker_concurrency"].range == (1, 4096)
 
 
-async def test_a_schedules_payload_in_the_log_is_for_who_may_see_payloads(
+async def test_schedule_payload_in_the_audit_log_requires_payload_permission(
     operations: Operations, app: Rota
 ) -> None:
     await operations.schedules.create(
         CreateScheduleRequest(name="n", task="send", every=60.0, payload={"to": "x"})
     )
-    blind = desk_of(app, "operator")
+    blind = operations_of(app, "operator")
     (seen,) = (await operations.system.audit(AuditRequest(action="schedule.create"))).items
     (hidden,) = (await blind.system.audit(AuditRequest(action="schedule.create"))).items
     assert seen.after["payload"] == {"to": "x", "password": ""} or seen.after["payload"] == {"to": "x"}
     assert "hidden" in hidden.after["payload"]
 
 
-async def test_what_a_run_says_is_masked_and_for_who_may_see_it(operations: Operations, app: Rota) -> None:
+async def test_run_details_are_masked_and_require_payload_permission(
+    operations: Operations, app: Rota
+) -> None:
     @app.task
-    async def tell() -> dict[str, object]:
+    async def report() -> dict[str, object]:
         return {"success": True, "message": "m", "details": {"password": "geheim", "n": 1}}
 
-    await operations.schedules.create(CreateScheduleRequest(name="t", task="tell", every=60.0))
+    await operations.schedules.create(CreateScheduleRequest(name="t", task="report", every=60.0))
     await operations.schedules.trigger("t", TenantRequest())
     await drain(app)
     (run,) = (await operations.schedules.runs(RunsRequest())).items
     assert run.details == {"password": "•••", "n": 1}
-    (blind,) = (await desk_of(app, "viewer").schedules.runs(RunsRequest())).items
+    (blind,) = (await operations_of(app, "viewer").schedules.runs(RunsRequest())).items
     assert (blind.details, blind.message) == (None, None)

@@ -1,4 +1,4 @@
-"""Gates at the desk: what is paused, by whom, until when; and who may."""
+"""Actions on gates: what is paused, by whom, until when; and who may do it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import timedelta
 from shlex import quote
 
 import pytest
-from desks import desk_of
+from actors import operations_of
 
 from rota import Rota
 from rota.errors import Forbidden, NotFound, OptionError
@@ -23,7 +23,7 @@ from rota.operate.requests import (
 from rota.testing import FakeClock
 
 
-async def test_a_queue_is_paused_with_reason_and_end_and_resumed(operations: Operations, app: Rota) -> None:
+async def test_queue_pauses_with_reason_and_end_and_resumes(operations: Operations, app: Rota) -> None:
     gate = await operations.gates.pause_queue("mail", PauseRequest(reason="provider down", for_s=60))
     assert (gate.id, gate.actor, gate.reason) == ("queue:mail", "ann", "provider down")
     assert gate.until_at == app.clock.now() + timedelta(seconds=60)
@@ -38,7 +38,7 @@ async def test_a_queue_is_paused_with_reason_and_end_and_resumed(operations: Ope
     assert told == ["queue.resume", "queue.pause"]
 
 
-async def test_a_gate_is_gone_when_its_end_has_come(operations: Operations, app: Rota) -> None:
+async def test_pause_ends_at_its_end_time(operations: Operations, app: Rota) -> None:
     await operations.gates.pause(GateRequest(scope="all", for_s=60))
     assert (await operations.system.stats()).paused
     assert isinstance(app.clock, FakeClock)
@@ -55,7 +55,7 @@ async def test_pausing_again_replaces_the_reason_and_the_end(operations: Operati
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("invalid", "message"),
     [
         (GateRequest(scope="queue"), "which queue"),
         (GateRequest(scope="all", name="x"), "has no name"),
@@ -63,21 +63,19 @@ async def test_pausing_again_replaces_the_reason_and_the_end(operations: Operati
         (GateRequest(scope="queue", name="q", until=FakeClock().now() - timedelta(days=9999)), "in the past"),
     ],
 )
-async def test_a_gate_that_makes_no_sense_is_refused(
-    operations: Operations, ask: GateRequest, message: str
-) -> None:
+async def test_invalid_pause_is_rejected(operations: Operations, invalid: GateRequest, message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        await operations.gates.pause(ask)
+        await operations.gates.pause(invalid)
     assert not (await operations.gates.list()).items
 
 
-async def test_what_is_not_paused_cannot_be_resumed(operations: Operations, app: Rota) -> None:
+async def test_resume_without_a_pause_is_not_found(operations: Operations, app: Rota) -> None:
     with pytest.raises(NotFound, match="nothing is paused under 'queue:mail'"):
         await operations.gates.resume("queue:mail")
     assert not await app.resume(queue="mail")
 
 
-async def test_the_app_pauses_by_the_names_of_the_interface(app: Rota, operations: Operations) -> None:
+async def test_app_pauses_and_resumes_by_keyword(app: Rota, operations: Operations) -> None:
     await app.pause()
     await app.pause(queue="mail", reason="x")
     await app.pause(task="send")
@@ -104,19 +102,17 @@ async def test_a_schedule_is_paused_by_tenant_and_name(app: Rota, operations: Op
     assert await app.resume(schedule="nightly", tenant="acme")
 
 
-async def test_a_tenants_operator_pauses_its_own_and_nothing_that_others_share(
-    app: Rota, operations: Operations
-) -> None:
-    own = desk_of(app, "operator", "acme")
+async def test_operator_of_a_tenant_pauses_only_that_tenant(app: Rota, operations: Operations) -> None:
+    own = operations_of(app, "operator", "acme")
     await own.gates.pause(GateRequest(scope="tenant", name="acme", reason="our release"))
     await own.gates.resume("tenant:acme")
-    for ask in (
+    for request in (
         GateRequest(scope="all"),
         GateRequest(scope="queue", name="q"),
         GateRequest(scope="tenant", name="other"),
     ):
         with pytest.raises(Forbidden):
-            await own.gates.pause(ask)
+            await own.gates.pause(request)
     await operations.gates.pause(GateRequest(scope="tenant", name="other"))
     await operations.gates.pause(GateRequest(scope="queue", name="mail"))
     assert [gate.id for gate in (await own.gates.list()).items] == ["queue:mail"]
@@ -129,17 +125,19 @@ async def test_a_tenants_operator_pauses_its_own_and_nothing_that_others_share(
 async def test_why_names_the_gate(operations: Operations) -> None:
     job = await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}))
     await operations.gates.pause(GateRequest(scope="queue", name=job.queue, reason="provider down"))
-    told = await operations.jobs.why(job.id)
-    assert told.reasons[0].code == "paused"
-    assert "by ann: provider down" in told.summary
+    why = await operations.jobs.why(job.id)
+    assert why.reasons[0].code == "paused"
+    assert "by ann: provider down" in why.summary
 
 
-async def test_what_was_closed_over_a_tenants_head_it_cannot_open(app: Rota, operations: Operations) -> None:
-    own = desk_of(app, "admin", "acme")
+async def test_tenant_cannot_resume_a_pause_of_an_operator_for_all_tenants(
+    app: Rota, operations: Operations
+) -> None:
+    own = operations_of(app, "admin", "acme")
     await operations.gates.pause(GateRequest(scope="tenant", name="acme", reason="unpaid"))
-    with pytest.raises(Forbidden, match="bound to no tenant"):
+    with pytest.raises(Forbidden, match="only an operator for all tenants"):
         await own.gates.resume("tenant:acme")
-    with pytest.raises(Forbidden, match="bound to no tenant"):
+    with pytest.raises(Forbidden, match="only an operator for all tenants"):
         await own.gates.pause(GateRequest(scope="tenant", name="acme", for_s=1))
     assert [gate.reason for gate in (await own.gates.list()).items] == ["unpaid"]
     await operations.gates.resume("tenant:acme")
@@ -147,23 +145,23 @@ async def test_what_was_closed_over_a_tenants_head_it_cannot_open(app: Rota, ope
     await operations.gates.resume("tenant:acme")
 
 
-async def test_names_with_slashes_are_never_taken_for_another_tenants(
-    app: Rota, operations: Operations
-) -> None:
+async def test_names_with_slashes_are_not_confused_between_tenants(app: Rota, operations: Operations) -> None:
     for tenant, name in (("a", "b/c"), ("a/b", "c")):
         make = CreateScheduleRequest(name=name, task="send", every=60.0, payload={"to": "x"}, tenant=tenant)
         await operations.schedules.create(make)
-    await desk_of(app, "operator", "a").gates.pause(GateRequest(scope="schedule", name="b/c", reason="ours"))
-    (shown,) = (await desk_of(app, "viewer", "a/b").schedules.list(SchedulesRequest())).items
+    await operations_of(app, "operator", "a").gates.pause(
+        GateRequest(scope="schedule", name="b/c", reason="ours")
+    )
+    (shown,) = (await operations_of(app, "viewer", "a/b").schedules.list(SchedulesRequest())).items
     assert shown.gate is None
-    assert not (await desk_of(app, "viewer", "a/b").gates.list()).items
+    assert not (await operations_of(app, "viewer", "a/b").gates.list()).items
 
 
 @pytest.mark.parametrize(
     ("scope", "command"),
     [("queue", "rota queues resume"), ("tenant", "rota tenants resume"), ("task", "rota resume --task")],
 )
-async def test_a_command_to_paste_holds_a_name_together(
+async def test_remedy_quotes_the_name_for_the_shell(
     operations: Operations, scope: Scope, command: str
 ) -> None:
     name = "it's; rm -rf $HOME"

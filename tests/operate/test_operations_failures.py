@@ -1,9 +1,9 @@
-"""Failed jobs by what went wrong: grouped, bounded, of one's own tenant, masked."""
+"""Failed jobs grouped by error: bounded, limited to the tenant, masked."""
 
 from __future__ import annotations
 
 import pytest
-from desks import desk_of
+from actors import operations_of
 
 from rota import Rota
 from rota.model import State
@@ -14,7 +14,7 @@ from rota.testing import FakeClock, drain
 
 @pytest.fixture
 def failing(app: Rota) -> Rota:
-    """A shop whose tasks fail as they are told to."""
+    """An app whose tasks always fail."""
 
     @app.task(max_attempts=1)
     async def charge(order: int, name: str = "Ada", kind: str = "value") -> None:
@@ -35,7 +35,7 @@ async def fail(app: Rota, task: str, *payloads: dict[str, object], **given: obje
     return made
 
 
-async def test_errors_that_differ_in_numbers_and_names_are_one_group(
+async def test_errors_that_differ_only_in_numbers_and_names_are_one_group(
     failing: Rota, operations: Operations
 ) -> None:
     assert isinstance(failing.clock, FakeClock)
@@ -70,32 +70,36 @@ async def test_a_group_can_be_retried_by_its_ids(failing: Rota, operations: Oper
     assert [one.task for one in (await operations.jobs.failures(FailuresRequest())).items] == ["refund"]
 
 
-async def test_one_may_ask_for_a_task_a_queue_a_tenant_and_a_few(
+async def test_failures_are_filtered_by_task_queue_and_tenant_and_limited(
     failing: Rota, operations: Operations
 ) -> None:
     await fail(failing, "charge", {"order": 1}, queue="pay", tenant="acme")
     await fail(failing, "refund", {"order": 1})
-    for ask in (FailuresRequest(task="charge"), FailuresRequest(queue="pay"), FailuresRequest(tenant="acme")):
-        assert [one.task for one in (await operations.jobs.failures(ask)).items] == ["charge"]
+    for request in (
+        FailuresRequest(task="charge"),
+        FailuresRequest(queue="pay"),
+        FailuresRequest(tenant="acme"),
+    ):
+        assert [one.task for one in (await operations.jobs.failures(request)).items] == ["charge"]
     few = await operations.jobs.failures(FailuresRequest(limit=1))
     assert (len(few.items), few.groups, few.of) == (1, 2, 2)
 
 
-async def test_only_jobs_that_failed_for_good_are_told(failing: Rota, operations: Operations) -> None:
+async def test_only_finally_failed_jobs_are_grouped(failing: Rota, operations: Operations) -> None:
     await fail(failing, "send", {"to": "x"})
     await fail(failing, "charge", {"order": 1}, max_attempts=2)
     assert (await operations.jobs.list(JobsRequest(state=(State.QUEUED,)))).items
     assert (await operations.jobs.failures(FailuresRequest())).items == ()
 
 
-async def test_a_tenant_is_told_of_its_own_failures_alone(failing: Rota) -> None:
+async def test_tenant_sees_only_its_own_failures(failing: Rota) -> None:
     await fail(failing, "charge", {"order": 1}, tenant="acme")
     (own,) = await fail(failing, "charge", {"order": 2}, tenant="globex")
-    (group,) = (await desk_of(failing, "viewer", "globex").jobs.failures(FailuresRequest())).items
+    (group,) = (await operations_of(failing, "viewer", "globex").jobs.failures(FailuresRequest())).items
     assert (group.ids, group.count) == ((own,), 1)
 
 
-async def test_no_more_than_the_newest_are_read_and_that_is_said(
+async def test_only_the_newest_failures_are_read_and_more_is_set(
     failing: Rota, operations: Operations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failures, "PAGE", 2)
@@ -109,7 +113,7 @@ async def test_no_more_than_the_newest_are_read_and_that_is_said(
 
 
 @pytest.mark.parametrize(
-    ("stored", "told"),
+    ("stored", "shown"),
     [
         ('{"password": "hunter2", "why": 3}', ("", '{"password":"•••","why":3}')),
         ('{"type": "E", "message": {"token": "abc"}}', ("E", '{"token":"•••"}')),
@@ -118,7 +122,7 @@ async def test_no_more_than_the_newest_are_read_and_that_is_said(
         (None, ("", "")),
     ],
 )
-def test_whatever_was_stored_as_an_error_is_told_and_masked(
-    operations: Operations, stored: str | None, told: tuple[str, str]
+def test_any_stored_error_is_shown_and_masked(
+    operations: Operations, stored: str | None, shown: tuple[str, str]
 ) -> None:
-    assert failures._told(operations.visibility.open(stored)) == told
+    assert failures._error(operations.visibility.open(stored)) == shown

@@ -1,4 +1,4 @@
-"""Secrets stay secret: in logs, answers, measures, the audit log and the database; and in our own sources."""
+"""Secrets stay secret: in logs, responses, metrics, the audit log, the database and the sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADMIN = Path(rota.admin.__file__).parent
 SECRETS = r"(token|secret|csrf|hash|signature|password|code|digest)"
 
 
-def test_no_secret_shows_in_logs_answers_measures_audit_or_the_database(
+def test_no_secret_appears_in_logs_responses_metrics_audit_or_the_database(
     sites: Sites, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
@@ -34,22 +34,22 @@ def test_no_secret_shows_in_logs_answers_measures_audit_or_the_database(
         assert site.post("/api/session", {"once": code}).status == 200
         job = site.post(f"{API}/jobs", {"task": "work", "payload": {"password": SECRET}}, token).json["id"]
         site.post(f"{API}/jobs/{job}/cancel", {}, token)
-        told = [site.get("/metrics", token).body, site.get("/api/session").body]
-        told += [
+        shown = [site.get("/metrics", token).body, site.get("/api/session").body]
+        shown += [
             site.get(API + route.path.replace("{id}", job), token).body
             for route in ROUTES
             if route.method == "GET"
         ]
     session = browser.cookie.partition("=")[2]
     hidden = (token.split("_", 2)[2], PASSWORD, SECRET, session, browser.csrf, code)
-    for text in (caplog.text, b"".join(told).decode()):
+    for text in (caplog.text, b"".join(shown).decode()):
         assert not [one for one in hidden if one in text]
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     kept = {SECRET, browser.csrf}  # the payload itself, and what the browser must prove to know
     assert not [one for one in hidden if one.encode() in stored and one not in kept]
 
 
-def test_the_database_file_is_for_its_owner_only(sites: Sites, tmp_path: Path) -> None:
+def test_database_file_is_readable_by_its_owner_only(sites: Sites, tmp_path: Path) -> None:
     sites().token()
     modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}
     assert modes and not any(modes.values()), modes
@@ -62,7 +62,7 @@ def test_secrets_are_compared_in_constant_time_only() -> None:
             assert not compared.search(line), (path.name, line)
 
 
-def test_no_page_of_ours_makes_markup_from_text() -> None:
+def test_no_page_creates_markup_from_strings() -> None:
     parsed = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function")
     for path in (ADMIN / "docs").iterdir():
         assert not parsed.search(path.read_text()), path.name

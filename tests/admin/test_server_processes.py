@@ -154,7 +154,7 @@ def test_a_second_signal_forces_up_to_stop(tmp_path: Path) -> None:
         (("up",), "--app"),
     ],
 )
-def test_what_cannot_be_served_is_said_before_anything_starts(
+def test_invalid_server_options_fail_before_anything_starts(
     tmp_path: Path, args: tuple[str, ...], words: str
 ) -> None:
     done = finished(*args, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""``/metrics``: Prometheus' text form, true to the store, closed to tenants."""
+"""``/metrics``: the Prometheus text format, equal to the store, closed to tenants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rota.runtime.metrics import WorkerMetrics
 LINE = re.compile(r'[a-z_:][a-z0-9_:]*(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+$')
 
 
-def test_depth_age_states_gates_and_requests_are_told(each_site: Site) -> None:
+def test_depth_age_states_gates_and_requests_are_exported(each_site: Site) -> None:
     token = each_site.token("viewer")
     each_site.job(queue='ma"i\\l')
     each_site.job(delay=600.0)
@@ -39,18 +39,18 @@ def test_depth_age_states_gates_and_requests_are_told(each_site: Site) -> None:
     assert re.search(r"^rota_store_\w+ ", text, re.M)
 
 
-def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
-    measures = WorkerMetrics()
-    measures.claims = 3
-    measures.runs["succeeded"] = 2
-    measures.duration.add(timedelta(seconds=0.02))
-    measures.duration.add(timedelta(seconds=99_999))
-    told = {"host": "h", "pid": 1, "measures": measures.told()}
-    spoiled = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
+def test_worker_metrics_are_exported_per_worker(site: Site) -> None:
+    metrics = WorkerMetrics()
+    metrics.claims = 3
+    metrics.runs["succeeded"] = 2
+    metrics.duration.add(timedelta(seconds=0.02))
+    metrics.duration.add(timedelta(seconds=99_999))
+    written = {"host": "h", "pid": 1, "measures": metrics.told()}
+    invalid = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
 
     async def beat() -> None:
         store, now = await site.rota.stores.get(), site.rota.clock.now()
-        for worker, document in (("w1", told), ("w2", spoiled)):
+        for worker, document in (("w1", written), ("w2", invalid)):
             body = msgspec.json.encode(document).decode()
             await store.heartbeat(Heartbeat(worker=worker, document=body, lease_s=30), now)
 
@@ -69,7 +69,7 @@ def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
     assert len([line for line in lines if line.startswith("# TYPE rota_worker_runs_total")]) == 1
 
 
-def test_a_label_cannot_break_out_of_its_quotes() -> None:
+def test_label_cannot_break_out_of_its_quotes() -> None:
     assert escaped('a"b\\c\nd') == 'a\\"b\\\\c\\nd'
     text = PrometheusText()
     text.add("x", "gauge", "Help.", 1, name='"} 5\nevil 1')

@@ -1,4 +1,4 @@
-"""Jobs at the desk: looking, acting on one and on many, idempotency, tenants, masks, audit."""
+"""Actions on jobs: reads, edits of one and of many, idempotency, tenants, masking, audit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from desks import desk_of
+from actors import operations_of
 
 from rota import Rota
 from rota.errors import Forbidden, IllegalMove, NotFound, OptionError, PayloadError
@@ -26,8 +26,8 @@ from rota.testing import FakeClock, drain
 
 
 async def enqueue(operations: Operations, n: int = 1, **given: object) -> list[str]:
-    ask = EnqueueRequest(task="send", payload={"to": "x"}, **given)  # type: ignore[arg-type]
-    return [(await operations.jobs.enqueue(ask)).id for _ in range(n)]
+    request = EnqueueRequest(task="send", payload={"to": "x"}, **given)  # type: ignore[arg-type]
+    return [(await operations.jobs.enqueue(request)).id for _ in range(n)]
 
 
 async def actions(operations: Operations, **given: object) -> list[tuple[str, str]]:
@@ -39,22 +39,22 @@ async def test_a_job_is_enqueued_listed_and_shown(operations: Operations) -> Non
     (id,) = await enqueue(operations, queue="mail", tenant="acme", tags=("a",), priority=3)
     shown = await operations.jobs.show(id)
     assert (shown.task, shown.queue, shown.tenant, shown.priority) == ("send", "mail", "acme", 3)
-    for ask in (
+    for request in (
         JobsRequest(),
         JobsRequest(tenant="acme"),
         JobsRequest(tag="a"),
         JobsRequest(state=(State.QUEUED,)),
     ):
-        assert [job.id for job in (await operations.jobs.list(ask)).items] == [id]
-    for ask in (
+        assert [job.id for job in (await operations.jobs.list(request)).items] == [id]
+    for request in (
         JobsRequest(tenant="other"),
         JobsRequest(not_task=("send",)),
         JobsRequest(not_queue=("mail",)),
     ):
-        assert not (await operations.jobs.list(ask)).items
+        assert not (await operations.jobs.list(request)).items
 
 
-async def test_jobs_are_found_by_when_they_were_made(operations: Operations, app: Rota) -> None:
+async def test_jobs_are_filtered_by_creation_time(operations: Operations, app: Rota) -> None:
     (first,) = await enqueue(operations)
     middle = app.clock.now() + timedelta(seconds=30)
     assert isinstance(app.clock, FakeClock)
@@ -66,7 +66,7 @@ async def test_jobs_are_found_by_when_they_were_made(operations: Operations, app
         await operations.jobs.list(JobsRequest(since=middle.replace(tzinfo=None)))
 
 
-async def test_counting_stops_at_its_bound_and_says_so(operations: Operations) -> None:
+async def test_count_stops_at_its_bound_and_is_not_exact(operations: Operations) -> None:
     await enqueue(operations, 5)
     exact = await operations.jobs.count(CountRequest())
     assert (exact.count, exact.exact) == (5, True)
@@ -74,29 +74,29 @@ async def test_counting_stops_at_its_bound_and_says_so(operations: Operations) -
     assert (capped.count, capped.exact) == (3, False)
 
 
-async def test_cancel_and_retry_are_told_with_before_and_after(operations: Operations) -> None:
+async def test_cancel_and_retry_are_audited_with_before_and_after(operations: Operations) -> None:
     (id,) = await enqueue(operations)
     cancelled = await operations.jobs.cancel(id, CancelRequest(reason="not needed"))
     assert cancelled.state is State.CANCELLED
     assert cancelled.error["message"] == "not needed"
     assert (await operations.jobs.retry(id)).state is State.QUEUED
     page = await operations.system.audit(AuditRequest(object=f"job:{id}"))
-    retry, cancel, made = page.items
+    retry, cancel, created = page.items
     assert [one.action for one in page.items] == ["job.retry", "job.cancel", "job.enqueue"]
     assert (cancel.actor, cancel.role, cancel.via, cancel.request_id) == ("ann", "admin", "http", "r-1")
     assert (cancel.before["state"], cancel.after["state"]) == ("queued", "cancelled")
     assert cancel.message == "not needed"
-    assert retry.tenant == made.tenant == "default"
+    assert retry.tenant == created.tenant == "default"
 
 
-async def test_what_is_refused_is_in_the_audit_log_too(operations: Operations) -> None:
+async def test_rejected_action_is_audited_too(operations: Operations) -> None:
     (id,) = await enqueue(operations)
-    with pytest.raises(IllegalMove, match="only jobs that have ended"):
+    with pytest.raises(IllegalMove, match="only finished jobs"):
         await operations.jobs.retry(id)
     assert ("job.retry", "refused") in await actions(operations)
 
 
-async def test_a_queued_job_is_moved_in_time_urgency_and_place(operations: Operations, app: Rota) -> None:
+async def test_move_changes_due_time_priority_and_queue(operations: Operations, app: Rota) -> None:
     (id,) = await enqueue(operations, delay=3600)
     moved = await operations.jobs.move(id, UpdateJobRequest(now=True, priority=9, queue="fast"))
     assert (moved.run_at, moved.priority, moved.queue) == (app.clock.now(), 9, "fast")
@@ -107,7 +107,7 @@ async def test_a_queued_job_is_moved_in_time_urgency_and_place(operations: Opera
         await operations.jobs.move(id, UpdateJobRequest(now=True))
 
 
-async def test_a_deleted_job_is_gone_and_the_log_remembers_it(operations: Operations) -> None:
+async def test_deleted_job_is_gone_and_its_deletion_audited(operations: Operations) -> None:
     (id,) = await enqueue(operations)
     await operations.jobs.delete(id)
     with pytest.raises(NotFound):
@@ -116,25 +116,25 @@ async def test_a_deleted_job_is_gone_and_the_log_remembers_it(operations: Operat
     assert entry.before["task"] == "send"
 
 
-# --- many ----------------------------------------------------------------------------------------
+# --- many jobs ----------------------------------------------------------------------------------------
 
 
-async def test_a_dry_run_counts_and_shows_a_sample_and_changes_nothing(operations: Operations) -> None:
+async def test_dry_run_counts_and_samples_and_changes_nothing(operations: Operations) -> None:
     await enqueue(operations, 7)
-    told = await operations.jobs.bulk(
+    result = await operations.jobs.bulk(
         BulkRequest(action="cancel", filter=JobSelector(task="send"), dry_run=True)
     )
-    assert (told.matched, told.exact, told.done, len(told.sample)) == (7, True, 0, 5)
+    assert (result.matched, result.exact, result.done, len(result.sample)) == (7, True, 0, 5)
     assert (await operations.system.stats()).queued == 7
     assert all(action != "jobs.cancel" for action, _ in await actions(operations))
 
 
-async def test_many_jobs_are_handled_in_steps_that_can_be_resumed(operations: Operations) -> None:
+async def test_bulk_action_runs_in_steps_that_can_be_resumed(operations: Operations) -> None:
     await enqueue(operations, 7)
-    ask = {"action": "cancel", "filter": JobSelector(task="send"), "limit": 3}
+    request = {"action": "cancel", "filter": JobSelector(task="send"), "limit": 3}
     done, cursor, steps = 0, None, 0
     while True:
-        step = await operations.jobs.bulk(BulkRequest(**ask, cursor=cursor))  # type: ignore[arg-type]
+        step = await operations.jobs.bulk(BulkRequest(**request, cursor=cursor))  # type: ignore[arg-type]
         done, steps = done + step.done, steps + 1
         if (cursor := step.next) is None:
             break
@@ -142,7 +142,7 @@ async def test_many_jobs_are_handled_in_steps_that_can_be_resumed(operations: Op
     assert (await operations.system.stats()).cancelled == 7
 
 
-async def test_a_bulk_retry_ends_although_the_jobs_fail_again_meanwhile(operations: Operations) -> None:
+async def test_bulk_retry_ends_although_the_jobs_finish_again_meanwhile(operations: Operations) -> None:
     ids = await enqueue(operations, 4)
     for id in ids:
         await operations.jobs.cancel(id, CancelRequest())
@@ -156,45 +156,48 @@ async def test_a_bulk_retry_ends_although_the_jobs_fail_again_meanwhile(operatio
     assert (await operations.jobs.list(JobsRequest(state=(State.CANCELLED,)))).items[0].id in ids[:2]
 
 
-async def test_a_bulk_action_by_ids_leaves_out_what_it_cannot_touch(operations: Operations) -> None:
+async def test_bulk_action_by_ids_skips_jobs_in_other_states(operations: Operations) -> None:
     ids = await enqueue(operations, 3)
     await operations.jobs.cancel(ids[0], CancelRequest())
-    told = await operations.jobs.bulk(BulkRequest(action="cancel", ids=tuple(ids)))
-    assert (told.matched, told.done) == (2, 2)
+    result = await operations.jobs.bulk(BulkRequest(action="cancel", ids=tuple(ids)))
+    assert (result.matched, result.done) == (2, 2)
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("invalid", "message"),
     [
         (BulkRequest(action="cancel"), "give ids or filter"),
-        (BulkRequest(action="retry", filter=JobSelector(state=(State.QUEUED,))), "none of these states"),
+        (
+            BulkRequest(action="retry", filter=JobSelector(state=(State.QUEUED,))),
+            "none of these states allows retry",
+        ),
         (BulkRequest(action="move", filter=JobSelector()), "nothing to change"),
         (BulkRequest(action="cancel", ids=("nonsense",)), "is not a job id"),
     ],
 )
-async def test_a_bulk_request_that_makes_no_sense_is_refused(
-    operations: Operations, ask: BulkRequest, message: str
+async def test_invalid_bulk_request_is_rejected(
+    operations: Operations, invalid: BulkRequest, message: str
 ) -> None:
     with pytest.raises(OptionError, match=message):
-        await operations.jobs.bulk(ask)
+        await operations.jobs.bulk(invalid)
 
 
 # --- the same request twice ----------------------------------------------------------------------
 
 
-async def test_the_same_idempotency_key_makes_one_job_however_often_it_is_sent(
+async def test_same_idempotency_key_creates_one_job_however_often_it_is_sent(
     operations: Operations,
 ) -> None:
-    ask = EnqueueRequest(task="send", payload={"to": "x"}, idempotency_key="order-1")
-    jobs = await asyncio.gather(*(operations.jobs.enqueue(ask) for _ in range(10)))
+    request = EnqueueRequest(task="send", payload={"to": "x"}, idempotency_key="order-1")
+    jobs = await asyncio.gather(*(operations.jobs.enqueue(request) for _ in range(10)))
     assert len({job.id for job in jobs}) == 1
     await operations.jobs.cancel(jobs[0].id, CancelRequest())
-    again = await operations.jobs.enqueue(ask)
+    again = await operations.jobs.enqueue(request)
     assert (again.id, again.state) == (jobs[0].id, State.CANCELLED)
     assert (await operations.jobs.count(CountRequest())).count == 1
 
 
-async def test_another_request_under_the_same_key_is_refused(operations: Operations) -> None:
+async def test_idempotency_key_of_another_request_is_rejected(operations: Operations) -> None:
     await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}, idempotency_key="order-1"))
     with pytest.raises(IllegalMove, match="was used for another request"):
         await operations.jobs.enqueue(
@@ -211,11 +214,11 @@ async def test_two_tenants_may_use_the_same_idempotency_key(operations: Operatio
 # --- tenants, roles, masks -----------------------------------------------------------------------
 
 
-async def test_another_tenants_job_is_as_if_it_were_not_there(operations: Operations, app: Rota) -> None:
+async def test_another_tenants_job_is_not_found(operations: Operations, app: Rota) -> None:
     (id,) = await enqueue(operations, tenant="acme")
     (own,) = await enqueue(operations, tenant="other")
-    other = desk_of(app, "admin", "other")
-    for act in (
+    other = operations_of(app, "admin", "other")
+    for action in (
         other.jobs.show(id),
         other.jobs.why(id),
         other.jobs.attempts(id),
@@ -227,19 +230,19 @@ async def test_another_tenants_job_is_as_if_it_were_not_there(operations: Operat
         other.jobs.enqueue(EnqueueRequest(task="send", tenant="acme")),
     ):
         with pytest.raises(NotFound):
-            await act
+            await action
     assert [job.id for job in (await other.jobs.list(JobsRequest())).items] == [own]
     assert (await other.jobs.count(CountRequest())).count == 1
-    told = await other.jobs.bulk(BulkRequest(action="cancel", ids=(id, own)))
-    assert told.done == 1
+    result = await other.jobs.bulk(BulkRequest(action="cancel", ids=(id, own)))
+    assert result.done == 1
     assert (await operations.jobs.show(id)).state is State.QUEUED
 
 
 async def test_a_viewer_changes_nothing(operations: Operations, app: Rota) -> None:
     (id,) = await enqueue(operations)
-    viewer = desk_of(app, "viewer")
+    viewer = operations_of(app, "viewer")
     assert (await viewer.jobs.show(id)).id == id
-    for act in (
+    for action in (
         viewer.jobs.retry(id),
         viewer.jobs.cancel(id, CancelRequest()),
         viewer.jobs.delete(id),
@@ -247,30 +250,30 @@ async def test_a_viewer_changes_nothing(operations: Operations, app: Rota) -> No
         viewer.jobs.enqueue(EnqueueRequest(task="send")),
     ):
         with pytest.raises(Forbidden, match="needs the role operator"):
-            await act
+            await action
     assert (await operations.jobs.show(id)).state is State.QUEUED
     refused = await actions(operations, actor="viewer-None", result="refused")
     assert len(refused) == 5
 
 
-async def test_payloads_are_hidden_from_who_may_not_see_them_and_secrets_from_all(
+async def test_payloads_are_hidden_without_permission_and_secrets_from_everyone(
     operations: Operations, app: Rota
 ) -> None:
-    ask = EnqueueRequest(task="send", payload={"to": "x", "password": "geheim"})
-    id = (await operations.jobs.enqueue(ask)).id
+    request = EnqueueRequest(task="send", payload={"to": "x", "password": "geheim"})
+    id = (await operations.jobs.enqueue(request)).id
     assert (await operations.jobs.show(id)).payload == {"to": "x", "password": "•••"}
-    assert "hidden" in (await desk_of(app, "viewer").jobs.show(id)).payload
+    assert "hidden" in (await operations_of(app, "viewer").jobs.show(id)).payload
 
 
-async def test_payloads_are_searched_by_who_may_see_them_and_never_by_a_secret(
+async def test_payload_search_requires_permission_and_never_matches_a_secret(
     operations: Operations, app: Rota
 ) -> None:
     wanted = await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "a@b.example"}))
     await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "other", "password": "geheim"}))
     found = await operations.jobs.list(JobsRequest(payload=("to=a@b.example",)))
     assert [job.id for job in found.items] == [wanted.id]
-    with pytest.raises(Forbidden, match="needs the permission"):
-        await desk_of(app, "viewer").jobs.list(JobsRequest(payload=("to=x",)))
+    with pytest.raises(Forbidden, match="requires the permission"):
+        await operations_of(app, "viewer").jobs.list(JobsRequest(payload=("to=x",)))
     with pytest.raises(Forbidden, match="is secret"):
         await operations.jobs.list(JobsRequest(payload=("password=geheim",)))
     for wrong in ("to", "=x", "a..b=x"):
@@ -278,29 +281,27 @@ async def test_payloads_are_searched_by_who_may_see_them_and_never_by_a_secret(
             await operations.jobs.list(JobsRequest(payload=(wrong,)))
 
 
-async def test_a_key_does_not_make_its_job_again_when_that_was_removed(
-    operations: Operations, app: Rota
-) -> None:
-    ask = EnqueueRequest(task="send", payload={"to": "x"}, auto_remove=True, idempotency_key="once")
-    job = await operations.jobs.enqueue(ask)
+async def test_idempotency_key_does_not_recreate_a_removed_job(operations: Operations, app: Rota) -> None:
+    request = EnqueueRequest(task="send", payload={"to": "x"}, auto_remove=True, idempotency_key="once")
+    job = await operations.jobs.enqueue(request)
     assert await drain(app) == 1
     with pytest.raises(NotFound):
         await operations.jobs.show(job.id)
     with pytest.raises(IllegalMove, match="has been removed since"):
-        await operations.jobs.enqueue(ask)
+        await operations.jobs.enqueue(request)
     assert await drain(app) == 0
 
 
-async def test_a_request_that_was_refused_does_not_use_up_its_key(operations: Operations) -> None:
+async def test_rejected_request_does_not_use_up_its_idempotency_key(operations: Operations) -> None:
     with pytest.raises(PayloadError):
         await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"nobody": 1}, idempotency_key="k"))
-    made = await operations.jobs.enqueue(
+    created = await operations.jobs.enqueue(
         EnqueueRequest(task="send", payload={"to": "x"}, idempotency_key="k")
     )
-    assert made.state is State.QUEUED
+    assert created.state is State.QUEUED
 
 
-async def test_a_bulk_action_leaves_alone_what_is_made_while_it_goes_on(operations: Operations) -> None:
+async def test_bulk_action_skips_jobs_created_while_it_runs(operations: Operations) -> None:
     await enqueue(operations, 2)
     first = await operations.jobs.bulk(BulkRequest(action="cancel", filter=JobSelector(), limit=1))
     await enqueue(operations, 3)
@@ -310,7 +311,7 @@ async def test_a_bulk_action_leaves_alone_what_is_made_while_it_goes_on(operatio
     assert (first.done, second.done, second.next) == (1, 1, None)
 
 
-async def test_the_log_tells_what_a_bulk_action_did(operations: Operations) -> None:
+async def test_bulk_action_is_audited_with_its_jobs(operations: Operations) -> None:
     ids = await enqueue(operations, 2)
     await operations.jobs.bulk(
         BulkRequest(action="move", ids=tuple(ids), move=UpdateJobRequest(queue="other"))
@@ -321,25 +322,23 @@ async def test_the_log_tells_what_a_bulk_action_did(operations: Operations) -> N
     assert (cancel.message, sorted(cancel.after["jobs"])) == ("not needed", sorted(ids))
 
 
-async def test_an_attempt_at_another_tenants_job_is_told_in_the_log(
-    operations: Operations, app: Rota
-) -> None:
+async def test_action_on_another_tenants_job_is_audited(operations: Operations, app: Rota) -> None:
     (id,) = await enqueue(operations, tenant="acme")
     with pytest.raises(NotFound):
-        await desk_of(app, "operator", "other").jobs.cancel(id, CancelRequest())
-    (told,) = (await operations.system.audit(AuditRequest(action="job.cancel"))).items
-    assert (told.actor, told.tenant, told.object, told.result) == (
+        await operations_of(app, "operator", "other").jobs.cancel(id, CancelRequest())
+    (entry,) = (await operations.system.audit(AuditRequest(action="job.cancel"))).items
+    assert (entry.actor, entry.tenant, entry.object, entry.result) == (
         "operator-other", "other", f"job:{id}", "refused",
     )  # fmt: skip
 
 
-async def test_the_name_of_a_queue_is_checked_when_a_job_is_moved(operations: Operations) -> None:
+async def test_move_checks_the_name_of_the_queue(operations: Operations) -> None:
     (id,) = await enqueue(operations)
     with pytest.raises(OptionError, match="queue"):
         await operations.jobs.move(id, UpdateJobRequest(queue="a\x1b[2Jb"))
 
 
-async def test_a_search_in_payloads_never_matches_a_whole_object(operations: Operations) -> None:
+async def test_payload_search_never_matches_a_whole_object(operations: Operations) -> None:
     await operations.jobs.enqueue(EnqueueRequest(task="other", payload={"auth": {"password": "hunter22"}}))
-    for said in ('auth={"password":"hunter22"}', 'auth={"password": "hunter22"}'):
-        assert not (await operations.jobs.list(JobsRequest(payload=(said,)))).items
+    for search in ('auth={"password":"hunter22"}', 'auth={"password": "hunter22"}'):
+        assert not (await operations.jobs.list(JobsRequest(payload=(search,)))).items

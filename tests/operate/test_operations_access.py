@@ -1,4 +1,4 @@
-"""Tokens and passwords: made, used, ended; and nobody gives away more than they have."""
+"""API tokens and users: created, used, ended; and no actor grants more than it has."""
 
 from __future__ import annotations
 
@@ -6,45 +6,47 @@ import re
 
 import msgspec
 import pytest
-from desks import desk_of
+from actors import operations_of
 
 from rota import Rota
 from rota.errors import AlreadyRegistered, Forbidden, NotFound
 from rota.operate import Operations
-from rota.operate.access import actor_of, by_password, by_token, has_any, still_good
+from rota.operate.access import actor_of, by_password, by_token, find_credential, has_any
 from rota.operate.requests import AuditRequest, CreateTokenRequest, PutUserRequest
 from rota.store.calls import find_document
 from rota.testing import FakeClock
 
 
-async def test_a_token_opens_with_its_role_and_tenant_and_is_stored_hashed(
+async def test_token_authenticates_with_its_role_and_tenant_and_is_stored_hashed(
     operations: Operations, app: Rota
 ) -> None:
-    made = await operations.access.create_token(CreateTokenRequest(role="operator", tenant="acme", name="ci"))
-    assert re.fullmatch(r"rota_[0-9a-f]{12}_[\w-]{43}", made.token)
+    created = await operations.access.create_token(
+        CreateTokenRequest(role="operator", tenant="acme", name="ci")
+    )
+    assert re.fullmatch(r"rota_[0-9a-f]{12}_[\w-]{43}", created.token)
     store = await app.stores.get()
-    found = await by_token(store, app.clock, made.token)
+    found = await by_token(store, app.clock, created.token)
     assert found is not None
     actor = actor_of(found)
-    assert (actor.name, actor.role, actor.tenant) == (f"token:ci#{made.id}", "operator", "acme")
+    assert (actor.name, actor.role, actor.tenant) == (f"token:ci#{created.id}", "operator", "acme")
     assert actor.payloads
-    document = await find_document(store, "token", made.id)
+    document = await find_document(store, "token", created.id)
     assert document is not None
-    secret = made.token.split("_", 2)[2]
+    secret = created.token.split("_", 2)[2]
     assert secret not in document.body
-    told = msgspec.json.encode((await operations.system.audit(AuditRequest())).items).decode()
-    assert secret not in told
+    entries = msgspec.json.encode((await operations.system.audit(AuditRequest())).items).decode()
+    assert secret not in entries
     assert secret not in msgspec.json.encode((await operations.access.tokens()).items).decode()
 
 
 @pytest.mark.parametrize("wrong", ["", "rota", "rota_x", "rota_abc_def", "x" * 500, "rota_../x_y", "rota__"])
-async def test_a_text_that_is_no_token_opens_nothing(app: Rota, wrong: str) -> None:
+async def test_malformed_token_is_rejected(app: Rota, wrong: str) -> None:
     assert await by_token(await app.stores.get(), app.clock, wrong) is None
 
 
-async def test_the_right_id_with_a_wrong_secret_opens_nothing(operations: Operations, app: Rota) -> None:
-    made = await operations.access.create_token(CreateTokenRequest(role="viewer"))
-    assert await by_token(await app.stores.get(), app.clock, made.token[:-1] + "!") is None
+async def test_token_with_a_wrong_secret_is_rejected(operations: Operations, app: Rota) -> None:
+    created = await operations.access.create_token(CreateTokenRequest(role="viewer"))
+    assert await by_token(await app.stores.get(), app.clock, created.token[:-1] + "!") is None
 
 
 async def test_a_token_ends_when_it_expires_or_is_revoked(operations: Operations, app: Rota) -> None:
@@ -55,45 +57,45 @@ async def test_a_token_ends_when_it_expires_or_is_revoked(operations: Operations
     assert isinstance(app.clock, FakeClock)
     app.clock.advance(61)
     assert await by_token(store, app.clock, short.token) is None
-    assert await still_good(store, app.clock, f"token:{short.id}") is None
+    assert await find_credential(store, app.clock, f"token:{short.id}") is None
     await operations.access.revoke_token(long.id)
     assert await by_token(store, app.clock, long.token) is None
     with pytest.raises(NotFound):
         await operations.access.revoke_token(long.id)
 
 
-async def test_the_last_use_is_kept(operations: Operations, app: Rota) -> None:
-    made = await operations.access.create_token(CreateTokenRequest(role="viewer"))
-    assert made.last_used_at is None
-    await by_token(await app.stores.get(), app.clock, made.token)
+async def test_last_use_of_a_token_is_stored(operations: Operations, app: Rota) -> None:
+    created = await operations.access.create_token(CreateTokenRequest(role="viewer"))
+    assert created.last_used_at is None
+    await by_token(await app.stores.get(), app.clock, created.token)
     (shown,) = (await operations.access.tokens()).items
     assert shown.last_used_at == app.clock.now()
 
 
-async def test_viewers_do_not_see_payloads_unless_told(operations: Operations) -> None:
+async def test_viewers_see_payloads_only_if_granted(operations: Operations) -> None:
     plain = await operations.access.create_token(CreateTokenRequest(role="viewer"))
     seeing = await operations.access.create_token(CreateTokenRequest(role="viewer", payloads=True))
     blind = await operations.access.create_token(CreateTokenRequest(role="admin", payloads=False))
     assert (plain.payloads, seeing.payloads, blind.payloads) == (False, True, False)
 
 
-async def test_a_tenants_admin_makes_tokens_for_its_own_tenant_only(
+async def test_admin_of_a_tenant_creates_tokens_for_that_tenant_only(
     app: Rota, operations: Operations
 ) -> None:
-    own = desk_of(app, "admin", "acme")
-    made = await own.access.create_token(CreateTokenRequest(role="operator"))
-    assert made.tenant == "acme"
+    own = operations_of(app, "admin", "acme")
+    created = await own.access.create_token(CreateTokenRequest(role="operator"))
+    assert created.tenant == "acme"
     with pytest.raises(NotFound):
         await own.access.create_token(CreateTokenRequest(role="viewer", tenant="other"))
     foreign = await operations.access.create_token(CreateTokenRequest(role="viewer"))
-    assert [token.id for token in (await own.access.tokens()).items] == [made.id]
+    assert [token.id for token in (await own.access.tokens()).items] == [created.id]
     with pytest.raises(NotFound):
         await own.access.revoke_token(foreign.id)
     with pytest.raises(Forbidden):
-        await desk_of(app, "operator").access.create_token(CreateTokenRequest(role="viewer"))
+        await operations_of(app, "operator").access.create_token(CreateTokenRequest(role="viewer"))
 
 
-async def test_a_password_opens_and_a_new_one_closes_the_old(operations: Operations, app: Rota) -> None:
+async def test_password_authenticates_and_a_new_one_replaces_it(operations: Operations, app: Rota) -> None:
     store = await app.stores.get()
     assert not await has_any(store)
     await operations.access.put_user("ann", PutUserRequest(password="correct horse battery", role="operator"))
@@ -112,9 +114,7 @@ async def test_a_password_opens_and_a_new_one_closes_the_old(operations: Operati
     assert await by_password(store, "ann", "another horse battery") is None
 
 
-async def test_who_is_there_is_not_made_anew_and_the_refusal_is_told(
-    operations: Operations, app: Rota
-) -> None:
+async def test_new_user_with_a_taken_name_is_rejected_and_audited(operations: Operations, app: Rota) -> None:
     await operations.access.put_user(
         "ann", PutUserRequest(password="correct horse battery", role="admin", new=True)
     )
@@ -124,13 +124,13 @@ async def test_who_is_there_is_not_made_anew_and_the_refusal_is_told(
         )
     found = await by_password(await app.stores.get(), "ann", "correct horse battery")
     assert found is not None and found.role == "admin"
-    told = (await operations.system.audit(AuditRequest(object="user:ann"))).items
-    assert [(one.result, one.after is None) for one in told] == [("refused", True), ("done", False)]
+    entries = (await operations.system.audit(AuditRequest(object="user:ann"))).items
+    assert [(one.result, one.after is None) for one in entries] == [("refused", True), ("done", False)]
 
 
-async def test_a_tenants_admin_cannot_take_over_a_name(operations: Operations, app: Rota) -> None:
+async def test_admin_of_a_tenant_cannot_take_over_a_user(operations: Operations, app: Rota) -> None:
     await operations.access.put_user("ann", PutUserRequest(password="correct horse battery", role="admin"))
-    own = desk_of(app, "admin", "acme")
+    own = operations_of(app, "admin", "acme")
     with pytest.raises(Forbidden, match="is taken"):
         await own.access.put_user("ann", PutUserRequest(password="correct horse battery", role="viewer"))
     with pytest.raises(NotFound):
@@ -138,25 +138,25 @@ async def test_a_tenants_admin_cannot_take_over_a_name(operations: Operations, a
     assert not (await own.access.users()).items
 
 
-async def test_nobody_gives_away_more_than_they_have(app: Rota, operations: Operations) -> None:
+async def test_no_actor_grants_more_than_it_has(app: Rota, operations: Operations) -> None:
     short = await operations.access.create_token(
         CreateTokenRequest(role="admin", payloads=False, expires_s=3600)
     )
     found = await by_token(await app.stores.get(), app.clock, short.token)
     assert found is not None
     own = app.operations(actor_of(found))
-    made = await own.access.create_token(CreateTokenRequest(role="admin"))
-    assert (made.payloads, made.expires_at) == (False, short.expires_at)
+    created = await own.access.create_token(CreateTokenRequest(role="admin"))
+    assert (created.payloads, created.expires_at) == (False, short.expires_at)
     longer = await own.access.create_token(CreateTokenRequest(role="viewer", expires_s=7200))
     assert longer.expires_at == short.expires_at
-    with pytest.raises(Forbidden, match="may not see payloads"):
+    with pytest.raises(Forbidden, match="cannot grant payload access"):
         await own.access.create_token(CreateTokenRequest(role="viewer", payloads=True))
     with pytest.raises(Forbidden, match="a user does not"):
         await own.access.put_user("eve", PutUserRequest(password="correct horse battery", role="admin"))
 
 
-async def test_a_refusal_is_told_under_the_name_of_the_deed(app: Rota, operations: Operations) -> None:
+async def test_denied_action_is_audited_under_its_own_name(app: Rota, operations: Operations) -> None:
     with pytest.raises(Forbidden):
-        await desk_of(app, "operator").access.revoke_token("abc")
-    (told,) = (await operations.system.audit(AuditRequest(action="token."))).items
-    assert (told.action, told.object, told.result) == ("token.revoke", "token:abc", "refused")
+        await operations_of(app, "operator").access.revoke_token("abc")
+    (entry,) = (await operations.system.audit(AuditRequest(action="token."))).items
+    assert (entry.action, entry.object, entry.result) == ("token.revoke", "token:abc", "refused")

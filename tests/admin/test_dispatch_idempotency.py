@@ -1,4 +1,4 @@
-"""``Idempotency-Key``: one job, however often and however many at once ask for it."""
+"""``Idempotency-Key``: one job, however often and from however many clients it is requested."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 from sites import API, Site
 
 
-def test_a_race_of_requests_with_one_key_makes_one_job(each_site: Site) -> None:
+def test_concurrent_requests_with_one_key_create_one_job(each_site: Site) -> None:
     token = each_site.token()
     body = {"task": "charge", "payload": {"order": 7}}
 
@@ -23,7 +23,7 @@ def test_a_race_of_requests_with_one_key_makes_one_job(each_site: Site) -> None:
     assert each_site.get(f"{API}/jobs/count", token).json["count"] == 1
 
 
-def test_after_a_lost_answer_the_same_request_gives_the_same_job_even_an_ended_one(
+def test_repeated_request_after_a_lost_response_returns_the_same_job(
     each_site: Site,
 ) -> None:
     token = each_site.token()
@@ -34,7 +34,7 @@ def test_after_a_lost_answer_the_same_request_gives_the_same_job_even_an_ended_o
         "Content-Type": "application/json",
     }
     connection.request("POST", f"{API}/jobs", msgspec.json.encode({"task": "charge"}), headers)
-    connection.sock.recv(1)  # it was stored; the answer is never read
+    connection.sock.recv(1)  # it was stored; the response is never read
     connection.close()
     (first,) = each_site.get(f"{API}/jobs", token).json["items"]
     assert each_site.post(f"{API}/jobs/{first['id']}/cancel", {}, token).status == 200
@@ -43,7 +43,7 @@ def test_after_a_lost_answer_the_same_request_gives_the_same_job_even_an_ended_o
     assert each_site.get(f"{API}/jobs/count", token).json["count"] == 1
 
 
-def test_a_key_used_for_another_request_is_409_and_keys_are_per_tenant(site: Site) -> None:
+def test_key_of_another_request_is_409_and_keys_are_per_tenant(site: Site) -> None:
     key = {"Idempotency-Key": "same"}
     acme, globex = site.token("admin", "acme"), site.token("admin", "globex")
     first = site.post(f"{API}/jobs", {"task": "one"}, acme, headers=key)

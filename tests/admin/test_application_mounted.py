@@ -24,7 +24,7 @@ from rota.admin.first_token import first_token
 
 @contextmanager
 def hosted(app: Any, **given: Any) -> Iterator[tuple[str, int]]:
-    """Somebody else's server around somebody else's application."""
+    """Another server around another application."""
     config = uvicorn.Config(app, port=0, log_config=None, lifespan="auto", **given)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -67,7 +67,9 @@ def token(rota: Rota) -> str:
     ("mount", "prefix", "root_path"),
     [("/ops/rota", "", ""), ("", "/ops/rota", ""), ("/ops", "/rota/", ""), ("/rota", "", "/ops")],
 )
-def test_it_lives_under_any_prefix(rota: Rota, token: str, mount: str, prefix: str, root_path: str) -> None:
+def test_application_works_under_any_prefix(
+    rota: Rota, token: str, mount: str, prefix: str, root_path: str
+) -> None:
     async def hello(request: Any) -> PlainTextResponse:
         return PlainTextResponse("hello")
 
@@ -92,13 +94,13 @@ def test_it_lives_under_any_prefix(rota: Rota, token: str, mount: str, prefix: s
         assert told["servers"] == [{"url": "/ops/rota"}]
 
 
-def test_the_base_of_a_page_cannot_leave_its_attribute(rota: Rota) -> None:
+def test_base_path_cannot_break_out_of_its_attribute(rota: Rota) -> None:
     with hosted(admin.app(rota), root_path='//evil.test/"><script>') as address:
         page = fetch(address, "/")[1]
         assert b'content="/evil.test/&quot;&gt;&lt;script&gt;"' in page
 
 
-def test_importing_the_routes_needs_no_web_framework(tmp_path: Path) -> None:
+def test_importing_routes_needs_no_web_framework(tmp_path: Path) -> None:
     import subprocess
     import sys
 

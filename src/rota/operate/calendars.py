@@ -1,0 +1,56 @@
+"""Actions on calendars: the days on which schedules do not run. ``app.calendars`` stores them."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from ..core.schedules.calendars import Calendar
+from ..errors import InvalidSchedule
+from ..model import Page
+from .actions import ActionGroup, requires
+from .requests import PutCalendarRequest
+from .views import CalendarView
+
+
+class CalendarActions(ActionGroup):
+    """Actions on calendars, part of ``operations.schedules``."""
+
+    @requires("read")
+    async def calendars(self) -> Page[CalendarView]:
+        """List the calendars: days on which schedules do not run."""
+        return Page(items=[_view(one) for one in await self.app.calendars.list()])
+
+    @requires("operate.shared")
+    async def put_calendar(self, name: str, request: PutCalendarRequest) -> CalendarView:
+        """Create or replace a calendar, from dates or from the content of an iCalendar file."""
+        if (request.dates is None) == (request.ics is None):
+            raise InvalidSchedule("give dates or ics: one of the two")
+        async with self.operations.audited("calendar.put", f"calendar:{name}") as draft:
+            if request.ics is not None:
+                stored = await self.app.calendars.import_ics(name, request.ics, new=request.new)
+            else:
+                dates = [_date(text) for text in request.dates or ()]
+                stored = await self.app.calendars.put(name, dates, weekend=request.weekend, new=request.new)
+            draft.after = {"dates": len(stored.dates)}
+            return _view(stored)
+
+    @requires("operate.shared")
+    async def delete_calendar(self, name: str) -> None:
+        """Delete a calendar. Schedules that use it are disabled at their next fire time."""
+        async with self.operations.audited("calendar.delete", f"calendar:{name}"):
+            await self.app.calendars.delete(name)
+
+
+def _view(calendar: Calendar) -> CalendarView:
+    return CalendarView(
+        name=calendar.name,
+        dates=tuple(sorted(one.isoformat() for one in calendar.dates)),
+        weekend=tuple(sorted(calendar.weekend)),
+    )
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InvalidSchedule(f"{text!r} is not a date: write it as 2030-12-25") from None

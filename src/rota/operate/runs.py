@@ -1,0 +1,54 @@
+"""Actions on the runs of schedules: their history, read off the jobs they created. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ..core.payload.masking import masked
+from ..model import LastRuns, Page, Schedule
+from ..schedules.runs import RunSummary, ScheduleRun, run_of
+from .actions import ActionGroup, requires
+from .requests import RunsRequest, TenantRequest
+from .schedule_selection import visible_schedule
+
+
+class RunActions(ActionGroup):
+    """Actions on the runs of schedules, part of ``operations.schedules``."""
+
+    @requires("read")
+    async def runs(self, request: RunsRequest) -> Page[ScheduleRun]:
+        """List the runs of one schedule or of all, newest first."""
+        page = await self.app.schedules.runs(
+            request.schedule, tenant=self.operations.tenant(request.tenant), failed=request.failed,
+            limit=request.limit, cursor=request.cursor,
+        )  # fmt: skip
+        return Page(items=[self._visible(run) for run in page.items], next=page.next)
+
+    @requires("read")
+    async def runs_of(self, id: str, request: RunsRequest) -> Page[ScheduleRun]:
+        """List the runs of one schedule, newest first."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
+        return await self.runs(
+            msgspec.structs.replace(request, schedule=schedule.name, tenant=schedule.tenant)
+        )
+
+    @requires("read")
+    async def summary(self, id: str, request: TenantRequest) -> RunSummary:
+        """Summarise the last seven days: success rate and durations."""
+        schedule = await visible_schedule(self.operations, id, request.tenant)
+        return await self.app.schedules.summary(schedule.name, tenant=schedule.tenant)
+
+    async def _last_runs(self, schedules: Sequence[Schedule]) -> Mapping[tuple[str, str], ScheduleRun]:
+        """The newest run of each schedule that has one, by tenant and name, in one store call."""
+        store = await self.operations.store()
+        jobs = await store.survey(LastRuns([(schedule.tenant, schedule.name) for schedule in schedules]))
+        runs = [self._visible(run_of(job)) for job in jobs]
+        return {(run.tenant, run.schedule): run for run in runs}
+
+    def _visible(self, run: ScheduleRun) -> ScheduleRun:
+        """A run's details are output: masked, and only for actors who may see payloads."""
+        if self.operations.actor.payloads:
+            return msgspec.structs.replace(run, details=masked(run.details, self.app.settings.secret_fields))
+        return msgspec.structs.replace(run, details=None, message=None if run.success else run.message)

@@ -1,0 +1,60 @@
+"""What admin actions return: values for people and programs, secrets masked. The JSON of the HTTP API.
+
+A view is built from model values here and nowhere else.
+"""
+
+from .access import CurrentActor, NewToken, TokenView, UserView
+from .audit import AuditView, audit_view
+from .base import View, Visibility
+from .gates import GateView, gate_view
+from .jobs import AttemptView, BulkResult, Count, FailureGroup, FailureGroups, JobView, attempt_view, job_view
+from .schedules import (
+    Backfill,
+    CalendarView,
+    Fires,
+    FireView,
+    Preview,
+    ScheduleView,
+    TruncatedSchedule,
+    UpcomingFire,
+    schedule_view,
+)
+from .system import ActivityBucket, DoctorReport, QueueView, Setting, Stats, TaskView, TenantView, WorkerView
+
+__all__ = [
+    "ActivityBucket",
+    "AttemptView",
+    "AuditView",
+    "Backfill",
+    "BulkResult",
+    "CalendarView",
+    "Count",
+    "CurrentActor",
+    "DoctorReport",
+    "FailureGroup",
+    "FailureGroups",
+    "FireView",
+    "Fires",
+    "GateView",
+    "JobView",
+    "NewToken",
+    "Preview",
+    "QueueView",
+    "ScheduleView",
+    "Setting",
+    "Stats",
+    "TaskView",
+    "TenantView",
+    "TokenView",
+    "TruncatedSchedule",
+    "UpcomingFire",
+    "UserView",
+    "View",
+    "Visibility",
+    "WorkerView",
+    "attempt_view",
+    "audit_view",
+    "gate_view",
+    "job_view",
+    "schedule_view",
+]

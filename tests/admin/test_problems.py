@@ -1,0 +1,50 @@
+"""Error responses: a stable code, and the field, state or job it is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from http_operations import NOBODY
+from sites import API, Answer, Site
+
+
+def test_each_kind_of_error_has_its_code_and_the_field_or_state(site: Site) -> None:
+    token, job = site.token(), site.job(key="only-one")
+    cases: list[tuple[Answer, int, str, dict[str, Any]]] = [
+        (site.get(f"{API}/jobs/nonsense", token), 400, "bad_id", {"field": "id"}),
+        (site.get(f"{API}/jobs/{NOBODY}", token), 404, "not_found", {}),
+        (site.get(f"{API}/nothing", token), 404, "no_such_path", {}),
+        (site.ask("PUT", f"{API}/jobs", {}, token=token), 405, "method_not_allowed", {}),
+        (site.post(f"{API}/jobs/{job}/retry", None, token), 409, "illegal_move", {"state": "queued"}),
+        (
+            site.post(f"{API}/jobs", {"task": "w", "key": "only-one", "on_conflict": "raise"}, token),
+            409, "duplicate_job", {"job": job},
+        ),
+        (site.post(f"{API}/jobs", {"task": "w", "delay": "x"}, token), 422, "bad_input", {"field": "delay"}),
+        (site.post(f"{API}/jobs", {"payload": {}}, token), 422, "bad_input", {"field": "task"}),
+        (site.post(f"{API}/jobs", {"task": "w", "nope": 1}, token), 422, "bad_input", {"field": "nope"}),
+        (site.post(f"{API}/jobs", {"task": "w\0"}, token), 422, "bad_input", {"field": "task"}),
+        (
+            site.post(f"{API}/jobs", {"task": "w", "run_at": "2030-01-01T00:00:00"}, token),
+            422, "bad_input", {"field": "run_at"},
+        ),
+        (
+            site.post(f"{API}/schedules", {"name": "n", "task": "w", "cron": "61 * * * *"}, token),
+            422, "bad_input", {"field": "cron"},
+        ),
+        (site.get(f"{API}/jobs?task=a&task=b", token), 422, "bad_input", {"field": "task"}),
+        (site.get(f"{API}/jobs?since=0001-01-01T00:00:00Z", token), 422, "bad_input", {"field": "since"}),
+    ]  # fmt: skip
+    for answer, status, code, more in cases:
+        problem = answer.json
+        assert (answer.status, problem["status"], problem["code"]) == (status, status, code), problem
+        assert {name: problem.get(name) for name in more} == more, problem
+        assert answer.headers["Content-Type"] == "application/problem+json"
+        assert (
+            problem["request_id"] == answer.headers["X-Request-Id"] and problem["title"] and problem["detail"]
+        )
+
+
+def test_wrong_method_is_405_with_the_allowed_ones(site: Site) -> None:
+    allowed = site.ask("PATCH", f"{API}/schedules/x", token=site.token()).headers["Allow"]
+    assert {one.strip() for one in allowed.split(",")} == {"GET", "HEAD", "PUT", "DELETE"}
