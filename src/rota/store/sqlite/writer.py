@@ -195,7 +195,7 @@ class Writer(ConnectionThreads[Transaction]):
             self._begin(connection)
         try:
             transaction = Transaction(connection)
-            self._work(transaction, calls)
+            _work(transaction, calls, self._insert)
             transaction.write_tally()
             connection.execute("COMMIT")
         except BaseException:
@@ -203,16 +203,17 @@ class Writer(ConnectionThreads[Transaction]):
             raise
         return transaction
 
-    def _work(self, transaction: Transaction, calls: Sequence[StoreCall[Transaction]]) -> None:
-        """Inserts come first, those of all callers together: that takes fewer statements."""
-        inserts = [call for call in calls if isinstance(call, InsertStoreCall)]
-        if inserts:
-            results = self._insert(transaction, [(call.jobs, call.now) for call in inserts])
-            for call, result in zip(inserts, results, strict=True):
-                call.result = result
-        for other in calls:
-            if not isinstance(other, InsertStoreCall):
-                other.result = other.work(transaction)
+
+def _work(transaction: Transaction, calls: Sequence[StoreCall[Transaction]], insert: Insert) -> None:
+    """Inserts come first, those of all callers together: that takes fewer statements."""
+    inserts = [call for call in calls if isinstance(call, InsertStoreCall)]
+    if inserts:
+        results = insert(transaction, [(call.jobs, call.now) for call in inserts])
+        for call, result in zip(inserts, results, strict=True):
+            call.result = result
+    for other in calls:
+        if not isinstance(other, InsertStoreCall):
+            other.result = other.work(transaction)
 
 
 class _ChangeCheck(StoreCall[Transaction]):
