@@ -10,7 +10,7 @@ For the author of a store, with pytest-asyncio in auto mode::
     @pytest.fixture
     async def store():
         store = MyStore(...)
-        await store.migrate()
+        await store.schema.migrate()
         await store.open()
         yield store
         await store.close()
