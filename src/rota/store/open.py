@@ -1,12 +1,16 @@
 """A URL becomes a store. The only place that names the stores.
 
-The driver is imported here and only when its scheme is asked for; nothing is connected.
+The driver is imported here and only when its scheme is asked for; nothing is connected. Other stores
+come as plug-ins: an entry point in the group ``rota.stores``, named like the scheme of their URLs, that
+leads to a callable which takes a URL and returns a store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 from urllib.parse import quote, urlsplit
 
 from ..errors import ConfigError, MissingDriver
@@ -37,6 +41,7 @@ STORES: dict[str, Callable[[str], Store]] = {
     "postgresql": _postgres,
     "postgres": _postgres,
 }
+PLUG_INS = "rota.stores"  # the group of entry points
 # Databases that people will try, under every scheme they are known by.
 ELSEWHERE = {
     "mongodb": "MongoDB",
@@ -56,7 +61,7 @@ def open_store(url: str) -> Store:
     if not separator:
         raise ConfigError(f"{_masked(url)!r} is not a store URL: this version knows {KNOWN}")
     scheme = scheme.lower()
-    make = STORES.get(scheme)
+    make = STORES.get(scheme) or _plug_in(scheme, url)
     if make is not None:
         return make(url)
     if scheme in ELSEWHERE:
@@ -64,8 +69,42 @@ def open_store(url: str) -> Store:
             f"{_masked(url)}: this version has no store for {ELSEWHERE[scheme]}; it has {KNOWN}"
         )
     raise ConfigError(
-        f"{_masked(url)}: unknown store scheme {scheme!r}{_nearest(scheme)}; this version knows {KNOWN}"
+        f"{_masked(url)}: unknown store scheme {scheme!r}{_nearest(scheme)}; this version knows {_known()}"
     )
+
+
+def _plug_in(scheme: str, url: str) -> Callable[[str], Store] | None:
+    """What an installed package offers for the scheme."""
+    found = {point.value: point for point in entry_points(group=PLUG_INS, name=scheme)}
+    if not found:
+        return None
+    if len(found) > 1:
+        names = " and ".join(sorted(map(_package, found.values())))
+        raise ConfigError(f"{_masked(url)}: {names} all offer a store for {scheme}://; uninstall all but one")
+    (point,) = found.values()
+    try:
+        make = point.load()
+    except Exception as error:  # a plug-in may fail in any way while it is imported
+        raise ConfigError(
+            f"{_masked(url)}: the store plug-in {_package(point)} cannot be loaded "
+            f"({type(error).__name__}: {error}); repair or uninstall it"
+        ) from error
+    if not callable(make):
+        raise ConfigError(
+            f"{_masked(url)}: the store plug-in {_package(point)} is a {type(make).__name__}; "
+            "its entry point must name a callable that takes a URL and returns a store"
+        )
+    return cast(Callable[[str], Store], make)
+
+
+def _package(point: EntryPoint) -> str:
+    name = point.dist.name if point.dist is not None else "of an unknown package"
+    return f"{name} ({point.value})"
+
+
+def _known() -> str:
+    others = sorted(point.name + "://" for point in entry_points(group=PLUG_INS) if point.name not in STORES)
+    return f"{KNOWN}, and from plug-ins {', '.join(others)}" if others else KNOWN
 
 
 def _nearest(scheme: str) -> str:

@@ -33,9 +33,8 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
     a bound.
 12. Deletion by age. ``maintain`` deletes only final jobs and audit entries that are older than the given
     times, at most ``limit`` of each, the oldest first.
-13. Audit. The audit log is append-only; only ``maintain`` deletes from it. Ids grow for each writer, and
-    the reading order is stable: an entry is never inserted before one that a reader of its writer's
-    entries has seen.
+13. Audit. The audit log is append-only; only ``maintain`` deletes from it. The ids that one writer's
+    entries get grow in the order of appending, and the reading order of all entries never changes.
 14. Documents. ``put_document`` compares the version; of several writers that expect the same one, one
     succeeds.
 15. Hints. A waker may be late, or wake for nothing: polling alone is correct. ``capabilities.wakes`` says
@@ -43,10 +42,9 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
 16. No policy. A store has no backoff, no cron, no retry rules, no limits, and logs nothing about jobs.
     Where speed needs a policy in the engine's own language, a property test holds it to the pure one.
 17. Acknowledgement. When a write returns, it is stored as ``capabilities.durable`` promises.
-18. Failures. A server or connection that fails raises ``StoreUnavailable``, and nothing else of the
-    driver leaks out; a store that was closed raises it too. Data that the engine cannot hold raises
-    ``StoreError`` and leaves every other job of the call's neighbours alone. An older or newer schema
-    raises ``SchemaMismatch``.
+18. Failures. A server or connection that fails raises ``StoreUnavailable``, and so does a store that is
+    closed; no error of the driver leaks out. Data that the engine cannot hold raises ``StoreError`` and
+    does no harm to jobs of other callers. A schema of another version raises ``SchemaMismatch``.
 19. Event loops. One store object belongs to one event loop. ``for_another_loop`` gives another object on
     the same data. After a fork the child opens its own.
 """

@@ -1,6 +1,6 @@
-"""The audit log: adding, reading, forgetting.
+"""The audit log: adding, reading, deleting by age.
 
-Owns the SQL of an AuditFilter. Must never change a line: the table itself refuses that.
+Owns the SQL of an AuditFilter. Must never change an entry: the table itself rejects that.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Connection(AsyncConnection[Row]):
     async def ask(self, statement: bytes, params: Sequence[Any], often: bool = False) -> list[Row]:
         """The rows of one statement, its parameters written as $1, $2 …, in a transaction of its own.
 
-        ``often``: let the server keep it, if nobody stands between us and the server.
+        ``often``: let the server keep it, if there is no pooler in between.
         """
         adapt = Transformer(self)
         values = adapt.dump_sequence(params, [PyFormat.AUTO] * len(params))

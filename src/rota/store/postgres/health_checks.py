@@ -21,7 +21,7 @@ LONG_S = 60.0  # a transaction that holds back vacuum for longer is worth a word
 TOO_LONG_S = 3600.0
 OLD_XIDS = 100_000  # transactions a replication slot may be behind
 MANY_DEAD = 200_000  # rows; a busy queue leaves fewer between two vacuums
-LARGE_INDEXES = 64 * 2**20  # bytes; below this nobody cares
+LARGE_INDEXES = 64 * 2**20  # bytes; smaller ones do not matter
 BLOATED_ROW = 1000  # bytes of indexes per row; a sound table has about 200
 FULL = 0.8  # of the server's connections
 STRAYS = 10_000  # finished jobs counted in the default partition
@@ -145,7 +145,7 @@ async def _transactions(connections: Connections, address: PostgresUrl, now: dat
         found.append(_holds_back(f"prepared transaction {_plain(gid)} (user {_plain(owner)})", age, remedy))
     for slot, age, is_active in await connections.rows(_SLOTS, (OLD_XIDS,)):
         text = f"replication slot {_plain(slot)} keeps the dead rows of {age} transactions"
-        wait = "let its reader catch up" if is_active else "nobody reads it: start its reader"
+        wait = "let its reader catch up" if is_active else "it has no reader: start one"
         remedy = f"{wait}, or SELECT pg_drop_replication_slot('{_plain(slot)}');"
         found.append(Finding(check="long transactions", level="warning", text=text, remedy=remedy))
     ((sees_all, role),) = await connections.rows(_SEES_ALL)

@@ -1,7 +1,7 @@
 """Schedules: writing, reading, firing.
 
-Owns the SQL of the schedule verbs and how a row becomes a Schedule. Must never know a rule's meaning:
-a row that somebody filled with nonsense is passed on as it is, for the scheduler to judge.
+Owns the SQL of schedules and how a row becomes a Schedule. Must never know a rule's meaning: a row
+that someone filled with nonsense is passed on as it is, for the scheduler to judge.
 """
 
 from __future__ import annotations

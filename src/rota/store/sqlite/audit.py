@@ -1,4 +1,4 @@
-"""The audit log: lines are added and read, and forgotten only by age. Must never change one.
+"""The audit log: entries are added and read, and deleted only by age. Must never change one.
 
 Only one transaction writes at a time, so each id can be made from the last one: ids grow in the
 order of adding, whichever processes add. They have the form of UUIDv7, with the time of the line or,

@@ -54,7 +54,7 @@ def deliver(calls: Sequence[StoreCall[Any]]) -> None:
     for call in calls:
         loops[call.loop].append(call)
     for loop, answered in loops.items():
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, and its callers with it
             loop.call_soon_threadsafe(_settle, answered)
 
 
@@ -64,7 +64,7 @@ def _settle(calls: Sequence[StoreCall[Any]]) -> None:
 
 
 class LazyConnection:
-    """A connection that is made when needed and made anew after it broke."""
+    """A connection that is opened when needed, and again after it broke."""
 
     def __init__(self, address: SqliteUrl) -> None:
         self.address = address
@@ -92,7 +92,7 @@ class LazyConnection:
             connection.close()
 
     def attempt(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """Act on the connection; errors leave in rota's words."""
+        """Act on the connection; errors of the driver become errors of rota."""
         try:
             return self._act(act)
         except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""Operators' edits and retention: jobs that are changed or forgotten outside an attempt."""
+"""Operators' edits and retention: jobs that are changed or deleted outside an attempt."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _retry(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now:
     run_at = now if edit.run_at is None else micros(edit.run_at)
     done = []
     for job in jobs:
-        transaction.execute(statement("record_silent"), (job.id,))  # its success is told by the job alone
+        transaction.execute(statement("record_silent"), (job.id,))  # only the job had it
         # ignored if another live job holds its key now
         if transaction.execute(statement("retry"), (int(run_at <= now), run_at, job.id)).rowcount:
             _uncount(transaction, job)
@@ -78,7 +78,7 @@ _VERBS: dict[str, Callable[[Transaction, Sequence[EditedJob], Edit, int], Sequen
 
 
 def prune(transaction: Transaction, before: Mapping[State, datetime], limit: int) -> int:
-    """Forget final jobs that ended before their state's instant, the oldest first; how many."""
+    """Delete final jobs that finished before their state's cutoff, the oldest first; how many."""
     outdated: list[EditedJob] = []
     for state, instant in before.items():
         if state in FINAL:

@@ -1,6 +1,6 @@
-"""What all views of one store object share: the writer, the readers, and those who wait.
+"""What all objects on one file share: the writer, the readers, and the hub of those who wait.
 
-Owns their life: started at first use, started anew in a forked child, ended with the last user.
+Owns their life: started at first use, started again in a forked child, ended with the last user.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Engine:
     # --- users -----------------------------------------------------------------------------------
 
     def enter(self, user: object) -> None:
-        """Count the user in; after everybody had left, begin anew."""
+        """Add the user; the first one after all had left starts the threads again."""
         self._follow_fork()
         with self._lock:
             if self._writer.is_closed:
@@ -71,7 +71,7 @@ class Engine:
             self._users.add(user)
 
     async def leave(self, user: object) -> None:
-        """Count the user out; the last one ends the threads and closes the file."""
+        """Remove the user; the last one ends the threads and closes the file."""
         if self._pid != current_pid():
             return
         with self._lock:

@@ -2,7 +2,7 @@
 
 Owns one thread that sleeps in the kernel. A write is heard when it begins, before its commit can be
 seen, and our own writes are heard too: it is a reason to look, never more. Where there is no inotify
-(another system, no instance left, no such file) there is no Watch, and whoever wants one must poll.
+(another system, no instance left, no such file) there is no watch, and the caller must poll.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The one thread that writes: group commit, and a look at what other processes have written.
+"""The one thread that writes: group commit, and a check for what other processes have written.
 
-Owns the write transaction. Everything ordered while one commit is on its way shares the next one. A
+Owns the write transaction. All calls that arrive during one commit share the next one. A
 batch that fails is run again, call by call, so that one bad call harms no other; work may
 therefore run twice and must touch nothing but its Transaction.
 """
@@ -29,7 +29,7 @@ SOON_S, SLOWER, REST_S, WATCHED_REST_S = 0.0002, 1.1, 0.005, 0.05
 
 
 class Transaction:
-    """A write transaction as the verbs see it, and what it has to tell when it is committed."""
+    """A write transaction, and the hints to publish when it is committed."""
 
     __slots__ = ("_tally", "connection", "execute", "executemany", "finished", "ready")
 
@@ -73,12 +73,12 @@ class Writer(ConnectionThreads[Transaction]):
         self._insert = insert
         self.connection = LazyConnection(address)
         self._hub = hub
-        self._pause = SOON_S  # before the next look
+        self._pause = SOON_S  # before the next check
         self._watch: FileWatch | None = None
         self._relaxed: sqlite3.Connection | None = None  # the one whose commits do not wait for the disk
 
     def nudge(self) -> None:
-        """Someone began to wait: look now, and keep looking."""
+        """Someone began to wait: check now, and keep checking."""
         with self._lock:
             if not self._closed:
                 self._start()
@@ -120,7 +120,7 @@ class Writer(ConnectionThreads[Transaction]):
     def _pace(self) -> float | None:
         if self.address.path is None or not self._hub.is_awaited:
             return None
-        watched = self._is_watched()  # also between the eager looks: what is heard then begins them anew
+        watched = self._is_watched()  # also between the eager checks: what is heard then starts them again
         pause = self._pause
         if pause < REST_S:
             self._pause = pause * SLOWER
@@ -128,7 +128,7 @@ class Writer(ConnectionThreads[Transaction]):
         return WATCHED_REST_S if watched else REST_S
 
     def _is_watched(self) -> bool:
-        """Hear of the next write to the log, if the system lets us."""
+        """Be notified of the next write to the log, if the system can do that."""
         if self._watch is None:
             self._watch = watch(f"{self.address.path}-wal", lambda: self._calls.put(_CHECK))
         elif not self._watch.arm():  # another log has taken its place
@@ -177,7 +177,7 @@ class Writer(ConnectionThreads[Transaction]):
         else:
             self._hub.publish(transaction.ready, transaction.finished)
             if transaction.ready:
-                self._pause = SOON_S  # business: others will answer soon
+                self._pause = SOON_S  # others will react soon
 
     def _wait_for_disk(self, connection: sqlite3.Connection, durable: bool) -> None:
         """Whether the next commits do. One that does takes those before it to the disk as well."""
@@ -195,7 +195,7 @@ class Writer(ConnectionThreads[Transaction]):
             self._begin(connection)
         try:
             transaction = Transaction(connection)
-            self._work(transaction, calls)
+            _work(transaction, calls, self._insert)
             transaction.write_tally()
             connection.execute("COMMIT")
         except BaseException:
@@ -203,20 +203,21 @@ class Writer(ConnectionThreads[Transaction]):
             raise
         return transaction
 
-    def _work(self, transaction: Transaction, calls: Sequence[StoreCall[Transaction]]) -> None:
-        """Inserts come first, those of all callers together: that takes fewer statements."""
-        inserts = [call for call in calls if isinstance(call, InsertStoreCall)]
-        if inserts:
-            results = self._insert(transaction, [(call.jobs, call.now) for call in inserts])
-            for call, result in zip(inserts, results, strict=True):
-                call.result = result
-        for other in calls:
-            if not isinstance(other, InsertStoreCall):
-                other.result = other.work(transaction)
+
+def _work(transaction: Transaction, calls: Sequence[StoreCall[Transaction]], insert: Insert) -> None:
+    """Inserts come first, those of all callers together: that takes fewer statements."""
+    inserts = [call for call in calls if isinstance(call, InsertStoreCall)]
+    if inserts:
+        results = insert(transaction, [(call.jobs, call.now) for call in inserts])
+        for call, result in zip(inserts, results, strict=True):
+            call.result = result
+    for other in calls:
+        if not isinstance(other, InsertStoreCall):
+            other.result = other.work(transaction)
 
 
 class _ChangeCheck(StoreCall[Transaction]):
-    """Not work: a reason to look at the file at once."""
+    """Not work: a reason to check the file at once."""
 
     def __init__(self) -> None:
         pass
