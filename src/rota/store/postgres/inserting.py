@@ -1,6 +1,6 @@
 """Storing jobs: singles that share a commit, batches that stream.
 
-Owns which road an insert takes: jobs that differ in nothing but id and payload, as those of one task
+Owns which path an insert takes: jobs that differ in nothing but id and payload, as those of one task
 do, have a quick one; any others, and all that meet a job already stored, have one that judges each.
 Must never change what a job says, nor lose an answer: each caller gets the outcomes of its own jobs,
 in its own order.
@@ -159,7 +159,7 @@ class Inserter:
     async def _store(self, group: Sequence[_Waiting]) -> None:
         jobs = [job for one in group for job in one.jobs]
         try:
-            told = await self._statement(jobs, max(one.now for one in group), False)
+            results = await self._statement(jobs, max(one.now for one in group), False)
         except StoreError as error:
             if len(group) == 1 or error.__cause__ is None or not is_data(error.__cause__):
                 for one in group:
@@ -171,7 +171,7 @@ class Inserter:
             return
         at = 0
         for one in group:
-            _answer(one, told[at : at + len(one.jobs)])
+            _answer(one, results[at : at + len(one.jobs)])
             at += len(one.jobs)
 
     async def _statement(self, jobs: Sequence[NewJob], now: datetime, again: bool) -> Sequence[InsertResult]:
@@ -180,11 +180,11 @@ class Inserter:
         if not quick or not await self._all_new(jobs, now, wakes):
             params = (jobs_text(jobs), now, again, wakes)
             rows = await self._connections.rows(_INSERT.format(_choose_path(jobs)), params, repeatable=again)
-            told = inserted(jobs, rows)
+            results = inserted(jobs, rows)
         else:
-            told = inserted(jobs, ())
+            results = inserted(jobs, ())
         self._herald.tell({job.queue for job in jobs}, told=wakes)
-        return told
+        return results
 
     async def _all_new(self, jobs: Sequence[NewJob], now: datetime, wakes: bool) -> bool:
         """Store jobs that are alike. False: some id is live already, and nothing has been stored."""
@@ -239,9 +239,9 @@ def _choose_path(jobs: Sequence[NewJob]) -> str:
     return PLAIN if all(job.key is None for job in jobs) else "insert_jobs"
 
 
-def _answer(one: _Waiting, told: Sequence[InsertResult]) -> None:
+def _answer(one: _Waiting, results: Sequence[InsertResult]) -> None:
     if not one.answer.done():
-        one.answer.set_result(told)
+        one.answer.set_result(results)
 
 
 def _refuse(one: _Waiting, error: BaseException) -> None:
@@ -256,7 +256,7 @@ _shape = attrgetter(*(field.name for field in NEW if field.name not in ("id", "p
 
 
 def _is_large(job: NewJob) -> bool:
-    """Whether its payload stands apart: as the server would say, or nearly so, which does no harm."""
+    """Whether its payload is kept apart: as the server would say, or nearly so, which does no harm."""
     return len(job.payload_json) > LARGE
 
 

@@ -225,7 +225,7 @@ async def _replace(functions: Sequence[Function], found: _Found, connection: Con
 
 
 async def _repair_views(connection: Connection, found: _Found) -> list[str]:
-    """Make the views whose columns differ, and those that only the server can tell to differ."""
+    """Make the views whose columns differ, and those whose definition the server finds to differ."""
     wrong = _wrong_views(found)
     if wrong:
         names = ", ".join(f"rota.{view.name}" for view in reversed(VIEWS))

@@ -49,7 +49,7 @@ class Insertion:
 
 
 def insert(transaction: Transaction, jobs: Sequence[NewJob], now: int) -> Sequence[InsertResult]:
-    """Store the jobs in our own transaction and tell the wakers."""
+    """Store the jobs in our own transaction and wake those who wait."""
     return Insertion(jobs, now)(transaction)
 
 
