@@ -35,7 +35,7 @@ SELECT (lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, %(now)s,
 
 
 class Explained:
-    """A session that is told the plan of every statement, also of those inside functions."""
+    """A session that is shown the plan of every statement, also of those inside functions."""
 
     def __init__(self, url: str) -> None:
         self.notices: list[str] = []
@@ -176,7 +176,7 @@ async def test_an_insert_of_one_job_uses_indexes(store: PostgresStore, migrated_
     job = NewJob(id=new().id, task="work", key="k")
     session = Explained(migrated_postgres_url)
     with session.connection:
-        for road in ("insert_plain", "insert_jobs"):
+        for path in ("insert_plain", "insert_jobs"):
             text = f'[{{"id":"{job.id}","task":"work","key":"k"}}]'
-            _, plan = session.plans(f"SELECT * FROM rota.{road}(%s::json, NULL, true, true)", text)
+            _, plan = session.plans(f"SELECT * FROM rota.{path}(%s::json, NULL, true, true)", text)
             assert not HOT.search(plan), plan

@@ -39,7 +39,7 @@ _COLUMN = re.compile(
 
 
 class Function(NamedTuple):
-    """``name`` and ``facts`` are as the catalog has them: see ``FUNCTIONS`` in ``schema.py``."""
+    """``name`` and ``facts`` are as the catalog has them: see ``_FACTS`` in ``schema.py``."""
 
     name: str  # with the types of its arguments
     facts: str

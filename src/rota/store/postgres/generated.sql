@@ -501,7 +501,7 @@ BEGIN
 END
 $$;
 
--- Claim at most lim jobs. The first row tells when the next job will be due, each other one is a job.
+-- Claim at most lim jobs. The first row says when the next job will be due, each other one is a job.
 -- queues, tasks, exclude_tenants: NULL for any, any, none.
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are

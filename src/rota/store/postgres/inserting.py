@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -165,7 +166,7 @@ _shape = attrgetter(*(field.name for field in NEW if field.name not in ("id", "p
 
 
 def _is_large(job: NewJob) -> bool:
-    """Whether its payload stands apart: as the server would say, or nearly so, which does no harm."""
+    """Whether its payload is kept apart: as the server would say, or nearly so, which does no harm."""
     return len(job.payload_json) > LARGE
 
 
@@ -184,21 +185,24 @@ _WRITERS: dict[Kind, Callable[[Any], str]] = {
     TAGS: texts_array,
     BACKOFF: text,
 }
-_WRITE = tuple((n, _WRITERS[field.kind]) for n, field in enumerate(_OPTIONS) if field.kind in _WRITERS)
+_WRITE = tuple(_WRITERS.get(field.kind) for field in _OPTIONS)
 _options = attrgetter(*(field.name for field in _OPTIONS))
-_TAGS_PLACE = next(n for n, field in enumerate(_OPTIONS) if field.kind is TAGS)
+
+
+@lru_cache(maxsize=256)  # a program enqueues the same few kinds of jobs again and again
+def _texts(options: tuple[Any, ...]) -> tuple[str | None, ...]:
+    return tuple(
+        None if value is None or value == () else value if write is None else write(value)
+        for write, value in zip(_WRITE, options, strict=True)
+    )
 
 
 def _shared(job: NewJob, now: datetime) -> tuple[str | None, ...]:
     """What jobs that are alike have in common, in the server's own notation."""
-    cells = list(_options(job))
-    cells[_TAGS_PLACE] = cells[_TAGS_PLACE] or None
-    for place, write in _WRITE:
-        if cells[place] is not None:
-            cells[place] = write(cells[place])
     at = now.isoformat()
     run_at = at if job.run_at is None else job.run_at.isoformat()
-    return at, run_at, str(-job.priority), "t" if (job.run_at or now) <= now else "f", *cells
+    is_due = "t" if (job.run_at or now) <= now else "f"
+    return at, run_at, str(-job.priority), is_due, *_texts(_options(job))
 
 
 def _lines(jobs: Sequence[NewJob], now: datetime) -> Iterator[bytes]:

@@ -8,9 +8,9 @@ PostgreSQL could not decode. Rows come back with ids and JSON as ``str``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from psycopg.types.string import TextLoader
 
 from ...model import Attempt, AuditEntry, Backoff, Document, InsertResult, Job, NewJob, Settlement, State
 from ..sql.fields import JOB, Field
+from ..sql.readers import job_reader
 from .columns import CLAIMED, CLAIMED_APART
 
 Row = tuple[Any, ...]
@@ -191,14 +192,14 @@ _backoff = msgspec.json.Decoder(Backoff).decode
 
 _STATES = {state.value: state for state in State}  # four times quicker than State(text)
 
-# How a value that the driver gives becomes the value of a Job; the other kinds need nothing.
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "state": _STATES.__getitem__,
-    "backoff": lambda value: None if value is None else _backoff(value),
-    "tags": lambda value: tuple(value) if value else (),
-    "cost_cents": lambda value: value or 0.0,
+# How a value that the driver gives becomes the value of a Job; the other fields need nothing.
+_VALUES = {
+    "state": "STATES[state]",
+    "backoff": "backoff and decode_backoff(backoff)",
+    "tags": "tuple(tags) if tags else ()",
+    "cost_cents": "cost_cents or 0.0",
 }
-_READ = tuple((place, _READERS[field.name]) for place, field in enumerate(JOB) if field.name in _READERS)
+_SCOPE = {"STATES": _STATES, "decode_backoff": _backoff, "instant": instant}
 
 
 def _column(field: Field) -> str:
@@ -215,33 +216,23 @@ _RECLAIMED = {"state": "'running'", "priority": "-rank", "output_json": "NULL", 
 RECLAIMED_COLUMNS = ", ".join(_RECLAIMED.get(field.name) or _column(field) for field in JOB)
 
 
-def job(row: Row) -> Job:
-    cells = list(row)
-    for place, read in _READ:
-        cells[place] = read(cells[place])
-    return Job(*cells)
+job = job_reader(Job.__struct_fields__, _VALUES, _SCOPE)
 
-
-# A row of a turn: three columns of the turn itself, three of the job apart, the others; then what the
-# claimer knows.
-_KNOWN = ("state", "lease_until", "worker", "started_at", "output_json", "finished_at")
-_TURN_ROW = ("refused", "woken", "next_due_at", *CLAIMED_APART, *(f.name for f in CLAIMED), *_KNOWN)
-_RUN_AT, _CREATED_AT = _TURN_ROW.index("run_at"), _TURN_ROW.index("created_at")
-_RANK = _TURN_ROW.index("priority")
-_READ_CLAIMED = tuple((_TURN_ROW.index(name), read) for name, read in _READERS.items() if name not in _KNOWN)
-_in_order = itemgetter(*map(_TURN_ROW.index, Job.__struct_fields__))
-
-
-def claimed(row: Row, worker: str, lease_until: datetime, now: datetime) -> Job:
-    """A job from a row of ``rota.claim``, which leaves out what the claimer knows."""
-    cells = [*row, State.RUNNING, lease_until, worker, now, None, None]
-    run_at, created_at = cells[_RUN_AT], cells[_CREATED_AT]
-    cells[_RUN_AT] = due_at = instant(run_at)
-    cells[_CREATED_AT] = due_at if created_at == run_at else instant(created_at)
-    cells[_RANK] = -cells[_RANK]
-    for place, read in _READ_CLAIMED:
-        cells[place] = read(cells[place])
-    return Job(*_in_order(cells))
+# A job from a row of a turn: three columns of the turn itself, then those of ``rota.claim``, which leaves
+# out what the claimer knows. Most jobs were due when they were made: one instant serves both.
+_TURN_COLUMNS = ("_", "_", "_", *CLAIMED_APART, *(field.name for field in CLAIMED))
+_CLAIMED_VALUES = _VALUES | {
+    "state": "RUNNING",
+    "run_at": "(due_at := instant(run_at))",
+    "created_at": "due_at if created_at == run_at else instant(created_at)",
+    "priority": "-priority",
+    "started_at": "now",
+    "output_json": "None",
+    "finished_at": "None",
+}
+claimed = job_reader(
+    _TURN_COLUMNS, _CLAIMED_VALUES, _SCOPE | {"RUNNING": State.RUNNING}, "worker, lease_until, now"
+)
 
 
 def claim_order(job: Job) -> tuple[int, datetime, str]:

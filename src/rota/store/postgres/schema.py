@@ -43,7 +43,8 @@ SELECT 'function', p.proname || '(' || pg_get_function_identity_arguments(p.oid)
            || E'\\n' || p.prosrc || CASE WHEN p.prosecdef OR p.proisstrict THEN '!' ELSE '' END)
   FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
  WHERE p.pronamespace = to_regnamespace('rota')
-   AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
+   AND NOT EXISTS (SELECT FROM pg_depend AS d
+                    WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
 UNION ALL
 SELECT 'columns', c.relname,
        string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
@@ -246,7 +247,7 @@ async def _replace(functions: Sequence[Function], found: _Found, connection: Con
 
 
 async def _repair_views(connection: Connection, found: _Found) -> list[str]:
-    """Make the views whose columns differ, and those that only the server can tell to differ."""
+    """Make the views whose columns differ, and those whose definition the server finds to differ."""
     wrong = _wrong_views(found)
     if wrong:
         names = ", ".join(f"rota.{view.name}" for view in reversed(VIEWS))

@@ -431,7 +431,7 @@ UNION ALL
 SELECT id, state FROM rota_jobs WHERE tenant = ? AND slot = ?;
 
 -- sql/insert.sql
--- What stands in brackets depends on the options that the jobs use: see statements.py.
+-- What is in brackets depends on the options that the jobs use: see statements.py.
 INSERT INTO rota_jobs (state, [columns]) VALUES
   [rows]
 ON CONFLICT DO NOTHING;
@@ -567,10 +567,10 @@ SELECT id, token, attempt, 'succeeded', worker, started_at, finished_at, cost_ce
 ON CONFLICT DO NOTHING;
 
 -- sql/remove.sql
-DELETE FROM rota_jobs AS held
-WHERE id IN (SELECT key FROM json_each(?1))
-  AND EXISTS (SELECT 1 FROM json_each(?1) AS change WHERE held.id = change.key AND
-      held.state = 'running' AND held.token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]'));
+DELETE FROM rota_jobs
+WHERE state = 'running' AND (id, token, worker) IN (
+  SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)
+);
 
 -- sql/renew.sql
 UPDATE rota_jobs INDEXED BY rota_jobs_id SET lease_until = ?2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from operator import attrgetter
@@ -13,7 +13,22 @@ from msgspec.structs import replace
 
 from ...model import Attempt, Backoff, Document, Job, NewJob, State
 from ..sql import fields
-from ..sql.fields import BACKOFF, COUNTER, FLAG, INSTANT, NEW, OPTIONS, RANK, REAL, TAGS, WHOLE, Field, Kind
+from ..sql.fields import (
+    BACKOFF,
+    COUNTER,
+    FIELDS,
+    FLAG,
+    INSTANT,
+    NEW,
+    OPTIONS,
+    RANK,
+    REAL,
+    TAGS,
+    WHOLE,
+    Field,
+    Kind,
+)
+from ..sql.readers import job_reader
 from .statements import COLUMNS, SHARED
 
 T = TypeVar("T")
@@ -71,62 +86,56 @@ _WRITERS: dict[Kind, Callable[[Any], Any]] = {
     BACKOFF: as_json,
     TAGS: as_json,
 }
-_OPTION_COLUMNS = tuple(field.sqlite for field in OPTIONS)
-_OPTION_WRITERS = tuple(_WRITERS.get(field.kind) for field in OPTIONS)
+_OPTIONS = tuple((field.sqlite, _WRITERS.get(field.kind)) for field in OPTIONS)
 _options = attrgetter(*(field.name for field in OPTIONS))
 
 
-def new_job(job: NewJob, now: int) -> tuple[dict[str, Any], int]:
-    """A new job beside its id and payload: its other columns, and when it is due.
-
-    Columns that would be null or 0 are left out: to bind None costs Python more than to bind a text,
-    and most jobs use few of the options.
-    """
-    run_at = now if job.run_at is None else micros(job.run_at)
-    cells: dict[str, Any] = {"due": 1 if run_at <= now else 0, "rank": -job.priority}
-    for column, write, value in zip(_OPTION_COLUMNS, _OPTION_WRITERS, _options(job), strict=True):
+@lru_cache(maxsize=256)  # a program enqueues the same few kinds of jobs again and again
+def _cells(options: Row) -> Mapping[str, Any]:
+    """The columns of the options. Those that would be null or 0 are left out: to bind None costs Python
+    more than to bind a text, and most jobs use few of them."""
+    cells = {}
+    for (column, write), value in zip(_OPTIONS, options, strict=True):
         if value is not None and value is not False and value != ():
             cells[column] = value if write is None else write(value)
-    if job.key is not None:
-        cells["slot"] = job.key
-    return cells, run_at
+    if "key" in cells:
+        cells["slot"] = cells["key"]
+    return cells
+
+
+def new_job(job: NewJob, now: int) -> tuple[dict[str, Any], int]:
+    """A new job beside its id and payload: its other columns, and when it is due."""
+    run_at = now if job.run_at is None else micros(job.run_at)
+    return {"due": 1 if run_at <= now else 0, "rank": -job.priority, **_cells(_options(job))}, run_at
 
 
 # Jobs of which all this is equal have the same ``new_job``.
 likeness = attrgetter(*(field.name for field in NEW if field.name not in ("id", "payload_json")))
 
 
+_REPLACED = tuple(option for option in _OPTIONS if option[0] not in ("key", "tenant"))
+
+
 def replacement(job: NewJob, now: int, holder: str) -> Row:
     """The parameters of ``replace.sql``."""
     run_at = now if job.run_at is None else micros(job.run_at)
-    options = [
-        value if write is None or value is None else write(value) if value != () else None
-        for column, write, value in zip(_OPTION_COLUMNS, _OPTION_WRITERS, _options(job), strict=True)
-        if column not in ("key", "tenant")  # those are the holder's as well
-    ]
+    cells = _cells(_options(job))
+    options = [cells.get(column, 0 if write is int else None) for column, write in _REPLACED]
     return *options, job.payload_json, 1 if run_at <= now else 0, -job.priority, run_at, holder
 
 
-# How a value of a kind is read, and what takes its place if it cannot be.
-_STATE = Kind("state", "text", "TEXT")
-_READERS: dict[Kind, tuple[Callable[[Any], Any], Any]] = {
-    _STATE: (_STATES.__getitem__, State.FAILED),
-    INSTANT: (lambda value: None if value is None else instant(value), None),
-    RANK: (lambda value: -value, 0),
-    FLAG: (bool, False),
-    BACKOFF: (lambda value: None if value is None else _BACKOFF.decode(value), None),
-    TAGS: (lambda value: () if value is None else _TAGS.decode(value), ()),
-    WHOLE: (int, 0),
-    COUNTER: (int, 0),
-    REAL: (lambda value: None if value is None else float(value), None),
+# How a column of a kind is read; those that are not here are what SQLite gives.
+_EXPRESSIONS = {
+    INSTANT: "None if {0} is None else instant({0})",
+    RANK: "-{0}",
+    FLAG: "bool({0})",
+    BACKOFF: "None if {0} is None else BACKOFF({0})",
+    TAGS: "() if {0} is None else TAGS({0})",
 }
-_KINDS = tuple(_STATE if field.name == "state" else field.kind for field in fields.JOB)
-# The others are what SQLite gives, unless somebody edited the row.
-_READ = tuple(
-    (place, _READERS[kind][0])
-    for place, kind in enumerate(_KINDS)
-    if kind in (_STATE, INSTANT, RANK, FLAG, BACKOFF, TAGS)
-)
+_VALUES = {f.name: _EXPRESSIONS[f.kind].format(f.name) for f in FIELDS if f.kind in _EXPRESSIONS}
+_VALUES["state"] = "STATES[state]"
+_SCOPE = {"STATES": _STATES, "instant": instant, "BACKOFF": _BACKOFF.decode, "TAGS": _TAGS.decode}
+_job = job_reader(Job.__struct_fields__, _VALUES, _SCOPE)
 
 
 def job(row: Row) -> Job:
@@ -135,13 +144,6 @@ def job(row: Row) -> Job:
         return _job(row)
     except Exception:  # a row edited by hand must not hide the others
         return _salvaged(row)
-
-
-def _job(row: Row) -> Job:
-    cells = list(row)
-    for place, read in _READ:
-        cells[place] = read(cells[place])
-    return Job(*cells)
 
 
 def alike_jobs(text: str) -> list[Job]:
@@ -167,18 +169,33 @@ def _of_kind(shared: bytes) -> Job:
 
 
 def _salvaged(row: Row) -> Job:
-    """The same, column by column, each unreadable one replaced."""
-    return Job(*map(_cell, fields.JOB, _KINDS, row))
+    """The same, column by column, each unreadable one replaced by its default."""
+    cells = list(row)
+    for place, field in enumerate(fields.JOB):
+        cells[place] = _salvage(field, cells[place])
+    return Job(*cells)
 
 
-def _cell(field: Field, kind: Kind, value: Any) -> Any:
-    if kind not in _READERS:
-        return value if value is None else str(value)
-    read, stand_in = _READERS[kind]
+def _salvage(field: Field, value: Any) -> Any:
     default = _DEFAULTS[field.name]
-    if stand_in is None and default is not None:
-        stand_in = EPOCH if kind is INSTANT else default
-    return _try(read, value, stand_in)
+    if field.name == "state":
+        return _STATES.get(value, State.FAILED)
+    if field.kind is INSTANT:
+        return _try(instant, value, EPOCH if default is msgspec.NODEFAULT else None)
+    if field.kind in _SALVAGED:
+        return default if value is None else _try(_SALVAGED[field.kind], value, default)
+    return None if value is None else str(value)
+
+
+_SALVAGED: dict[Kind, Callable[[Any], Any]] = {
+    RANK: lambda value: -int(value),
+    WHOLE: int,
+    COUNTER: int,
+    REAL: float,
+    FLAG: bool,
+    BACKOFF: _BACKOFF.decode,
+    TAGS: _TAGS.decode,
+}
 
 
 def _try(read: Callable[[Any], T], value: Any, otherwise: Any) -> Any:

@@ -1,7 +1,7 @@
 """Schedules to columns and back. Must never fail on a row: one that cannot be read comes back disabled.
 
 The columns are the fields of ``Schedule``, by the same names and in the same order. What a wrong
-guess could not harm (held fires, the next look) gets a stand-in that the scheduler corrects; anything
+guess could not harm (held fires, the next check) gets a stand-in that the scheduler corrects; anything
 else that is unreadable makes the schedule read as disabled, with the reason, so that no rule is run
 that nobody wrote.
 """
@@ -21,7 +21,7 @@ FIELDS = {field.name: field for field in msgspec.structs.fields(Schedule)}
 INSTANTS = ("at", "start_at", "until", "next_run_at", "look_at", "last_fire_at", "created_at", "updated_at")
 NUMBERS = ("priority", "max_attempts", "missed_cap")  # small ones
 LARGEST = 2**31 - 1
-# Fields whose loss changes neither what is run nor when; times are computed anew.
+# Fields whose loss changes neither what is run nor when; times are computed again.
 HARMLESS = frozenset(
     {"description", "reason", "declared_json", "next_run_at", "look_at", "held", "last_fire_at"}
     | {"created_at", "updated_at"}

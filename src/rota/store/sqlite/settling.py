@@ -1,8 +1,8 @@
 """The end of attempts, and heartbeats: written only where the token and the holder are still the same.
 
-A batch goes to SQLite as one JSON text, and for each way to end there is one statement: that is faster
-than a statement per job, and a thread that runs few statements, and reads few rows, rarely has to wait
-for the interpreter.
+A batch goes to SQLite as one JSON text, and for each way to end there are two statements at most: that is
+faster than a statement per job, and a thread that runs few statements, and reads few rows, rarely has to
+wait for the interpreter.
 """
 
 from __future__ import annotations
@@ -58,16 +58,18 @@ def _settle(transaction: Transaction, changes: Sequence[Settlement], now: int) -
 def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now: int) -> Sequence[Settlement]:
     """Carry out changes that end in one way; those of them whose lease still holds.
 
-    They are written without reading the jobs first. Only if some were refused must it be found out which.
+    The number of rows that were written tells whether a single change was refused. Of several it does not
+    tell which, and a savepoint to find out would cost more than to ask first.
     """
-    transaction.execute("SAVEPOINT rota_settle")
-    if _write(transaction, way, changes, now) < len(changes):
-        transaction.execute("ROLLBACK TO rota_settle")
-        (held,) = transaction.execute(statement("held"), (_texts(changes),)).fetchone()
-        ids = frozenset(_IDS.decode(held))
-        changes = [change for change in changes if change.id in ids]
-        _write(transaction, way, changes, now)
-    transaction.execute("RELEASE rota_settle")
+    text = _texts(changes)
+    if len(changes) > 1:
+        (found,) = transaction.execute(statement("held"), (text,)).fetchone()
+        held = frozenset(_IDS.decode(found))
+        if len(held) < len(changes):
+            changes = [change for change in changes if change.id in held]
+            text = _texts(changes)
+    if not changes or not _write(transaction, way, changes, text, now):
+        return ()
     if way == State.QUEUED:
         transaction.ready.update([change.queue for change in changes])
         return changes
@@ -79,9 +81,8 @@ def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now:
     return changes
 
 
-def _write(transaction: Transaction, way: str, changes: Sequence[Settlement], now: int) -> int:
+def _write(transaction: Transaction, way: str, changes: Sequence[Settlement], text: str, now: int) -> int:
     """How many jobs were written: those that run under the change's token, held by its worker."""
-    text = _texts(changes)
     if way == State.QUEUED:
         return transaction.execute(statement("requeue"), (text, now)).rowcount
     if way == REMOVED:

@@ -1,4 +1,4 @@
--- What stands in brackets depends on the options that the jobs use: see statements.py.
+-- What is in brackets depends on the options that the jobs use: see statements.py.
 INSERT INTO rota_jobs (state, [columns]) VALUES
   [rows]
 ON CONFLICT DO NOTHING

@@ -1,3 +1,4 @@
-DELETE FROM rota_jobs AS held
-WHERE id IN (SELECT key FROM json_each(?1))
-  AND EXISTS (SELECT 1 FROM json_each(?1) AS change WHERE held.id = change.key AND {held})
+DELETE FROM rota_jobs
+WHERE state = 'running' AND (id, token, worker) IN (
+  SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)
+)
