@@ -14,7 +14,7 @@ from rota import Cancel, Context, Rota, Snooze, StoreUnavailable, __version__
 from rota.model import ClaimRequest, TurnResult
 from rota.runtime.metrics import DURATIONS, OUTCOMES, Histogram, WorkerMetrics
 from rota.testing import FakeClock
-from rota.worker import upkeep
+from rota.worker import maintenance
 
 Until = Callable[..., Awaitable[None]]
 STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "scheduler": False}
@@ -23,7 +23,7 @@ STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "scheduler"
 async def counted(app: Rota, **options: Any) -> dict[str, Any]:
     async with app.worker(burst=True, **{**STILL, **options}) as worker:
         await worker.run()
-        return worker.measures.told()
+        return worker.metrics.told()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ async def test_an_outcome_that_came_too_late_is_counted_as_refused(app: Rota, cl
     @app.task
     async def slow(ctx: Context) -> None:
         clock.advance(31)
-        await upkeep.rescue(await app.stores.get(), clock, "other", 30, lambda job, state: None)
+        await maintenance.rescue(await app.stores.get(), clock, "other", 30, lambda job, state: None)
 
     await slow.options(max_attempts=1).enqueue()
     told = await counted(app)
@@ -114,7 +114,7 @@ async def test_rescues_are_counted(app: Rota, clock: FakeClock, until: Until) ->
     await store.claim(ClaimRequest(worker="dead", limit=1, lease_s=30, tasks=("work",)), clock.now())
     clock.advance(31)
     async with app.running(heartbeat_thread=False, scheduler=False, sweep_s=0.01, poll_s=0.01) as worker:
-        await until(lambda: worker.measures.runs["rescued"] == 1 and worker.measures.runs["succeeded"] == 1)
+        await until(lambda: worker.metrics.runs["rescued"] == 1 and worker.metrics.runs["succeeded"] == 1)
 
 
 async def test_an_outage_of_the_store_is_counted_once_however_long_it_lasts(

@@ -91,7 +91,7 @@ async def test_a_job_with_one_attempt_fails_at_the_first_error(app: Rota) -> Non
     assert (job.state, job.attempt, job.error["type"], job.error["message"]) == (
         "failed", 1, "ValueError", "no",
     )  # fmt: skip
-    assert "test_worker_outcomes.py" in job.error["traceback"]
+    assert "test_execution.py" in job.error["traceback"]
     assert "rota/worker" not in job.error["traceback"]
 
 
@@ -286,7 +286,7 @@ async def test_an_error_whose_text_cannot_be_read_is_still_stored(app: Rota) -> 
     await drain(app)
     error = (await job.refresh()).error
     assert error["type"].endswith("NastyError")
-    assert error["message"] == "(its message cannot be read)"
+    assert error["message"] == "(the message could not be read)"
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
-from ticking import Ticks
 
 from rota import Backoff, Cancel, Context, OptionError, PayloadError, Rota, Snooze, State
-from rota.model import AuditEntry, AuditFilter, ClaimRequest, PageRequest, ScheduleFilter
+from rota.model import AuditEntry, AuditFilter, ClaimRequest, PageRequest
 from rota.testing import FakeClock, drain
-from rota.worker import upkeep
+from rota.worker import maintenance
 
 app = Rota("sqlite://:memory:")  # process tasks live at the top level of a module
 
@@ -36,7 +34,7 @@ async def claimed_by_a_dead_worker(app: Rota) -> None:
 
 
 async def rescue(app: Rota) -> None:
-    await upkeep.rescue(await app.stores.get(), app.clock, "rescuer", 30, lambda job, state: None)
+    await maintenance.rescue(await app.stores.get(), app.clock, "rescuer", 30, lambda job, state: None)
 
 
 # --- the system's own acts -----------------------------------------------------------------------
@@ -83,35 +81,6 @@ async def test_a_rescue_and_a_quarantine_are_told(app: Rota, clock: FakeClock) -
     ]
     assert told[1].message == "LeaseExpired: worker dead fell silent during attempt 2"
     assert (await job.refresh()).state is State.FAILED
-
-
-async def test_a_schedule_that_is_disabled_by_an_error_is_told(app: Rota) -> None:
-    @app.task
-    def tick() -> None: ...
-
-    ticks = await Ticks.of(app)
-    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", calendar=None)
-    store = await app.stores.get()
-    (schedule,) = (await store.schedules(ScheduleFilter(), PageRequest(limit=1))).items
-    spoiled = msgspec.structs.replace(schedule, cron="61 * * * *")
-    assert (await store.put_schedules([spoiled], app.clock.now()))[0] is not None
-    await ticks.after(60)
-    (line,) = await lines(app, "schedule.disabled_by_error")
-    assert (line.object, line.tenant, line.actor) == ("schedule:default/minutely", "default", "scheduler")
-    assert line.message is not None and "61" in line.message
-
-
-async def test_fires_that_were_missed_for_good_are_told(app: Rota) -> None:
-    @app.task
-    def tick() -> None: ...
-
-    ticks = await Ticks.of(app)
-    await app.schedules.create(name="lost", task="tick", every=60, missed="skip")
-    await app.schedules.create(name="whole", task="tick", every=60, missed="all")
-    await ticks.after(5 * 60 + 30)
-    (line,) = await lines(app, "schedule.missed")
-    assert (line.object, line.tenant, line.actor) == ("schedule:default/lost", "default", "scheduler")
-    assert line.message == "5 missed fires are not caught up (missed=skip)"
 
 
 # --- what tasks say ------------------------------------------------------------------------------
@@ -198,7 +167,7 @@ async def test_lines_and_their_details_are_bounded(app: Rota) -> None:
             ctx.audit("email.sent", text="x" * 5000)
         for n in range(20):
             ctx.audit("email.sent", n=n)
-        with pytest.raises(OptionError, match="at most 20 lines"):
+        with pytest.raises(OptionError, match="at most 20 audit entries"):
             ctx.audit("email.sent")
         seen.append(True)
 
@@ -218,7 +187,7 @@ async def test_old_lines_and_stale_documents_are_forgotten(app: Rota, clock: Fak
         await store.put(kind, "a", "{}", 0, clock.now())
 
     async def left() -> list[str]:
-        await upkeep.prune(store, clock, app.settings)
+        await maintenance.prune(store, clock, app.settings)
         kinds = ("idempotency", "session", "token", "gate")
         return [kind for kind in kinds if await store.find(kind)]
 
