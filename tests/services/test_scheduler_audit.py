@@ -15,7 +15,7 @@ async def entries(app: Rota, action: str) -> list[AuditEntry]:
     return list(page.items)
 
 
-async def test_a_schedule_that_is_disabled_by_an_error_is_told(app: Rota) -> None:
+async def test_a_schedule_disabled_by_an_error_is_audited(app: Rota) -> None:
     @app.task
     def tick() -> None: ...
 
@@ -31,7 +31,7 @@ async def test_a_schedule_that_is_disabled_by_an_error_is_told(app: Rota) -> Non
     assert line.message is not None and "61" in line.message
 
 
-async def test_fires_that_were_missed_for_good_are_told(app: Rota) -> None:
+async def test_permanently_missed_fires_are_audited(app: Rota) -> None:
     @app.task
     def tick() -> None: ...
 

@@ -57,7 +57,7 @@ async def test_a_paused_schedule_fires_again_the_moment_its_gate_ends(app: Rota,
     assert await fires_of(app, "minutely") == [("01-01 12:01", "catchup")]
 
 
-async def test_a_schedule_goes_on_while_other_things_are_paused(app: Rota, ticks: Ticks) -> None:
+async def test_a_schedule_continues_while_other_things_are_paused(app: Rota, ticks: Ticks) -> None:
     await app.schedules.create(name="minutely", task="tick", cron="* * * * *")
     await app.schedules.create(name="other", task="tick", cron="* * * * *")
     await app.pause(schedule="other")

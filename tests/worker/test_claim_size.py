@@ -1,89 +1,51 @@
-"""How many jobs a worker takes, in which order, and when it stops by itself."""
+"""How many jobs a worker claims, in which order, and when it stops by itself."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rota import ConfigError, Rota
-from rota.model import TurnResult
+from rota import Rota
 from rota.testing import FakeClock, drain
+from rota.worker.claim_size import Throughput, claim_size, seconds_until
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
 
-async def test_exactly_as_many_coroutines_run_at_once_as_the_concurrency_allows(app: Rota) -> None:
-    running = most = 0
-    four = asyncio.Barrier(4)
-
-    @app.task
-    async def busy() -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        async with asyncio.timeout(10):
-            await four.wait()
-        running -= 1
-
-    await busy.enqueue_many({} for _ in range(40))
-    assert await drain(app, concurrency=4) == 40
-    assert most == 4
-
-
-async def test_exactly_as_many_threads_run_at_once_as_the_concurrency_allows(app: Rota) -> None:
-    lock = threading.Lock()
-    running = most = 0
-    three = threading.Barrier(3, timeout=10)
-
-    @app.task
-    def busy() -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        three.wait()
-        with lock:
-            running -= 1
-
-    await busy.enqueue_many({} for _ in range(21))
-    assert await drain(app, concurrency=3) == 21
-    assert most == 3
+@pytest.mark.parametrize(
+    ("rate", "held", "requested", "size"),
+    [
+        (0.0, 0, 0, 32),  # the free slots
+        (0.0, 30, 0, 2),
+        (0.0, 20, 12, 0),  # another turn may bring them already
+        (0.0, 40, 0, -8),
+        (2000.0, 0, 0, 66),  # half of 32 slots and 100 ahead
+        (2000.0, 100, 0, 32),
+        (1e9, 0, 0, 516),  # half of the most ahead
+    ],
+)
+def test_claim_size_is_the_free_slots_and_half_of_what_starts_at_once(
+    rate: float, held: int, requested: int, size: int
+) -> None:
+    assert claim_size(32, rate, held, requested) == size
 
 
-async def test_coroutines_and_threads_share_one_limit(app: Rota) -> None:
-    running = most = 0
-    lock = threading.Lock()
+def test_throughput_is_measured_over_the_last_moments() -> None:
+    throughput = Throughput(now=0.0)
+    assert throughput.per_second(5, now=0.01) == 0.0  # too soon to say
+    assert throughput.per_second(10, now=0.1) == pytest.approx(100.0)
+    assert throughput.per_second(10, now=0.2) == 0.0
 
-    def enter() -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
 
-    def leave() -> None:
-        nonlocal running
-        with lock:
-            running -= 1
-
-    @app.task
-    async def light() -> None:
-        enter()
-        await asyncio.sleep(0.001)
-        leave()
-
-    @app.task
-    def heavy() -> None:
-        enter()
-        leave()
-
-    for _ in range(20):
-        await light.enqueue()
-        await heavy.enqueue()
-    assert await drain(app, concurrency=5) == 40
-    assert most <= 5
+@pytest.mark.parametrize(
+    ("after_s", "wait_s"), [(None, 1.0), (0.5, 0.5), (5.0, 1.0), (0.0, 0.001), (-9.0, 0.001)]
+)
+def test_seconds_until_is_bounded_and_never_zero(after_s: float | None, wait_s: float) -> None:
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    at = None if after_s is None else now + timedelta(seconds=after_s)
+    assert seconds_until(at, now, longest=1.0) == pytest.approx(wait_s)
 
 
 @pytest.mark.parametrize("executor", ["async", "thread"])
@@ -104,7 +66,7 @@ async def test_max_jobs_is_exact(app: Rota, executor: str) -> None:
     assert (worker.finished, stats["succeeded"], stats["queued"]) == (7, 7, 23)
 
 
-async def test_a_burst_ends_when_nothing_is_due_and_leaves_the_future_alone(app: Rota) -> None:
+async def test_a_burst_ends_when_nothing_is_due(app: Rota) -> None:
     @app.task
     async def work() -> None: ...
 
@@ -147,7 +109,7 @@ async def test_larger_priorities_come_first_then_due_time_then_age(app: Rota, cl
     assert order == ["high", "plain, first", "plain, second", "due later", "low"]
 
 
-async def test_a_worker_takes_only_the_queues_it_was_given(app: Rota) -> None:
+async def test_a_worker_claims_only_its_queues(app: Rota) -> None:
     @app.task
     async def work() -> None: ...
 
@@ -160,77 +122,3 @@ async def test_a_worker_takes_only_the_queues_it_was_given(app: Rota) -> None:
     async with app.worker(exclude_queues=["other"], burst=True, **STILL) as worker:
         await worker.run()
     assert (await other.refresh()).state == "queued"
-
-
-async def test_a_slow_job_does_not_keep_the_free_slots_empty(app: Rota) -> None:
-    free = asyncio.Event()
-
-    @app.task
-    async def slow() -> None:
-        await free.wait()
-
-    @app.task
-    async def quick() -> None: ...
-
-    await slow.enqueue()
-    await quick.enqueue_many({} for _ in range(20))
-    async with app.running(concurrency=2, **STILL):
-        for job in (await app.jobs(task="quick", limit=50)).items:
-            await job.result(timeout=10)
-        free.set()
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "words"),
-    [
-        ("concurrency", 0, "concurrency=0"),
-        ("concurrency", 5000, "1 to 4096"),
-        ("queues", "mail", "list of names"),
-        ("queues", [], "queues"),
-        ("max_jobs", 0, "max_jobs=0"),
-        ("lease_s", 0, "lease_s=0"),
-        ("poll_s", -1, "poll_s=-1"),
-        ("shutdown_timeout", -1, "shutdown_timeout=-1"),
-        ("concurency", 3, "did you mean concurrency?"),
-    ],
-)
-async def test_a_worker_option_that_cannot_be_used_is_named(
-    app: Rota, option: str, value: object, words: str
-) -> None:
-    with pytest.raises(ConfigError, match=words.replace("?", r"\?")):
-        async with app.worker(**{option: value}):
-            pass
-    assert not app.is_running
-
-
-async def test_under_load_two_turns_are_under_way_at_once_and_each_job_runs_once(
-    app: Rota, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran: list[int] = []
-    under_way = 0
-    two_at_once = asyncio.Event()
-    store = await app.stores.get()
-    turn = store.turn
-
-    async def slow_turn(*asked: Any) -> TurnResult:
-        nonlocal under_way
-        under_way += 1
-        try:
-            if under_way == 2:
-                two_at_once.set()
-            elif ran:  # the store takes its time until another turn is there
-                await asyncio.wait_for(two_at_once.wait(), 60)
-            return await turn(*asked)
-        finally:
-            under_way -= 1
-
-    monkeypatch.setattr(store, "turn", slow_turn)
-
-    @app.task
-    async def quick(n: int) -> None:
-        ran.append(n)
-
-    await quick.enqueue_many({"n": n} for n in range(5000))
-    assert await drain(app, concurrency=1000) == 5000
-    assert sorted(ran) == list(range(5000))
-    assert two_at_once.is_set()

@@ -1,4 +1,4 @@
-"""Rescue, prune, and jobs that nobody serves: by hand, with a clock that is moved."""
+"""Rescue, prune, and tasks that no worker serves: stepped, with a clock that is moved."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ async def claimed_by_a_dead_worker(app: Rota) -> None:
 
 
 async def rescue(app: Rota) -> list[tuple[str, State]]:
-    told: list[tuple[str, State]] = []
+    seen: list[tuple[str, State]] = []
 
     def rescued(job: Job, state: State) -> None:
-        told.append((job.id, state))
+        seen.append((job.id, state))
 
     await maintenance.rescue(await app.stores.get(), app.clock, "rescuer", 30, rescued)
-    return told
+    return seen
 
 
 async def outcomes(app: Rota, job: Any) -> list[tuple[str, str | None]]:
@@ -37,7 +37,7 @@ async def outcomes(app: Rota, job: Any) -> list[tuple[str, str | None]]:
     return [(attempt.outcome, attempt.worker) for attempt in recorded]
 
 
-async def test_a_job_whose_worker_fell_silent_is_queued_again_with_the_attempt_charged(
+async def test_a_job_with_an_expired_lease_is_queued_and_its_attempt_counted(
     app: Rota, clock: FakeClock
 ) -> None:
     @app.task
@@ -102,7 +102,7 @@ async def test_more_jobs_than_one_batch_are_rescued_in_one_pass(
     assert len(await rescue(app)) == 10
 
 
-async def test_the_outcome_of_a_worker_that_lost_its_lease_is_refused(app: Rota, clock: FakeClock) -> None:
+async def test_the_outcome_of_a_lost_lease_is_rejected(app: Rota, clock: FakeClock) -> None:
     began, free = asyncio.Event(), asyncio.Event()
 
     @app.task
@@ -171,7 +171,7 @@ async def test_more_jobs_than_one_batch_are_pruned_in_one_pass(
     assert await maintenance.prune(await app.stores.get(), clock, app.settings) == 10
 
 
-async def test_workers_that_are_long_gone_are_forgotten(app: Rota, clock: FakeClock) -> None:
+async def test_documents_of_workers_lost_long_ago_are_pruned(app: Rota, clock: FakeClock) -> None:
     store = await app.stores.get()
     await store.put("worker", "old", '{"id": "old", "state": "running"}', None, clock.now())
     clock.advance(25 * 3600)
@@ -180,10 +180,10 @@ async def test_workers_that_are_long_gone_are_forgotten(app: Rota, clock: FakeCl
     assert [document.key for document in await store.find("worker")] == ["new"]
 
 
-# --- nobody serves -----------------------------------------------------------------------------------
+# --- unserved tasks -----------------------------------------------------------------------------------
 
 
-async def test_a_worker_leaves_a_task_it_does_not_know_alone_and_says_so(
+async def test_a_job_of_an_unserved_task_is_not_claimed_and_a_warning_is_logged(
     app: Rota, caplog: pytest.LogCaptureFixture, until: Any
 ) -> None:
     @app.task
@@ -203,7 +203,7 @@ async def test_a_worker_leaves_a_task_it_does_not_know_alone_and_says_so(
     assert (await later.refresh()).state == "queued"
 
 
-async def test_a_live_worker_that_knows_the_task_ends_the_complaint(app: Rota, clock: FakeClock) -> None:
+async def test_a_task_of_a_running_worker_is_not_unserved(app: Rota, clock: FakeClock) -> None:
     store = await app.stores.get()
     await app.enqueue("strange")
     await store.put("worker", "other", '{"id": "other", "tasks": ["strange"]}', None, clock.now())
@@ -212,7 +212,7 @@ async def test_a_live_worker_that_knows_the_task_ends_the_complaint(app: Rota, c
     assert await maintenance.unserved(store, clock, 30) == {"strange": 1}
 
 
-async def test_a_task_that_becomes_known_runs_the_jobs_that_waited(app: Rota) -> None:
+async def test_jobs_of_an_unserved_task_run_once_a_worker_has_it(app: Rota) -> None:
     job = await app.enqueue("strange", {"n": 1})
     app.task(name="known")(lambda: None)
     assert await drain(app) == 0

@@ -1,4 +1,4 @@
-"""Pause switches at work: what a worker leaves alone, what a schedule does not fire, and until when."""
+"""Gates and workers: what a worker skips while something is paused, and until when."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def both(app: Rota) -> None:
 
 
 @pytest.mark.parametrize("scope", ["queue", "task", "tenant"])
-async def test_a_worker_leaves_alone_what_a_gate_covers_and_runs_the_rest(
+async def test_a_worker_skips_what_a_gate_covers_and_runs_the_rest(
     app: Rota, ran: list[str], scope: str
 ) -> None:
     await both(app)
@@ -77,9 +77,7 @@ async def test_a_burst_whose_only_queue_is_paused_ends(app: Rota, ran: list[str]
     assert ran == []
 
 
-async def test_a_worker_at_work_hears_of_a_gate_and_of_its_end(
-    app: Rota, ran: list[str], until: Until
-) -> None:
+async def test_a_running_worker_follows_a_gate_and_its_end(app: Rota, ran: list[str], until: Until) -> None:
     async with app.running(**QUICK) as worker:
         await app.pause(reason="offline")
         await until(lambda: worker.state == "paused")
@@ -88,7 +86,7 @@ async def test_a_worker_at_work_hears_of_a_gate_and_of_its_end(
         await until(lambda: worker.state == "running" and sorted(ran) == ["other", "send"])
 
 
-async def test_a_gate_whose_end_has_come_is_open_by_the_clock(
+async def test_a_gate_opens_by_the_clock_when_its_end_comes(
     app: Rota, clock: FakeClock, ran: list[str], until: Until
 ) -> None:
     await app.pause(until=clock.now() + timedelta(minutes=10))
@@ -120,7 +118,9 @@ async def test_running_jobs_finish_while_everything_is_paused(app: Rota, until: 
         assert await job.result(timeout=10) == "done"
 
 
-async def test_claimed_jobs_that_have_not_begun_go_back_when_a_gate_closes(app: Rota, until: Until) -> None:
+async def test_claimed_jobs_that_have_not_started_are_released_when_a_gate_closes(
+    app: Rota, until: Until
+) -> None:
     go_on, ran = asyncio.Event(), []
 
     @app.task
@@ -145,7 +145,7 @@ async def test_claimed_jobs_that_have_not_begun_go_back_when_a_gate_closes(app: 
     ]  # fmt: skip
 
 
-async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, clock: FakeClock) -> None:
+async def test_the_last_known_gates_hold_while_the_store_is_unavailable(app: Rota, clock: FakeClock) -> None:
     await app.pause(queue="mail", until=clock.now() + timedelta(minutes=1))
     gate = (await load(await app.stores.get()))[0]
     away = open_store("sqlite://:memory:")
@@ -163,7 +163,7 @@ async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, cloc
     assert list(watch.standing()) == []
 
 
-async def test_a_spoiled_gate_hides_no_other(app: Rota, ran: list[str]) -> None:
+async def test_an_unreadable_gate_hides_no_other(app: Rota, ran: list[str]) -> None:
     store = await app.stores.get()
     await store.put("gate", "queue:a", "[1, 2", None, app.clock.now())
     await store.put("gate", "queue:b", '{"scope": "planet"}', None, app.clock.now())

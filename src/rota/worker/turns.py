@@ -233,21 +233,30 @@ class Turns:
         if not batch or isinstance(error, StoreUnavailable) or not isinstance(error, StoreError):
             self._pending.put_back(batch)
             raise error
-        store, now = self._environment.store, self._clock.now
-        for position, (execution, settlement) in enumerate(batch):
-            stored = settlement
-            try:
-                refused = await self.deadline.answer(store.settle([settlement], now()))
-            except StoreUnavailable:
-                self._pending.put_back(batch[position:])
-                raise
-            except StoreError as cause:
-                reason = execution.context.redact(str(cause))
-                log.error("job %s: the outcome cannot be stored: %s", settlement.id, reason,
-                          extra=about(execution.job))  # fmt: skip
-                stored = without_outcome(settlement, reason, now())
-                refused = await store.settle([stored], now())
-            await self._report([(execution, stored)], refused)
+        rest = deque(batch)
+        try:
+            while rest:
+                stored, refused = await self._settle_alone(*rest[0])
+                await self._report([(rest.popleft()[0], stored)], refused)
+        except BaseException:
+            self._pending.put_back(rest)
+            raise
+
+    async def _settle_alone(
+        self, execution: Execution, settlement: Settlement
+    ) -> tuple[Settlement, frozenset[JobId]]:
+        """Settle one job; if the store cannot take its outcome, fail it. What was stored, and the refused."""
+        settle, now = self._environment.store.settle, self._clock.now
+        try:
+            return settlement, await self.deadline.answer(settle([settlement], now()))
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            reason = execution.context.redact(str(error))
+            job = execution.job
+            log.error("job %s: the outcome cannot be stored: %s", job.id, reason, extra=about(job))
+            failed = without_outcome(settlement, reason, now())
+            return failed, await self.deadline.answer(settle([failed], now()))
 
     async def _report(self, batch: list[Settled], refused: frozenset[JobId]) -> None:
         """Report what the store accepted and what it rejected."""
