@@ -16,7 +16,7 @@ from .reporting import JobReporter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerEnvironment:
-    """The dependencies of a worker's parts: where jobs are stored, what can run, and who is told."""
+    """The dependencies of a worker's parts: the store, the tasks, the options, and who reports."""
 
     worker: str  # the id of this worker: the holder of its leases
     store: Store

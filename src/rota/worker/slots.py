@@ -31,7 +31,10 @@ Ended = Callable[[Execution, Outcome, datetime], None]
 
 
 class Slots:
-    """Runs claimed jobs, at most ``concurrency`` at once; the others wait here for a slot."""
+    """Runs claimed jobs, at most ``concurrency`` at once; the others wait here for a slot.
+
+    Never decides an outcome: ``ended`` takes it.
+    """
 
     def __init__(self, environment: WorkerEnvironment, ended: Ended) -> None:
         self.running: dict[Execution, None] = {}

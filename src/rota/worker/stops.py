@@ -25,7 +25,7 @@ STOP_GRACE_S = 5.0  # how long an execution has to stop, before its outcome is r
 
 
 class Stops:
-    """Stops the executions in the slots of one worker."""
+    """Stops the executions in the slots of one worker. Never frees a slot: that happens when one returns."""
 
     def __init__(
         self, slots: Slots, executors: Mapping[str, TaskExecutor], end: Callable[[Execution, Outcome], None]

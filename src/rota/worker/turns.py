@@ -1,8 +1,8 @@
 """Turns with the store: outcomes go in and claimed jobs come out, in one round trip.
 
-Owns every outcome from the moment an execution ends until the store has accepted or rejected it, how
-much is claimed. Two turns may be under way at once. Never runs a
-task and never sleeps: ``slots.py`` runs what is claimed, ``loop.py`` decides when the next turn is due.
+Owns every outcome from the moment an execution ends until the store has accepted or rejected it, and how
+much is claimed. Two turns may be under way at once. Never runs a task and never sleeps: ``slots.py`` runs
+what is claimed, ``loop.py`` decides when the next turn is due.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ CLOSE_S = 1.0
 
 
 class CoroutineExecutor:
-    """Runs coroutine tasks. One runner suffices for jobs that never wait; a job that does gets company."""
+    """Runs coroutine tasks. Jobs that never wait share one runner; when one waits, another runner starts."""
 
     def __init__(self, host: ExecutorHost) -> None:
         self.awake = 0  # runners whose job has not waited yet

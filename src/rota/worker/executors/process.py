@@ -122,7 +122,7 @@ class Child:
 
 
 class ProcessExecutor:
-    """Runs tasks in at most ``size`` children at once. The time an execution waits for one is not its own."""
+    """Runs tasks in at most ``size`` children at once. Waiting for a child does not count as running."""
 
     def __init__(self, host: ExecutorHost, size: int) -> None:
         self._host = host
