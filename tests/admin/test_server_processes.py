@@ -125,7 +125,7 @@ def test_up_stops_scheduler_claims_jobs_api_and_store_in_this_order(tmp_path: Pa
         status, body = up.ask("GET", running, token)  # the API outlives the jobs
         assert status == 200 and len(json.loads(body)["items"]) == 1
         assert up.popen.wait(DEADLINE_S) == 0
-        steps = ("no new jobs", "stopped after", "API stopped", "store closed")
+        steps = ("no new jobs", "stopped (jobs run", "API stopped", "store closed")
         places = [up.said.index(step) for step in steps]
         assert places == sorted(places)
     listed = finished("--app", "shop:app", "jobs", "list", "--task", "nap", "--json", cwd=tmp_path)

@@ -43,7 +43,7 @@ async def stop_and_wake(site: Site, gate: str) -> None:
     done = {job: await site.ends(job, within=RECOVERY_S + 20) for job in jobs}
     site.open_gate(gate)
     zombie.send(signal.SIGCONT)
-    await until("the zombie is refused", lambda: zombie.log.count("refused: job") >= len(jobs), within=10)
+    await until("the zombie is refused", lambda: zombie.log.count("rejected: job") >= len(jobs), within=10)
     await works_on(site, zombie, heir)
     for job in jobs:
         after = await site.job(job)

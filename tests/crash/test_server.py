@@ -116,7 +116,7 @@ async def test_a_worker_that_cannot_reach_its_store_stops_before_its_leases_end(
     heir = site.start(queues=["none"], lease_s=2.0)  # rescues, but runs nothing
     await site.ready(cut_off, heir)
     proxy.stall()
-    await until("it stops its runs", lambda: cut_off.log.count("refused: job") == len(jobs), within=2.0)
+    await until("it stops its runs", lambda: cut_off.log.count("rejected: job") == len(jobs), within=2.0)
     assert "rescued" not in heir.log, "it stopped too late"
     await until("its jobs are rescued", lambda: heir.log.count("rescued job") == len(jobs))
     proxy.heal()

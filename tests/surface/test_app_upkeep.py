@@ -8,7 +8,7 @@ from rota import Rota
 from rota.model import ClaimRequest
 from rota.store.calls import claim
 from rota.testing import FakeClock, drain
-from rota.worker import upkeep
+from rota.worker import maintenance
 
 
 async def claim_all(app: Rota, lease_s: float = 30.0) -> None:
@@ -31,7 +31,7 @@ async def test_jobs_of_a_silent_worker_are_rescued_as_their_attempts_allow(
     await unwanted.cancel("not needed")
     clock.advance(31)
     store = await still_app.stores.get()
-    assert await upkeep.rescue(store, clock, "rescuer", 30, lambda job, state: None) == 3
+    assert await maintenance.rescue(store, clock, "rescuer", 30, lambda job, state: None) == 3
     states = {job.payload["n"]: (job.state, job.attempt) for job in (await still_app.jobs()).items}
     assert states == {1: ("queued", 1), 2: ("failed", 1), 3: ("cancelled", 1)}
     assert (await last.refresh()).error["type"] == "LeaseExpired"
@@ -69,6 +69,6 @@ async def test_final_jobs_are_forgotten_when_their_time_is_over(
     seen = []
     for days in (0.5, 1, 2):
         clock.advance(days * 86400)
-        await upkeep.prune(store, clock, app.settings)
+        await maintenance.prune(store, clock, app.settings)
         seen.append(sorted(job.state for job in (await app.jobs()).items))
     assert seen == [["failed", "succeeded"], ["failed"], []]

@@ -21,7 +21,7 @@ from rota.core.jobs.lifecycle import MOVES
 from rota.core.jobs.options import FIELDS
 from rota.runtime import events
 from rota.tasks.handle import PROMISED_ORDER
-from rota.worker.worker import WorkerOptions
+from rota.worker.options import WorkerOptions
 
 PAGES = all_pages()
 RUNNER = Path(__file__).with_name("page_runner.py")

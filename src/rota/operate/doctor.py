@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from ..model import CurrentOverview, Finding, Level, PageRequest, ScheduleFilter
 from ..runtime.clock import Clock
 from ..store.protocol import Store
-from ..worker.upkeep import unserved
+from ..worker.maintenance import unserved
 from .workers import live_workers
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ..core.jobs.why import WorkerFacts
 from ..model import Document
 from ..runtime.clock import Clock
 from ..store.protocol import Store
-from ..worker.upkeep import is_live
+from ..worker.maintenance import is_live
 from .views import WorkerView
 
 

@@ -1,7 +1,7 @@
-"""What a running task can say and ask: ``Context``, and the capture of its log lines.
+"""``Context``: what a running task can report and ask, and the capture of its log lines.
 
-Owns the bounds on logs, progress, cost and audit, and keeps secrets out of them. Never touches the
-store: the keeper and the settler carry what is gathered here.
+Owns the limits on logs, progress, cost and audit entries, and keeps secrets out of them. Never touches
+the store: heartbeats and settlements carry what is collected here.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from ..model import AuditEntry, Job, LogLine, Progress
 from ..runtime.clock import Clock
 from .redaction import Redactor
 
-MOST_LINES = 200
-MOST_LIVE = 50  # of them, shown while the attempt runs
+MAX_LINES = 200
+MAX_LIVE_LINES = 50  # of them, shown while the attempt runs
 LONGEST_LINE = 2000
-MOST_AUDITED = 20
+LONGEST_PROGRESS = 500
+MAX_AUDIT_ENTRIES = 20
 LONGEST_DETAILS = 4096
 ACTION = re.compile(r"(?=.{1,100}\Z)[a-z0-9_-]+(\.[a-z0-9_-]+)+")
-RESERVED = (  # what the system and its operators do is told by rota alone
+RESERVED = (  # only rota records what the system and its operators do
     "all", "audit", "calendar", "config", "gate", "job", "jobs", "queue", "schedule", "session", "task",
     "tenant", "token", "user", "worker",
 )  # fmt: skip
@@ -43,19 +44,20 @@ def clean(text: str, longest: int) -> str:
 
 
 class Context:
-    """Handed to a task whose parameter is annotated ``Context``. One per attempt."""
+    """Given to a task whose parameter is annotated ``Context``. One per attempt."""
 
     __rota_context__ = True
 
-    # Most attempts say nothing: what they could say stands here until they do.
+    # Most attempts report nothing: these defaults of the class serve until they do.
+    is_silent: bool = True
     progress_json: str | None = None
     cost_cents: float = 0.0
     stop_reason: str | None = None
-    stop_text: str | None = None  # what whoever cancelled it gave as the reason
-    audited: tuple[AuditEntry, ...] = ()
+    cancel_reason: str | None = None  # the reason given with the cancel
+    audit_entries: tuple[AuditEntry, ...] = ()
     _lines: deque[LogLine] | None = None
     _dropped: int = 0
-    _secrecy: Redactor | None = None
+    _redactor: Redactor | None = None
 
     def __init__(
         self,
@@ -81,87 +83,78 @@ class Context:
         return self.stop_reason is not None
 
     def progress(self, percent: float, message: str = "") -> None:
-        """Say how far the job is; shown with it within about a second."""
+        """Report how far the job is; shown with it within about a second."""
         if isinstance(percent, bool) or not isinstance(percent, (int, float)) or not math.isfinite(percent):
             raise OptionError(f"progress percent={percent!r}: must be a number from 0 to 100")
-        said = clean(self.redact(str(message)), 500)
-        bounded = Progress(percent=min(max(float(percent), 0.0), 100.0), message=said)
+        text = clean(self.redact(str(message)), LONGEST_PROGRESS)
+        bounded = Progress(percent=min(max(float(percent), 0.0), 100.0), message=text)
         self.progress_json = msgspec.json.encode(bounded).decode()
-        self._tell()
+        self._report_change()
 
     def log(self, message: str, level: str = "info") -> None:
         """Add a line to this attempt's log, kept with the job."""
         if level not in LEVELS:
             raise OptionError(f"log level={level!r}: must be one of {', '.join(LEVELS)}")
-        said = clean(self.redact(str(message)), LONGEST_LINE)
-        self.extend([LogLine(at=self._clock.now(), level=level, message=said)])
-        self._tell()
+        text = clean(self.redact(str(message)), LONGEST_LINE)
+        self.extend([LogLine(at=self._clock.now(), level=level, message=text)])
+        self._report_change()
 
     def cost(self, cents: float) -> None:
         """Add to what this job has cost."""
         if isinstance(cents, bool) or not isinstance(cents, (int, float)) or not 0 <= cents <= 1e12:
             raise OptionError(f"cost cents={cents!r}: must be a number from 0 to 1e12")
         self.cost_cents += cents
-        self._tell()
+        self._report_change()
 
     def audit(self, action: str, /, **details: Any) -> None:
-        """Tell the audit log what was done, such as ``ctx.audit("email.sent", to=address)``.
+        """Record in the audit log what was done, such as ``ctx.audit("email.sent", to=address)``.
 
         Stored together with the outcome of this attempt; dropped, like it, if the lease is lost.
         """
-        if not ACTION.fullmatch(action):
+        _check_action(action)
+        if len(self.audit_entries) >= MAX_AUDIT_ENTRIES:
             raise OptionError(
-                f"audit action={action!r}: write thing.deed, such as email.sent: at most 100 characters "
-                "of a-z, 0-9, _ and -, with a dot"
+                f"audit action={action!r}: an attempt can record at most {MAX_AUDIT_ENTRIES} audit entries"
             )
-        if action.partition(".")[0] in RESERVED:
-            raise OptionError(f"audit action={action!r}: that word belongs to rota; begin with another")
-        if len(self.audited) >= MOST_AUDITED:
-            raise OptionError(f"audit action={action!r}: an attempt can tell at most {MOST_AUDITED} lines")
         entry = AuditEntry(
             action=action,
             at=self._clock.now(),
             actor=f"task:{self.job.task}",
             tenant=self.job.tenant,
             object=f"job:{self.job.id}",
-            after_json=self._details(action, details) if details else None,
+            after_json=_details_json(action, details, self.redactor) if details else None,
         )
-        self.audited = (*self.audited, entry)
-        self._tell()
-
-    def _details(self, action: str, details: dict[str, Any]) -> str:
-        what = f"the details of audit action {action!r}"
-        plain = msgspec.json.decode(codec.encode(details, limit=LONGEST_DETAILS, what=what))
-        return msgspec.json.encode(self.secrecy.value(plain)).decode()
+        self.audit_entries = (*self.audit_entries, entry)
+        self._report_change()
 
     @property
-    def secrecy(self) -> Redactor:
-        if self._secrecy is None:
-            self._secrecy = Redactor(self.job.payload_json, self.secret_fields)
-        return self._secrecy
+    def redactor(self) -> Redactor:
+        if self._redactor is None:
+            self._redactor = Redactor(self.job.payload_json, self.secret_fields)
+        return self._redactor
 
     def redact(self, text: str) -> str:
         """The text without the secrets of the payload."""
-        return self.secrecy.text(text) if self.secret_fields else text
+        return self.redactor.text(text) if self.secret_fields else text
 
     @property
     def mark(self) -> tuple[str | None, int] | None:
         """Changes whenever there is something new to show of the running attempt; None: nothing at all."""
-        told = 0 if self._lines is None else self._dropped + len(self._lines)
-        return None if self.progress_json is None and not told else (self.progress_json, told)
+        lines = 0 if self._lines is None else self._dropped + len(self._lines)
+        return None if self.progress_json is None and not lines else (self.progress_json, lines)
 
     @property
     def live_json(self) -> str:
         """What is shown while the attempt runs: its progress, and the newest lines of its log."""
         if self._lines is None:
             return self.progress_json or "null"
-        newest = list(self._lines)[-MOST_LIVE:]
+        newest = list(self._lines)[-MAX_LIVE_LINES:]
         progress = msgspec.json.decode(self.progress_json or "{}")
         return msgspec.json.encode({"percent": None, "message": "", **progress, "log": newest}).decode()
 
     @property
     def last_progress_json(self) -> str | None:
-        """What stays when the attempt has ended: the live lines make way for the log of the attempt."""
+        """What stays after the attempt: its log replaces the lines that were shown live."""
         return self.progress_json if self._lines is None else self.progress_json or "null"
 
     @property
@@ -176,22 +169,39 @@ class Context:
         return (first, *self._lines)
 
     def extend(self, lines: list[LogLine]) -> None:
-        """Add lines; the oldest make room. Those of a child process come this way too."""
+        """Add lines and drop the oldest. The lines of a child process arrive here too."""
+        self.is_silent = False
         if self._lines is None:
-            self._lines = deque(maxlen=MOST_LINES)
-        self._dropped += max(len(self._lines) + len(lines) - MOST_LINES, 0)
+            self._lines = deque(maxlen=MAX_LINES)
+        self._dropped += max(len(self._lines) + len(lines) - MAX_LINES, 0)
         self._lines.extend(lines)
 
-    def _tell(self) -> None:
+    def _report_change(self) -> None:
+        self.is_silent = False
         if self._changed is not None:
             self._changed(self)
+
+
+def _check_action(action: str) -> None:
+    if not ACTION.fullmatch(action):
+        raise OptionError(
+            f"audit action={action!r}: use a name such as email.sent: at most 100 characters of a-z, 0-9, "
+            "_ and -, with a dot"
+        )
+    if action.partition(".")[0] in RESERVED:
+        raise OptionError(f"audit action={action!r}: this prefix is reserved; use your own, such as shop.")
+
+
+def _details_json(action: str, details: dict[str, Any], redactor: Redactor) -> str:
+    encoded = codec.encode(details, limit=LONGEST_DETAILS, what=f"the details of audit action {action!r}")
+    return msgspec.json.encode(redactor.value(msgspec.json.decode(encoded))).decode()
 
 
 CURRENT: ContextVar[Context | None] = ContextVar("rota_current", default=None)
 
 
 class LogCapture(logging.Handler):
-    """Copies records that the code of this worker's tasks emits into their attempts' logs."""
+    """Copies the log records of running tasks into the logs of their attempts."""
 
     def __init__(self, worker: str | None = None) -> None:
         super().__init__()

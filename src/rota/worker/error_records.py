@@ -1,7 +1,8 @@
 """An error as it is stored: bounded, without rota's own frames, and without secrets.
 
-Most errors are plain, and a task that fails does so at the same few lines again and again: their
-text is made once. Errors with causes, groups and syntax errors are written by the standard library.
+Most errors are plain, and a failing task fails at the same few lines again and again: the text of a
+frame is written once and kept. Errors with causes, groups and syntax errors are written by the standard
+library. Must never raise: the job of a failed attempt has to end.
 """
 
 from __future__ import annotations
@@ -17,43 +18,46 @@ from ..errors import PayloadError
 from ..model import ErrorRecord
 from .context import clean
 
+LONGEST_TYPE = 200
 LONGEST_MESSAGE = 4000
 LONGEST_TRACEBACK = 16_000
-MOST_FRAMES = 30
-MOST_TEXTS = 2000
-OURS = os.path.join(os.path.dirname(__file__), "")
-HEAD = "Traceback (most recent call last):\n"
+MAX_FRAMES = 30
+MAX_KEPT_FRAMES = 2000
+OWN_FOLDER = os.path.join(os.path.dirname(__file__), "")
+HEADER = "Traceback (most recent call last):\n"
+
+Redact = Callable[[str], str]
 
 
-def fault_of(error: BaseException, redact: Callable[[str], str]) -> ErrorRecord:
-    """Whatever the error does when it is looked at: its job must end."""
+def error_record(error: BaseException, redact: Redact) -> ErrorRecord:
+    """The error to store; a placeholder for one that fails when it is read."""
     try:
-        return _fault(error, redact)
-    except Exception as trouble:
-        message = f"(it cannot be shown: {type(trouble).__name__} while reading it)"
-        return ErrorRecord(type=clean(redact(type(error).__qualname__), 200), message=message)
+        return _record(error, redact)
+    except Exception as failure:
+        message = f"(the error could not be read: {type(failure).__name__})"
+        return ErrorRecord(type=clean(redact(type(error).__qualname__), LONGEST_TYPE), message=message)
 
 
-def _fault(error: BaseException, redact: Callable[[str], str]) -> ErrorRecord:
-    name, message = _name(type(error)), _message(error)
+def _record(error: BaseException, redact: Redact) -> ErrorRecord:
+    name, message = _type_name(type(error)), _message(error)
     trace = None
     if error.__traceback__ is not None and not isinstance(error, PayloadError):
-        text = redact(_plain(error, name, message) if _is_plain(error) else _whole(error))
-        trace = clean(text[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)  # last: half a secret is one too
+        text = redact(_plain_traceback(error, name, message) if _is_plain(error) else _full_traceback(error))
+        trace = clean(text[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)  # cut last: half a secret is one too
     message = clean(redact(message), LONGEST_MESSAGE)
-    return ErrorRecord(type=clean(redact(name), 200), message=message, traceback=trace)
+    return ErrorRecord(type=clean(redact(name), LONGEST_TYPE), message=message, traceback=trace)
 
 
-def _name(kind: type[BaseException]) -> str:
-    ours = kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "rota"
-    return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
+def _type_name(kind: type[BaseException]) -> str:
+    is_short = kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "rota"
+    return kind.__qualname__ if is_short else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _message(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:
-        return "(its message cannot be read)"
+        return "(the message could not be read)"
 
 
 def _is_plain(error: BaseException) -> bool:
@@ -65,44 +69,47 @@ def _is_plain(error: BaseException) -> bool:
     )
 
 
-def _plain(error: BaseException, name: str, message: str) -> str:
-    frames: deque[str] = deque(maxlen=MOST_FRAMES)
+def _plain_traceback(error: BaseException, name: str, message: str) -> str:
+    frames: deque[str] = deque(maxlen=MAX_FRAMES)
     step = error.__traceback__
     while step is not None:
         place = id(step.tb_frame.f_code), step.tb_lineno
-        kept = _texts.get(place)
-        frames.append(_text(place, step.tb_frame) if kept is None else kept[1])
+        kept = _frame_texts.get(place)
+        frames.append(_frame_text(place, step.tb_frame) if kept is None else kept[1])
         step = step.tb_next
-    return f"{HEAD}{''.join(frames)}{name}{': ' if message else ''}{message}\n"
+    return f"{HEADER}{''.join(frames)}{name}{': ' if message else ''}{message}\n"
 
 
 _Place = tuple[int, int]
-_texts: dict[_Place, tuple[CodeType, str]] = {}  # with the code, which keeps its id
+_frame_texts: dict[_Place, tuple[CodeType, str]] = {}  # with the code, so that its id is not reused
 
 
-def _text(place: _Place, frame: FrameType) -> str:
-    """A frame as text; nothing for our own. Kept: to ask each time whether the file has changed is dear."""
-    if len(_texts) >= MOST_TEXTS:
-        _texts.clear()
+def _frame_text(place: _Place, frame: FrameType) -> str:
+    """A frame as text, empty for rota's own. Kept, because checking the file each time is slow."""
+    if len(_frame_texts) >= MAX_KEPT_FRAMES:
+        _frame_texts.clear()
     code, number = frame.f_code, place[1]
-    linecache.checkcache(code.co_filename)
-    line = linecache.getline(code.co_filename, number, frame.f_globals).strip()
-    told = f'  File "{code.co_filename}", line {number}, in {code.co_name}\n'
-    told += f"    {line}\n" if line else ""
-    text = "" if _is_ours(code.co_filename) else told
-    _texts[place] = code, text
+    text = "" if _is_own(code.co_filename) else _written(code, number, frame)
+    _frame_texts[place] = code, text
     return text
 
 
-def _whole(error: BaseException) -> str:
+def _written(code: CodeType, number: int, frame: FrameType) -> str:
+    linecache.checkcache(code.co_filename)
+    line = linecache.getline(code.co_filename, number, frame.f_globals).strip()
+    head = f'  File "{code.co_filename}", line {number}, in {code.co_name}\n'
+    return f"{head}    {line}\n" if line else head
+
+
+def _full_traceback(error: BaseException) -> str:
     """With its causes, groups and notes."""
-    whole = traceback.TracebackException(type(error), error, error.__traceback__, limit=-MOST_FRAMES)
-    # Without columns there are no marks (^^^) below the lines: those cost two fifths of the whole.
-    whole.stack = traceback.StackSummary.from_list(
-        [(f.filename, f.lineno or 0, f.name, f.line) for f in whole.stack if not _is_ours(f.filename)]
+    full = traceback.TracebackException(type(error), error, error.__traceback__, limit=-MAX_FRAMES)
+    # Without columns there are no markers (^^^) below the lines: those take two fifths of the time.
+    full.stack = traceback.StackSummary.from_list(
+        [(f.filename, f.lineno or 0, f.name, f.line) for f in full.stack if not _is_own(f.filename)]
     )
-    return "".join(whole.format())
+    return "".join(full.format())
 
 
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(OURS)
+def _is_own(filename: str) -> bool:
+    return filename.startswith(OWN_FOLDER)

@@ -1,4 +1,4 @@
-"""One attempt in the hands of this worker, and how its end is read. No store, no loop."""
+"""One attempt in this process, from claim to settlement, and how its outcome is read. No store, no loop."""
 
 from __future__ import annotations
 
@@ -13,44 +13,47 @@ from ..errors import Cancel, PayloadError, Snooze
 from ..model import ErrorRecord, Job
 from ..tasks.task import Task
 from .context import CURRENT, Context, clean
-from .error_records import LONGEST_MESSAGE, fault_of
+from .error_records import LONGEST_MESSAGE, error_record
 
 StopReason = Literal["cancelled", "timeout", "lost", "released"]
 
-FENCE = 0.9  # of a lease may go by unrenewed: then its run is stopped, or never begun
+FENCE = 0.9  # the share of a lease that may pass unrenewed: then its execution is stopped, or never started
 
-SILENTLY = Succeeded()
+SUCCEEDED = Succeeded()
 
 
 class Execution:
-    """A claimed job on its way from claim to settle."""
+    """A claimed job on its way from claim to settlement. Holds state, decides nothing.
+
+    Compared by identity: an execution that ignores its stop may still be here when its job runs again.
+    """
 
     __slots__ = (
+        "claimed_at",
         "context",
         "ended",
         "handle",
         "job",
-        "noted",
         "renewed_at",
+        "reported",
         "started_at",
-        "taken_at",
+        "stop_requested",
         "task",
         "timeout",
         "timer",
-        "told_to_stop",
     )
 
-    def __init__(self, job: Job, task: Task[..., Any], context: Context, renewed_at: float) -> None:
+    def __init__(self, job: Job, task: Task[..., Any], context: Context, claimed_at: float) -> None:
         self.job = job
         self.task = task
         self.context = context
-        self.renewed_at = renewed_at  # monotonic: when the last accepted renewal was *sent*
-        self.taken_at = renewed_at
+        self.claimed_at = claimed_at  # monotonic: when the claim was *sent*
+        self.renewed_at = claimed_at  # monotonic: when the last accepted renewal was *sent*
         self.timeout: float | None = job.timeout if job.timeout is not None else task.chosen.timeout
-        self.started_at: datetime | None = None
-        self.ended = False
-        self.told_to_stop = False
-        self.noted: tuple[str | None, int] | None = None  # the mark of what was last sent to the store
+        self.started_at: datetime | None = None  # when the task's code started
+        self.ended = False  # an outcome is decided
+        self.stop_requested = False
+        self.reported: tuple[str | None, int] | None = None  # the context's mark when it was last stored
         self.handle: Any = None  # what the executor needs to stop it
         self.timer: asyncio.TimerHandle | None = None
 
@@ -59,72 +62,82 @@ class Execution:
         return self.context.stop_reason
 
     def arguments(self) -> dict[str, Any]:
-        """The task's arguments, decoded to their types; PayloadError if they do not fit."""
-        arguments = self.task.signature.bind(self.job.payload_json)
-        if self.task.signature.context is not None:
-            arguments[self.task.signature.context] = self.context
+        """The task's arguments, decoded to their types; Undecodable if they do not fit."""
+        signature = self.task.signature
+        try:
+            arguments = signature.bind(self.job.payload_json)
+        except PayloadError as error:
+            raise Undecodable(error) from error
+        if signature.context is not None:
+            arguments[signature.context] = self.context
         return arguments
 
-    def enter(self) -> contextvars.Context:
-        """A context of this attempt's own: what it sets is never seen by the next one."""
+    def new_scope(self) -> contextvars.Context:
+        """Context variables of this attempt's own: what it sets is never seen by the next one."""
         scope = contextvars.copy_context()
         scope.run(CURRENT.set, self.context)
         return scope
 
-    def report(self, worker: str) -> ExecutionReport:
+    def report(self) -> ExecutionReport:
         context = self.context
+        if context.is_silent:
+            return ExecutionReport(worker=context.worker, started_at=self.started_at)
         return ExecutionReport(
-            worker=worker,
+            worker=context.worker,
             started_at=self.started_at,
             logs=context.lines,
             cost_cents=context.cost_cents,
             progress_json=context.last_progress_json,
-            audit=context.audited,
+            audit=context.audit_entries,
         )
 
 
-def returned(run: Execution, value: Any, limit: int) -> Outcome:
-    """The outcome of a task that came back with a value."""
+class Undecodable(Exception):
+    """The stored payload does not fit the task: another attempt cannot help."""
+
+    def __init__(self, cause: PayloadError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class NotStarted(Exception):
+    """The execution was stopped before its task's code started."""
+
+
+class StopIgnored(Exception):
+    """The execution was asked to stop, and did not in time."""
+
+
+def outcome_of_value(execution: Execution, value: Any, limit: int) -> Outcome:
+    """The outcome of a task that returned."""
     if value is None:
-        return SILENTLY
+        return SUCCEEDED
     try:
         return Succeeded(
-            output_json=codec.encode(value, limit=limit, what=f"the output of task {run.task.name!r}")
+            output_json=codec.encode(value, limit=limit, what=f"the output of task {execution.task.name!r}")
         )
     except PayloadError as error:
-        message = clean(run.context.redact(str(error)), LONGEST_MESSAGE)
+        message = clean(execution.context.redact(str(error)), LONGEST_MESSAGE)
         return Failed(fault=ErrorRecord(type="PayloadError", message=message))
 
 
-def raised(run: Execution, error: BaseException) -> Outcome:
-    """The outcome of a task that raised; a stop we asked for comes before what it raised."""
-    match run.stop_reason:
+def outcome_of_error(execution: Execution, error: BaseException) -> Outcome:
+    """The outcome of a task that raised; a requested stop takes precedence over the error."""
+    context = execution.context
+    match context.stop_reason:
         case "cancelled":
-            return Cancelled(reason=run.context.stop_text or "cancelled while it was running")
+            return Cancelled(reason=context.cancel_reason or "cancelled while it was running")
         case "timeout":
-            return timed_out(run)
+            message = f"ran longer than its timeout of {execution.timeout:g} s"
+            return Failed(fault=ErrorRecord(type="Timeout", message=message))
         case "released":
             return Released()
     match error:
         case Snooze():
             return Snoozed(seconds=error.seconds, reason=error.reason)
         case Cancel():
-            return Cancelled(reason=clean(run.context.redact(error.reason), LONGEST_MESSAGE))
+            return Cancelled(reason=clean(context.redact(error.reason), LONGEST_MESSAGE))
         case Undecodable():
-            return Failed(fault=fault_of(error.cause, run.context.redact), final=True)
+            return Failed(fault=error_record(error.cause, context.redact), final=True)
         case _:
-            return Failed(fault=fault_of(error, run.context.redact))
-
-
-def timed_out(run: Execution) -> Outcome:
-    return Failed(
-        fault=ErrorRecord(type="Timeout", message=f"ran longer than its timeout of {run.timeout:g} s")
-    )
-
-
-class Undecodable(Exception):
-    """The stored payload does not fit the task: trying again cannot help."""
-
-    def __init__(self, cause: PayloadError) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
+            return Failed(fault=error_record(error, context.redact))

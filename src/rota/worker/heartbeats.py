@@ -1,8 +1,8 @@
-"""Keeps leases alive from a thread with an event loop and a store connection of its own.
+"""Keeps leases from expiring, from a thread with an event loop and a store connection of its own.
 
-A blocked worker loop cannot stop it. It renews leases at a third of their length, carries progress
-out and cancellations in, and, when the store cannot be reached, stops runs before their leases can
-have expired. It decides nothing about jobs.
+A blocked worker loop cannot stop it. It renews leases at a third of their length, carries progress out
+and cancellations in, and, when the store is unavailable, stops executions before their leases can have
+expired. It decides nothing about jobs.
 """
 
 from __future__ import annotations
@@ -11,172 +11,168 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from ..core.jobs.lifecycle import reason_to_stop
 from ..errors import StoreUnavailable
 from ..model import Heartbeat, HeartbeatReply, JobFilter, Lease, PageRequest, ProgressUpdate
-from ..runtime.clock import Clock, monotonic
+from ..runtime.clock import monotonic
 from ..runtime.failpoints import hit
 from ..runtime.service import ReconnectPolicy, repeat
 from ..store.protocol import Store
-from .execution import FENCE
-
-if TYPE_CHECKING:
-    from .execution import Execution
+from .environment import WorkerEnvironment
+from .execution import FENCE, Execution
+from .slots import Slots
 
 log = logging.getLogger("rota.worker")
 
-TICK = 1.0
-TOGETHER = 2000  # leases in one statement
-
-Tell = Callable[[list["Execution"]], None]
+TICK_S = 1.0
+MAX_LEASES = 2000  # renewed by one call of the store
+JOIN_S = 2.0
 
 
 class HeartbeatThread:
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        worker: str,
-        lease_s: float,
-        runs: Callable[[], Iterable[Execution]],
-        document: Callable[[], str],
-        lost: Tell,
-        cancel: Tell,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._worker = worker
-        self._lease_s = lease_s
-        self._runs = runs
+    """Sends the heartbeats of one worker. Touches executions only by their marks of renewal and stop."""
+
+    def __init__(self, environment: WorkerEnvironment, slots: Slots, document: Callable[[], str]) -> None:
+        self._environment = environment
+        self._clock = environment.clock
+        self._slots = slots
         self._document = document
-        self._lost = lost
-        self._cancel = cancel
-        self._beat_at = float("-inf")
-        self._news = self._carried = 0
-        self._tick = min(TICK, lease_s / 4)
-        self._reconnect = ReconnectPolicy("heartbeat", longest=self._tick)
-        self._opened = False
+        self._lease_s = environment.options.lease_s
+        self._sent_at = float("-inf")
+        self._wanted = self._carried = 0  # counts of documents to send, and sent
+        self._tick_s = min(TICK_S, self._lease_s / 4)
+        self._reconnect = ReconnectPolicy("heartbeat", longest=self._tick_s)
+        self._is_open = False
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
-        self._home = asyncio.get_running_loop()
+        self._worker_loop = asyncio.get_running_loop()
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._serve, name="rota-heartbeat", daemon=True)
         self._thread.start()
 
-    def hurry(self) -> None:
-        """There is news of this worker: let the next tick carry it."""
-        self._news += 1
+    def send_soon(self) -> None:
+        """The worker's document has changed: let the next tick carry it."""
+        self._wanted += 1
 
     async def stop(self) -> None:
-        """End the thread; a beat that hangs is not waited for."""
+        """End the thread; a heartbeat without an answer is not waited for."""
         if self._thread is None:
             return
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
-        await asyncio.to_thread(self._thread.join, 2.0)
+        await asyncio.to_thread(self._thread.join, JOIN_S)
 
     def _serve(self) -> None:
         try:
             asyncio.run(self._main())
         except Exception:
-            log.exception("the heartbeat thread ended with an error; leases are no longer renewed")
+            log.exception("the heartbeat thread failed; leases are no longer renewed")
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        store = self._store.for_another_loop()
-        # The fence is watched beside the beats: it must hold while a beat hangs.
+        store = self._environment.store.for_another_loop()
+        # The fence runs beside the heartbeats: it must hold while one of them gets no answer.
         fence = asyncio.create_task(repeat(self._fence, self._stop, ReconnectPolicy("fence")))
-        beats = asyncio.create_task(repeat(lambda: self._step(store), self._stop, self._reconnect))
+        heartbeats = asyncio.create_task(repeat(lambda: self._tick(store), self._stop, self._reconnect))
         await self._stop.wait()
-        beats.cancel()
-        await asyncio.wait({beats, fence}, timeout=1.0)
+        heartbeats.cancel()
+        await asyncio.wait({heartbeats, fence}, timeout=1.0)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(store.close(), 1.0)
 
-    async def _step(self, store: Store) -> float:
+    async def _tick(self, store: Store) -> float:
+        longest_s = self._lease_s / 3
         try:
-            async with asyncio.timeout(self._lease_s / 3):
-                if not self._opened:
+            async with asyncio.timeout(longest_s):
+                if not self._is_open:
                     await store.open()
-                    self._opened = True
-                await self._beat(store)
+                    self._is_open = True
+                await self._send(store)
         except TimeoutError:
-            raise StoreUnavailable("a heartbeat was not answered in time") from None
-        return self._tick
+            raise StoreUnavailable(f"the store did not answer a heartbeat within {longest_s:g} s") from None
+        return self._tick_s
 
-    async def _beat(self, store: Store) -> None:
+    async def _send(self, store: Store) -> None:
         sent_at = monotonic()
-        runs = [run for run in self._runs() if not run.ended and run.stop_reason != "lost"]
-        due = [run for run in runs if sent_at - run.renewed_at >= self._lease_s / 3]
-        notes = [(run, mark) for run in runs if (mark := run.context.mark) not in (None, run.noted)]
-        news = self._news
-        if not (runs or news > self._carried or sent_at - self._beat_at >= self._lease_s / 3):
+        held = [one for one in self._slots.held() if not one.ended and one.stop_reason != "lost"]
+        due = [one for one in held if sent_at - one.renewed_at >= self._lease_s / 3]
+        updates = [(one, mark) for one in held if (mark := one.context.mark) not in (None, one.reported)]
+        wanted = self._wanted
+        if not (held or wanted > self._carried or sent_at - self._sent_at >= self._lease_s / 3):
             return
         hit("beat.before")
-        for first in range(0, max(len(due), 1), TOGETHER):
-            part = due[first : first + TOGETHER]
-            reply = await store.heartbeat(self._pulse(part, notes if first == 0 else []), self._clock.now())
-            await self._heard(store, reply, part, runs, sent_at)
+        for first in range(0, max(len(due), 1), MAX_LEASES):
+            part = due[first : first + MAX_LEASES]
+            heartbeat = self._heartbeat(part, [one for one, _ in updates] if first == 0 else [])
+            reply = await store.heartbeat(heartbeat, self._clock.now())
+            await self._apply(reply, part, held, sent_at, store)
         hit("beat.after")
-        for run, mark in notes:
-            run.noted = mark
-        self._beat_at, self._carried = sent_at, news
+        for execution, mark in updates:
+            execution.reported = mark
+        self._sent_at, self._carried = sent_at, wanted
         if self._clock.is_stale:
             await self._clock.sync(store.clock)
 
-    def _pulse(self, due: list[Execution], notes: Sequence[tuple[Execution, object]]) -> Heartbeat:
+    def _heartbeat(self, due: Sequence[Execution], updated: Sequence[Execution]) -> Heartbeat:
         return Heartbeat(
-            worker=self._worker,
+            worker=self._environment.worker,
             document=self._document(),
             lease_s=self._lease_s,
-            leases=[Lease(id=run.job.id, token=run.job.token) for run in due],
+            leases=[Lease(id=one.job.id, token=one.job.token) for one in due],
             notes=[
-                ProgressUpdate(id=run.job.id, token=run.job.token, progress_json=run.context.live_json)
-                for run, _ in notes
+                ProgressUpdate(id=one.job.id, token=one.job.token, progress_json=one.context.live_json)
+                for one in updated
             ],
         )
 
-    async def _heard(
-        self, store: Store, reply: HeartbeatReply, due: list[Execution], runs: list[Execution], sent_at: float
+    async def _apply(
+        self,
+        reply: HeartbeatReply,
+        due: Sequence[Execution],
+        held: Sequence[Execution],
+        sent_at: float,
+        store: Store,
     ) -> None:
-        for run in due:
-            if run.job.id not in reply.lost:
-                run.renewed_at = sent_at
-        # Runs, not ids: this worker may have begun the same job again under a newer lease.
-        self._call_in_worker_loop(self._lost, [run for run in due if run.job.id in reply.lost])
-        asked = [run for run in runs if run.job.id in reply.cancel and run.stop_reason is None]
-        if asked:
-            await self._ask_why(store, asked)
-            self._call_in_worker_loop(self._cancel, asked)
-
-    async def _ask_why(self, store: Store, asked: list[Execution]) -> None:
-        ids = tuple(run.job.id for run in asked)
-        found = {
-            job.id: job for job in (await store.jobs(JobFilter(ids=ids), PageRequest(limit=len(ids)))).items
-        }
-        for run in asked:
-            if run.job.id in found:
-                run.context.stop_text = reason_to_stop(found[run.job.id])
+        for execution in due:
+            if execution.job.id not in reply.lost:
+                execution.renewed_at = sent_at
+        # Executions, not ids: this worker may have started the same job again under a newer lease.
+        stops = self._slots.stops
+        self._call_in_worker_loop(stops.stop_lost, [one for one in due if one.job.id in reply.lost])
+        cancelled = [one for one in held if one.job.id in reply.cancel and one.stop_reason is None]
+        if cancelled:
+            await _read_cancel_reasons(store, cancelled)
+            self._call_in_worker_loop(stops.stop_cancelled, cancelled)
 
     async def _fence(self) -> float:
-        """Stop what may already have been given to somebody else."""
+        """Stop the executions whose jobs another worker may already hold."""
         deadline = monotonic() - self._lease_s * FENCE
-        gone = [run for run in self._runs() if run.renewed_at < deadline and run.stop_reason is None]
-        for run in gone:
-            run.context.stop_reason = "lost"  # even if the loop is blocked, the task can see it
-        self._call_in_worker_loop(self._lost, gone)
-        return min(TICK, self._lease_s * (1 - FENCE) / 4)
+        lost = [one for one in self._slots.held() if one.renewed_at < deadline and one.stop_reason is None]
+        for execution in lost:
+            execution.context.stop_reason = "lost"  # even if the loop is blocked, the task can see it
+        self._call_in_worker_loop(self._slots.stops.stop_lost, lost)
+        return min(TICK_S, self._lease_s * (1 - FENCE) / 4)
 
-    def _call_in_worker_loop(self, tell: Tell, runs: list[Execution]) -> None:
-        if not runs:
+    def _call_in_worker_loop(
+        self, stop: Callable[[list[Execution]], None], executions: list[Execution]
+    ) -> None:
+        if not executions:
             return
         try:
-            self._home.call_soon_threadsafe(tell, runs)
+            self._worker_loop.call_soon_threadsafe(stop, executions)
         except RuntimeError:
-            log.debug("the worker's loop has ended before its heartbeat thread")
+            log.debug("the worker's loop ended before its heartbeat thread")
+
+
+async def _read_cancel_reasons(store: Store, executions: Sequence[Execution]) -> None:
+    ids = tuple(one.job.id for one in executions)
+    page = await store.jobs(JobFilter(ids=ids), PageRequest(limit=len(ids)))
+    found = {job.id: job for job in page.items}
+    for execution in executions:
+        if execution.job.id in found:
+            execution.context.cancel_reason = reason_to_stop(found[execution.job.id])

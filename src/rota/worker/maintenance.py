@@ -1,81 +1,169 @@
-"""What a worker does for all beside running jobs: rescue, prune, and look for jobs that nobody serves.
+"""Maintenance that any worker does for all: rescue, prune, store upkeep, and a check for unserved tasks.
 
-Each is a step of a service; any number of workers may do them at once.
+Each pass is a step of a service and returns the seconds until the next. Any number of workers may run
+them at once. Never runs a job: a rescued one is claimed again like any other.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from datetime import datetime, timedelta
+
+import msgspec
 
 from ..config import Settings
-from ..model import Job, State
+from ..core.jobs.lifecycle import LeaseExpired, decide
+from ..model import Document, Job, JobFilter, PageRequest, RetentionCutoffs, Settlement, State
 from ..runtime.clock import Clock, monotonic
-from ..runtime.metrics import WorkerMetrics
+from ..runtime.events import about
+from ..runtime.failpoints import hit
 from ..runtime.service import Step
+from ..store.calls import settle
 from ..store.protocol import Store
-from . import upkeep
+from .environment import WorkerEnvironment
 
-log = logging.getLogger("rota.worker")
+log = logging.getLogger("rota.upkeep")
+worker_log = logging.getLogger("rota.worker")
 
-UNSERVED_S = 60.0
-SWEEP_SHARE = 100  # a sweep for lost jobs takes at most one part in this many of the time
+RESCUE_BATCH = 200
+RESCUE_SHARE = 100  # rescue passes take at most one part in this many of the time
+PRUNE_EVERY_S = 600.0
+PRUNE_BATCH = 5000
+UNSERVED_EVERY_S = 60.0
+UNSERVED_SAMPLE = 200
+WORKER_LOST_S = 60.0
+# Documents that are never deleted by those who write them, and how long they are kept unchanged.
+DOCUMENTS_KEPT_S = {"worker": 24 * 3600.0, "idempotency": 24 * 3600.0, "session": 12 * 3600.0}
 
-Tell = Callable[[str, Job, Any], None]  # the event, its job, its error
+Rescued = Callable[[Job, State], None]
 
 
 class Maintenance:
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        settings: Settings,
-        worker: str,
-        lease_s: float,
-        sweep_s: float,
-        knows: Callable[[], tuple[str, ...]],
-        tell: Tell,
-        measures: WorkerMetrics,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._settings = settings
-        self._worker = worker
-        self._lease_s = lease_s
-        self._sweep_s = sweep_s
-        self._knows = knows
-        self._tell = tell
-        self._measures = measures
+    """The passes of one worker, as steps of services."""
+
+    def __init__(self, environment: WorkerEnvironment, changed: Callable[[], None]) -> None:
+        self._environment = environment
+        self._store = environment.store
+        self._clock = environment.clock
+        self._changed = changed  # a job was rescued, and may be due
         self._unserved: frozenset[str] = frozenset()
 
     @property
     def steps(self) -> Mapping[str, Step]:
-        return {"rescue": self._rescue, "prune": self._prune, "unserved": self._look_for_unserved}
+        return {"rescue": self._rescue, "prune": self._prune, "unserved": self._check_unserved}
 
     async def _rescue(self) -> float:
-        began = monotonic()
-        await upkeep.rescue(self._store, self._clock, self._worker, self._lease_s, self._rescued)
-        pause_s = max(self._sweep_s, SWEEP_SHARE * (monotonic() - began))
-        return pause_s * (0.75 + self._clock.jitter() / 2)
+        started = monotonic()
+        environment, options = self._environment, self._environment.options
+        await rescue(self._store, self._clock, environment.worker, options.lease_s, self._report)
+        pause_s = max(options.sweep_s, RESCUE_SHARE * (monotonic() - started))
+        return self._spread(pause_s)
 
-    def _rescued(self, job: Job, state: State) -> None:
-        self._measures.runs["rescued"] += 1
-        self._tell("job.rescued", job, None)
+    def _report(self, job: Job, state: State) -> None:
+        self._environment.metrics.runs["rescued"] += 1
+        emit = self._environment.reporter.emit
+        emit("job.rescued", job)
         if state is not State.QUEUED:
-            self._tell(f"job.{state}", job, job.error)
+            emit(f"job.{state}", job, job.error)
+        self._changed()
 
     async def _prune(self) -> float:
-        await upkeep.prune(self._store, self._clock, self._settings)
-        return upkeep.PRUNE_S * (0.75 + self._clock.jitter() / 2)
+        await prune(self._store, self._clock, self._environment.settings)
+        return self._spread(PRUNE_EVERY_S)
 
-    async def _look_for_unserved(self) -> float:
-        missing = await upkeep.unserved(self._store, self._clock, self._lease_s)
-        for task in sorted(missing.keys() - self._unserved - set(self._knows())):
-            log.warning(
-                "no live worker knows task %r: %d or more due jobs wait for one that does",
-                task,
-                missing[task],
+    async def _check_unserved(self) -> float:
+        missing = await unserved(self._store, self._clock, self._environment.options.lease_s)
+        for task in sorted(missing.keys() - self._unserved - set(self._environment.registry.names)):
+            worker_log.warning(
+                "no running worker has task %r: at least %d due jobs wait for one", task, missing[task]
             )
         self._unserved = frozenset(missing)
-        return UNSERVED_S
+        return UNSERVED_EVERY_S
+
+    def _spread(self, seconds: float) -> float:
+        """About this long, so that workers started together do not pass at the same time."""
+        return seconds * (0.75 + self._clock.jitter() / 2)
+
+
+async def rescue(store: Store, clock: Clock, holder: str, lease_s: float, rescued: Rescued) -> int:
+    """Reclaim jobs whose lease expired, and decide what becomes of them; how many."""
+    total = 0
+    while True:
+        hit("rescue.before")
+        jobs = await store.reclaim(holder, lease_s, RESCUE_BATCH, clock.now())
+        settlements = [
+            decide(job, LeaseExpired(worker=job.worker, holder=holder), clock.now(), clock.jitter())
+            for job in jobs
+        ]
+        hit("rescue.after")
+        refused = await settle(store, settlements, clock.now()) if settlements else frozenset()
+        for job, settlement in zip(jobs, settlements, strict=True):
+            if job.id not in refused:
+                log.warning(
+                    "rescued job %s (%s) from worker %s: attempt %d of %d, now %s",
+                    job.id, job.task, job.worker, job.attempt, job.max_attempts, settlement.state,
+                    extra=about(job, holder),
+                )  # fmt: skip
+                rescued(_job_after(job, settlement), settlement.state)
+        total += len(jobs)
+        if len(jobs) < RESCUE_BATCH:
+            return total
+
+
+def _job_after(job: Job, settlement: Settlement) -> Job:
+    """The job as the rescue left it; it still names the worker that stopped responding."""
+    return msgspec.structs.replace(
+        job, state=settlement.state, attempt=settlement.attempt, error_json=settlement.error_json
+    )
+
+
+async def prune(store: Store, clock: Clock, settings: Settings) -> int:
+    """Delete what is past its retention: finished jobs, audit entries, stale documents; how many jobs."""
+    now = clock.now()
+    before = RetentionCutoffs(
+        jobs={
+            State.SUCCEEDED: now - timedelta(days=settings.retention_succeeded_days),
+            State.FAILED: now - timedelta(days=settings.retention_failed_days),
+            State.CANCELLED: now - timedelta(days=settings.retention_cancelled_days),
+        },
+        audit=now - timedelta(days=settings.retention_audit_days),
+    )
+    total = 0
+    while True:
+        hit("prune.before")
+        pruned = await store.maintain(before, PRUNE_BATCH, now)
+        total += pruned.jobs
+        if pruned.is_complete(PRUNE_BATCH):
+            break
+    for kind, kept_s in DOCUMENTS_KEPT_S.items():
+        await _prune_documents(store, kind, now - timedelta(seconds=kept_s))
+    return total
+
+
+async def _prune_documents(store: Store, kind: str, before: datetime) -> None:
+    for document in await store.documents(kind):
+        if document.updated_at < before:
+            await store.delete_document(kind, document.key)
+
+
+def is_live(document: Document, clock: Clock, lease_s: float) -> bool:
+    """Whether this worker has sent a heartbeat recently."""
+    silent_s = (clock.now() - document.updated_at).total_seconds()
+    return silent_s < max(WORKER_LOST_S, 2 * lease_s)
+
+
+async def unserved(store: Store, clock: Clock, lease_s: float) -> Mapping[str, int]:
+    """Tasks of due jobs that no running worker has, with how many of the oldest due jobs wait for them."""
+    served: set[str] = set()
+    for document in await store.documents("worker"):
+        if is_live(document, clock, lease_s):
+            served.update(msgspec.json.decode(document.body).get("tasks", ()))
+    now = clock.now()
+    oldest = PageRequest(limit=UNSERVED_SAMPLE, newest_first=False)
+    page = await store.jobs(JobFilter(states=(State.QUEUED,)), oldest)
+    missing: dict[str, int] = {}
+    for job in page.items:
+        if job.run_at <= now and job.task not in served:
+            missing[job.task] = missing.get(job.task, 0) + 1
+    return missing

@@ -1,4 +1,4 @@
-"""The options of a worker: what was given, else the settings; checked before anything starts."""
+"""The options of a worker: the values given, else the settings; checked before anything starts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from ..config import RANGES, Settings
 from ..errors import ConfigError
-from .worker import WorkerOptions
+from ..model import Value
 
+RESCUE_EVERY_S = 5.0
 WORKER_RANGES: dict[str, tuple[float, float]] = {
     "concurrency": RANGES["worker_concurrency"],
     "max_jobs": (1, 2**53),
@@ -23,8 +24,27 @@ WORKER_RANGES: dict[str, tuple[float, float]] = {
 }
 
 
+class WorkerOptions(Value, frozen=True, kw_only=True):
+    """How one worker runs. Checked by ``worker_options``, never here."""
+
+    queues: tuple[str, ...] | None = None  # None: all
+    exclude_queues: tuple[str, ...] = ()
+    concurrency: int = 32
+    burst: bool = False  # stop when nothing is due
+    max_jobs: int | None = None  # stop after this many
+    shutdown_timeout_s: float = 30.0
+    lease_s: float = 30.0
+    poll_s: float = 1.0
+    sweep_s: float = RESCUE_EVERY_S  # between two rescue passes
+    name: str | None = None
+    scheduler: bool = True
+    tick_s: float = 1.0
+    heartbeat_thread: bool = True  # off only in tests with a fake clock
+    upkeep: bool = True  # rescue, prune and fire schedules
+
+
 def worker_options(settings: Settings, given: Mapping[str, Any]) -> WorkerOptions:
-    """The options of a worker: what was given, else the settings."""
+    """The values given, else the settings; ConfigError for an unknown name or a value out of range."""
     values: dict[str, Any] = {
         "concurrency": settings.worker_concurrency,
         "shutdown_timeout_s": settings.shutdown_timeout_s,
@@ -42,11 +62,11 @@ def worker_options(settings: Settings, given: Mapping[str, Any]) -> WorkerOption
                 + (f"; did you mean {near[0]}?" if near else "; see Rota.running for those there are")
             )
         if value is not None:
-            values[field] = _worker_value(name, value)
+            values[field] = _checked(name, value)
     return WorkerOptions(**values)
 
 
-def _worker_value(name: str, value: Any) -> Any:
+def _checked(name: str, value: Any) -> Any:
     if isinstance(value, timedelta):
         value = value.total_seconds()
     if name in ("queues", "exclude_queues"):

@@ -1,6 +1,6 @@
-"""Keeps the secrets of a job's payload out of what is told about the job: errors, logs, progress, audit.
+"""Redacts secret payload values from errors, logs, progress and audit entries.
 
-Works the secrets out only when there is something to tell, which most jobs have not.
+Reads the payload only when there is something to redact, which most jobs never have.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from ..core.payload.masking import MASK, masked, secrets_in, struck
 
 
 class Redactor:
+    """Knows the secrets of one payload. Never changes what is stored as the payload itself."""
+
     def __init__(self, payload_json: str, fields: Sequence[str]) -> None:
         self._fields = fields
         self._secrets = _spellings(_secrets(payload_json, fields)) if fields else ()
@@ -46,6 +48,6 @@ def _secrets(payload_json: str, fields: Sequence[str]) -> list[str]:
 
 
 def _spellings(secrets: Sequence[str]) -> tuple[str, ...]:
-    """As they are, and as ``repr`` and JSON write them: that is how they stand in most messages."""
+    """As they are, and as ``repr`` and JSON write them, which is how most messages contain them."""
     written = [(one, repr(one)[1:-1], msgspec.json.encode(one).decode()[1:-1]) for one in secrets]
     return tuple(dict.fromkeys(spelling for spellings in written for spelling in spellings))

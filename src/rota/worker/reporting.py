@@ -1,8 +1,9 @@
-"""What a worker tells of its jobs: counts, log lines, and events for the hooks. Decides nothing."""
+"""What a worker reports of its jobs: counts, log lines, and events for the hooks. Decides nothing."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,82 +13,108 @@ from ..runtime.clock import Clock
 from ..runtime.events import Event, Hooks, about
 from ..runtime.metrics import WorkerMetrics
 from .execution import Execution
-from .turns import event_name
 
 log = logging.getLogger("rota.worker")
 
-# What becomes a line in the log; the rest is told by counts and events alone.
+Settled = tuple[Execution, Settlement]
+
+# Outcomes that get a line in the log; the others have counts and events alone.
 LEVELS = {"failed": logging.WARNING, "retried": logging.INFO, "cancelled": logging.INFO}
 
 
-class _Brief(msgspec.Struct):
+class _ErrorSummary(msgspec.Struct):
     type: str | None = None
     message: str | None = None
 
 
-_brief = msgspec.json.Decoder(_Brief).decode  # the rest of an error, its traceback, is not even read
+_summary = msgspec.json.Decoder(_ErrorSummary).decode  # skips the traceback of an error
 
 
 class JobReporter:
-    def __init__(self, worker: str, clock: Clock, hooks: Hooks, measures: WorkerMetrics) -> None:
+    """Counts, logs and emits events for one worker. Never touches the store or a job."""
+
+    def __init__(self, worker: str, clock: Clock, hooks: Hooks, metrics: WorkerMetrics) -> None:
+        self.finished = 0  # attempts settled
+        self.rejected = 0  # outcomes dropped because the lease was lost
+        self.released = 0  # executions that were started and released unfinished
+        self.wants = hooks.wants  # whether a hook listens to an event
         self._worker = worker
         self._clock = clock
         self._hooks = hooks
-        self._measures = measures
+        self._metrics = metrics
 
     def emit(self, name: str, job: Job | None = None, error: Any = None) -> None:
-        if self._hooks.wants(name):
+        if self.wants(name):
             at = self._clock.now()
             self._hooks.emit(Event(name=name, at=at, worker=self._worker, job=job, error=error))
 
-    def settled(self, run: Execution, change: Settlement) -> None:
-        if change.state is State.SUCCEEDED:  # the way of most: no more than this
-            self._measures.runs["succeeded"] += 1
-        else:
-            self._count_and_log(run, change)
-        if self._hooks and self._hooks.wants(name := event_name(change)):
-            job = _after(run, change)
-            self.emit(name, job, error=job.error)
+    def on_settled(self, batch: Sequence[Settled]) -> None:
+        """Report the outcomes that the store has accepted."""
+        succeeded = 0
+        has_hooks = bool(self._hooks)
+        for execution, settlement in batch:
+            if settlement.state is State.SUCCEEDED:  # most of them: no more work than this
+                succeeded += 1
+            else:
+                self._count_and_log(execution, settlement)
+            if has_hooks and self.wants(name := event_name(settlement)):
+                job = _job_after(execution, settlement)
+                self.emit(name, job, error=job.error)
+        self._metrics.runs["succeeded"] += succeeded
+        self.finished += len(batch)
 
-    def _count_and_log(self, run: Execution, change: Settlement) -> None:
-        what = event_name(change).removeprefix("job.")
-        self._measures.runs[what] += 1
-        level = LEVELS.get(what)
+    def _count_and_log(self, execution: Execution, settlement: Settlement) -> None:
+        outcome = event_name(settlement).removeprefix("job.")
+        self._metrics.runs[outcome] += 1
+        self.released += outcome == "released" and execution.started_at is not None
+        level = LEVELS.get(outcome)
         if level is None or not log.isEnabledFor(level):
             return
-        job, error = run.job, _brief(change.error_json or "{}")
+        job, error = execution.job, _summary(settlement.error_json or "{}")
         log.log(
             level,
             "job %s (%s) %s: attempt %d of %d: %s: %s",
-            job.id, job.task, what, job.attempt, job.max_attempts, error.type, error.message,
+            job.id, job.task, outcome, job.attempt, job.max_attempts, error.type, error.message,
             extra=about(job, self._worker),
         )  # fmt: skip
 
-    def refused(self, run: Execution, change: Settlement | None) -> None:
-        self._measures.runs["refused"] += 1
+    def on_rejected(self, execution: Execution, settlement: Settlement | None) -> None:
+        """Report an outcome that is dropped; ``settlement`` is None if the execution was stopped first."""
+        self.rejected += 1
+        self._metrics.runs["refused"] += 1
+        job = execution.job
         log.warning(
-            "refused: job %s (%s) attempt %d, token %d: the lease is gone, another worker may own the job; "
-            "the outcome of this attempt is dropped (%s)",
-            run.job.id,
-            run.job.task,
-            run.job.attempt,
-            run.job.token,
-            "it was stopped" if change is None else change.state,
-            extra=about(run.job, self._worker),
+            "rejected: job %s (%s) attempt %d, lease token %d: the lease was lost, another worker may hold "
+            "the job; the outcome of this attempt is dropped (%s)",
+            job.id,
+            job.task,
+            job.attempt,
+            job.token,
+            "stopped" if settlement is None else settlement.state,
+            extra=about(job, self._worker),
         )
-        self.emit("job.refused", run.job)
+        self.emit("job.refused", job)
 
 
-def _after(run: Execution, change: Settlement) -> Job:
-    """The job as the change left it."""
+def event_name(settlement: Settlement) -> str:
+    """The event of a settlement, such as ``job.succeeded``."""
+    if settlement.state is not State.QUEUED:
+        return f"job.{settlement.state}"
+    outcome = settlement.record.outcome if settlement.record is not None else "released"
+    return {"failed": "job.retried", "snoozed": "job.snoozed"}.get(outcome, "job.released")
+
+
+def _job_after(execution: Execution, settlement: Settlement) -> Job:
+    """The job as the settlement left it."""
+    job = execution.job
     return msgspec.structs.replace(
-        run.job,
-        state=change.state,
-        output_json=change.output_json,
-        error_json=change.error_json,
-        run_at=change.run_at or run.job.run_at,
-        started_at=run.started_at,
-        attempt=change.attempt,
-        progress_json=change.progress_json or run.job.progress_json,
-        cost_cents=run.job.cost_cents + change.cost_cents,
+        job,
+        state=settlement.state,
+        output_json=settlement.output_json,
+        error_json=settlement.error_json,
+        run_at=settlement.run_at or job.run_at,
+        started_at=execution.started_at,
+        attempt=settlement.attempt,
+        progress_json=settlement.progress_json or job.progress_json,
+        cost_cents=job.cost_cents + settlement.cost_cents,
     )

@@ -1,139 +1,307 @@
-"""The exchange with the store: what has ended goes in, what is claimed comes out, in one round trip.
+"""Turns with the store: outcomes go in and claimed jobs come out, in one round trip.
 
-Owns every outcome from the moment it is decided until the store has taken or refused it, and how
-long an answer is waited for. Two turns may be under way at once. Knows no executor.
+Owns every outcome from the moment an execution ends until the store has accepted or rejected it, and how
+much is claimed. Two turns may be under way at once. Never runs a task and never sleeps: ``slots.py`` runs
+what is claimed, ``loop.py`` decides when the next turn is due.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
 
+import msgspec
+
+from ..core.jobs.gates import narrow_claim
+from ..core.jobs.lifecycle import Outcome, decide, fault_json
 from ..errors import StoreError, StoreUnavailable
-from ..model import ClaimRequest, JobId, Settlement, State, TurnResult
-from ..runtime.clock import Clock, monotonic
+from ..model import (
+    ClaimRequest,
+    ErrorRecord,
+    Job,
+    JobFilter,
+    JobId,
+    PageRequest,
+    Settlement,
+    State,
+    TurnResult,
+)
+from ..runtime.clock import monotonic
 from ..runtime.events import about
 from ..runtime.failpoints import hit
 from ..store.calls import settle
 from ..store.protocol import Store
+from .claim_size import Throughput, claim_size, seconds_until
+from .deadline import StoreDeadline
+from .environment import WorkerEnvironment
 from .execution import Execution
-from .settler import Ended, PendingSettlements, unstorable
-
-T = TypeVar("T")
+from .reporting import Settled
+from .slots import STALE_S, Slots
 
 log = logging.getLogger("rota.worker")
 
+MAX_SETTLEMENTS = 1000
+MAX_BYTES = 16 * 1024 * 1024
+SECOND_TURN_FROM = 200  # outcomes that justify a turn beside the one under way
+STORE_WAIT_AT_STOP_S = 2.0  # how long a stopping worker waits for an unavailable store
+NO_JOBS = TurnResult()
+
+
+class PendingSettlements(deque[Settled]):
+    """Outcomes that are not stored yet. What ``take`` returns is either ``confirmed`` or ``put_back``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._uncertain: set[JobId] = set()  # sent once, without an answer
+
+    def take(self) -> list[Settled]:
+        """The next batch, bounded in number and in bytes."""
+        batch: list[Settled] = []
+        size = 0
+        while self and len(batch) < MAX_SETTLEMENTS:
+            settlement = self[0][1]
+            if settlement.output_json is not None or settlement.error_json is not None:
+                size += len(settlement.output_json or "") + len(settlement.error_json or "")
+                if batch and size > MAX_BYTES:
+                    break
+            batch.append(self.popleft())
+        return batch
+
+    def put_back(self, batch: Sequence[Settled]) -> None:
+        """Keep a batch, in order, that was sent without an answer: it may or may not be stored."""
+        self.extendleft(reversed(batch))
+        self._uncertain.update(settlement.id for _, settlement in batch)
+
+    async def confirmed(
+        self, batch: Sequence[Settled], refused: frozenset[JobId], store: Store
+    ) -> frozenset[JobId]:
+        """Of the refused ids, those whose lease was lost: not merely stored by a call without an answer."""
+        if not self._uncertain:
+            return refused
+        lost = set(refused)
+        uncertain = tuple(lost & self._uncertain)
+        if uncertain:
+            sent = {settlement.id: settlement for _, settlement in batch}
+            found = await store.jobs(JobFilter(ids=uncertain), PageRequest(limit=len(uncertain)))
+            lost.difference_update(job.id for job in found.items if _is_stored(sent[job.id], job))
+        self._uncertain.difference_update(settlement.id for _, settlement in batch)
+        return frozenset(lost)
+
+
+def _is_stored(sent: Settlement, job: Job) -> bool:
+    """Whether the job shows that this settlement was stored, though the answer was lost.
+
+    QUEUED counts whatever was sent. Every claim and reclaim raises the token, so with our token still on
+    it, only our settlement can have ended the attempt; then an operator has queued the job again.
+    """
+    return job.token == sent.token and job.state in (sent.state, State.QUEUED)
+
 
 class Turns:
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        patience_s: float,
-        settled: Callable[[Execution, Settlement], None],
-        refused: Callable[[Execution, Settlement | None], None],
-    ) -> None:
+    """The claims and settlements of one worker, and the executions between them.
+
+    Never loops, sleeps or retries: ``TurnLoop`` and ``Shutdown`` call ``turn`` as often as it takes.
+    """
+
+    def __init__(self, environment: WorkerEnvironment) -> None:
+        self.slots = Slots(environment, self.add)
+        self.deadline = StoreDeadline(environment.options.lease_s)
+        self.changed = asyncio.Event()  # an execution ended, a gate changed, or the worker should stop
+        self.second_turn = asyncio.Event()  # outcomes pile up while a turn is under way
+        self.stopping = asyncio.Event()
+        self.stopping_at = monotonic()
+        self.is_idle = False
         self.under_way = 0  # turns without an answer
-        self.asked = 0  # jobs that these may bring
-        self.asked_at = monotonic()  # when the last turn was sent
-        self._store = store
-        self._clock = clock
-        self._patience_s = patience_s
-        self._tell_settled = settled
-        self._tell_refused = refused
-        self._settler = PendingSettlements()
-        self._answers: set[asyncio.Timeout] = set()
+        self.sent_at = monotonic()  # when the last turn was sent
+        self._environment = environment
+        self._clock = environment.clock
+        self._released = 0  # claimed jobs that were released before they started
+        self._requested = 0  # jobs that the turns under way may bring
+        self._pending = PendingSettlements()
+        self._throughput = Throughput(monotonic())
 
     def __len__(self) -> int:
-        """Outcomes that wait to be sent."""
-        return len(self._settler)
+        """Outcomes that are not stored yet."""
+        return len(self._pending)
 
-    def add(self, run: Execution, change: Settlement) -> int:
-        """Take over an outcome; how many wait to be sent."""
-        return self._settler.add(run, change)
+    @property
+    def has_work(self) -> bool:
+        return bool(len(self.slots) or self._pending or self.under_way)
 
-    def limit_waits(self, patience_s: float) -> None:
-        """We stop: answers are waited for so long at most from now on."""
-        self._patience_s = patience_s
-        latest = asyncio.get_running_loop().time() + patience_s
-        for answer in self._answers:
-            if not answer.expired():
-                answer.reschedule(latest)
+    def add(self, execution: Execution, outcome: Outcome, now: datetime) -> None:
+        """Decide what becomes of a job. The first outcome of an execution counts, a later one is ignored."""
+        if execution.ended:
+            return
+        execution.ended = True
+        if execution.timer is not None:
+            execution.timer.cancel()
+        if execution.context.stop_reason == "lost":
+            self._environment.reporter.on_rejected(execution, None)
+        else:
+            settlement = decide(
+                execution.job,
+                outcome,
+                now,
+                self._clock.jitter(),
+                execution.task.chosen.backoff,
+                execution.report(),
+            )
+            self._pending.append((execution, settlement))
+            if len(self._pending) >= SECOND_TURN_FROM and self.under_way == 1:
+                self.second_turn.set()
+        self.changed.set()
 
-    async def turn(self, want: ClaimRequest | None) -> tuple[TurnResult, float]:
-        """Send what has ended, ask for more; the answer, and the monotonic instant of the question."""
-        batch = self._settler.take()
-        limit = want.limit if want is not None else 0
+    async def turn(self) -> float:
+        """Settle what is pending and claim what fits; the seconds that may pass before the next turn."""
+        request = await self._claim_request()
+        if request is None and not self._pending:
+            if not self.has_work and not self.stopping.is_set():
+                self._found_nothing()
+            return self._delay_after(NO_JOBS, request)
+        batch = self._pending.take()
+        limit = 0 if request is None else request.limit
+        result = NO_JOBS
         self.under_way += 1
-        self.asked += limit
-        asked_at = self.asked_at = monotonic()
-        try:
-            return await self._turn(batch, want), asked_at
-        finally:
-            self.under_way -= 1
-            self.asked -= limit
-
-    async def _turn(self, batch: list[Ended], want: ClaimRequest | None) -> TurnResult:
+        self._requested += limit
+        self.sent_at = sent_at = monotonic()
         hit("settle.before" if batch else "claim.before")
-        changes = [change for _, change in batch]
         try:
-            turn = await self.answered(self._store.turn(changes, want, self._clock.now()))
+            sent = [settlement for _, settlement in batch]
+            store = self._environment.store
+            result = await self.deadline.answer(store.turn(sent, request, self._clock.now()))
+        except BaseException as error:
+            await self._recover(batch, error)
+        else:
+            hit("claim.after" if result.jobs else "settle.after")
+            await self._report(batch, result.refused)
+        finally:  # whatever happens to the report: these leases are ours
+            self.under_way -= 1
+            self._requested -= limit
+            if result.jobs:
+                self.is_idle = False
+                self.slots.take(result.jobs, sent_at)
+        return self._delay_after(result, request)
+
+    async def _claim_request(self) -> ClaimRequest | None:
+        """What to claim now; None: nothing."""
+        gates, options = self._environment.gates, self._environment.options
+        if not gates.seen:
+            await self.deadline.answer(gates.look())
+        self.release_waiting(STALE_S)
+        rate = self._throughput.per_second(self.slots.finished, monotonic())
+        limit = claim_size(options.concurrency, rate, len(self.slots), self._requested)
+        if options.max_jobs is not None:
+            claimed = self._environment.metrics.claims - self._released
+            left = options.max_jobs - claimed - self._requested
+            if left <= 0 and not self.has_work:
+                self.drain()
+            limit = min(limit, left)
+        names = self._environment.registry.names
+        if limit <= 0 or not names or self.stopping.is_set():
+            return None
+        request = ClaimRequest(
+            worker=self._environment.worker,
+            limit=limit,
+            lease_s=options.lease_s,
+            queues=options.queues,
+            exclude_queues=options.exclude_queues,
+            tasks=names,
+        )
+        return narrow_claim(request, gates.standing())
+
+    def _delay_after(self, result: TurnResult, request: ClaimRequest | None) -> float:
+        """The seconds until a job is due or a gate opens by itself, at most until the next poll."""
+        if request is not None and len(result.jobs) >= request.limit:
+            return 0.0  # more may be due
+        if request is not None and not result.jobs and not self.has_work:
+            self._found_nothing()
+        now, poll_s = self._clock.now(), self._environment.options.poll_s
+        until_open_s = seconds_until(self._environment.gates.next_end_at(), now, poll_s)
+        return min(until_open_s, seconds_until(result.next_due_at, now, poll_s))
+
+    def _found_nothing(self) -> None:
+        if self._environment.options.burst:
+            self.drain()
+        if not self.is_idle:
+            self.is_idle = True
+            self._environment.reporter.emit("worker.idle")
+
+    async def _recover(self, batch: list[Settled], error: BaseException) -> None:
+        """After a failed turn: keep its outcomes. If the store rejects them as a whole, settle one by one."""
+        if not batch or isinstance(error, StoreUnavailable) or not isinstance(error, StoreError):
+            self._pending.put_back(batch)
+            raise error
+        rest = deque(batch)
+        try:
+            while rest:
+                stored, refused = await self._settle_alone(*rest[0])
+                await self._report([(rest.popleft()[0], stored)], refused)
+        except BaseException:
+            self._pending.put_back(rest)
+            raise
+
+    async def _settle_alone(
+        self, execution: Execution, settlement: Settlement
+    ) -> tuple[Settlement, frozenset[JobId]]:
+        """Settle one job; if the store cannot take its outcome, fail it. What was stored, and the refused."""
+        store, now = self._environment.store, self._clock.now
+        try:
+            return settlement, await self.deadline.answer(settle(store, [settlement], now()))
         except StoreUnavailable:
-            self._settler.back(batch)
             raise
         except StoreError as error:
-            await self._settle_alone(batch, error)
-            return TurnResult()
-        except BaseException:
-            self._settler.back(batch)
-            raise
-        hit("claim.after" if turn.jobs else "settle.after")
-        await self._settled(batch, turn.refused)
-        return turn
+            reason = execution.context.redact(str(error))
+            job = execution.job
+            log.error("job %s: the outcome cannot be stored: %s", job.id, reason, extra=about(job))
+            failed = without_outcome(settlement, reason, now())
+            return failed, await self.deadline.answer(settle(store, [failed], now()))
 
-    async def answered(self, answer: Awaitable[T]) -> T:
-        """The answer, unless it takes so long that a lease it brings would be over; less when we stop."""
+    async def _report(self, batch: list[Settled], refused: frozenset[JobId]) -> None:
+        """Report what the store accepted and what it rejected."""
+        reporter = self._environment.reporter
         try:
-            async with asyncio.timeout(self._patience_s) as timeout:
-                self._answers.add(timeout)
-                try:
-                    return await answer
-                finally:
-                    self._answers.discard(timeout)
-        except TimeoutError:
-            raise StoreUnavailable("it does not answer") from None
+            lost = await self._pending.confirmed(batch, refused, self._environment.store)
+        except BaseException:
+            self._pending.put_back(batch)
+            raise
+        for execution, settlement in batch if lost else ():
+            if settlement.id in lost:
+                reporter.on_rejected(execution, settlement)
+        reporter.on_settled([one for one in batch if one[1].id not in lost] if lost else batch)
 
-    async def _settle_alone(self, batch: list[Ended], error: StoreError) -> None:
-        """The store refused a whole batch: find the change it cannot take, let the others through."""
-        if not batch:
-            raise error
-        for position, (run, change) in enumerate(batch):
-            accepted = change
-            try:
-                refused = await self.answered(settle(self._store, [change], self._clock.now()))
-            except StoreUnavailable:
-                self._settler.back(batch[position:])
-                raise
-            except StoreError as cause:
-                why = run.context.redact(str(cause))
-                log.error("job %s: its outcome cannot be stored: %s", change.id, why, extra=about(run.job))
-                accepted = unstorable(change, why, self._clock.now())
-                refused = await settle(self._store, [accepted], self._clock.now())
-            await self._settled([(run, accepted)], refused)
+    def release_waiting(self, older_than_s: float = 0.0) -> None:
+        """Release the jobs that have not started, if the oldest has waited for this long."""
+        self._released += self.slots.release_waiting(older_than_s)
 
-    async def _settled(self, batch: list[Ended], refused: frozenset[JobId]) -> None:
-        gone = await self._settler.settled(batch, refused, self._store)
-        for run, change in batch:
-            if gone and change.id in gone:
-                self._tell_refused(run, change)
-            else:
-                self._tell_settled(run, change)
+    def drain(self) -> None:
+        """Claim nothing more, and wait for the store no longer than a stopping worker may."""
+        if not self.stopping.is_set():
+            self.stopping_at = monotonic()
+        self.stopping.set()
+        self.changed.set()
+        self.deadline.limit(STORE_WAIT_AT_STOP_S)
 
 
-def event_name(change: Settlement) -> str:
-    if change.state is not State.QUEUED:
-        return f"job.{change.state}"
-    outcome = change.record.outcome if change.record is not None else "released"
-    return {"failed": "job.retried", "snoozed": "job.snoozed"}.get(outcome, "job.released")
+def without_outcome(settlement: Settlement, reason: str, now: datetime) -> Settlement:
+    """Fails a job whose own outcome the store cannot take, with the reason."""
+    error = ErrorRecord(
+        type="StoreError",
+        message=f"the outcome could not be stored: {reason}"[:2000],
+        at=now,
+        attempt=settlement.attempt,
+    )
+    return msgspec.structs.replace(
+        settlement,
+        state=State.FAILED,
+        run_at=None,
+        output_json=None,
+        error_json=fault_json(error),
+        progress_json=None,
+        remove=False,
+        record=None,
+        then=(),
+        audit=(),
+    )

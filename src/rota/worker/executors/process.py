@@ -1,8 +1,8 @@
 """The process executor: tasks in child processes that can be killed.
 
-A child is a fresh interpreter (never a fork) that imports the task's module and then serves one run
-at a time over its standard input and output, as lines of JSON: nothing is ever unpickled. A run
-that must stop is killed with its child; a child that dies takes only its own run with it.
+A child is a fresh interpreter (never a fork) that imports the task's module and then serves one
+execution at a time over its standard input and output, as lines of JSON: nothing is ever unpickled. An
+execution that must stop is killed with its child; a child that dies takes only its own execution with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +20,17 @@ import msgspec
 from ...core.jobs.lifecycle import Cancelled, Failed, Outcome, Snoozed, Succeeded
 from ...errors import ConfigError
 from ...model import AuditEntry, ErrorRecord, LogLine
-from ..execution import Execution, raised
-from .coroutine import Finished
+from ..execution import Execution, NotStarted, outcome_of_error
+from .protocol import ExecutorHost
 
 LONGEST_LINE = 128 * 1024 * 1024
-ROOT = str(Path(__file__).resolve().parents[2])  # so that the child finds rota where we did
-RECYCLE_AFTER = 1000  # runs, so that a leaking task cannot grow for ever
+ROOT = str(Path(__file__).resolve().parents[3])  # so that the child imports the same rota
+RECYCLE_AFTER = 1000  # executions, so that a leaking task cannot grow for ever
+CLOSE_S = 2.0
 
 
 class ChildRequest(msgspec.Struct, kw_only=True):
-    """Parent to child: run this. Sent as one line of JSON."""
+    """Parent to child: the task to run. Sent as one line of JSON."""
 
     module: str
     file: str | None
@@ -44,7 +44,7 @@ class ChildRequest(msgspec.Struct, kw_only=True):
 
 
 class ChildReply(msgspec.Struct, kw_only=True):
-    """Child to parent: progress so far (``done`` false), or the end of the run."""
+    """Child to parent: progress so far (``done`` false), or the end of the execution."""
 
     done: bool = False
     outcome: str = ""
@@ -56,15 +56,15 @@ class ChildReply(msgspec.Struct, kw_only=True):
     progress_json: str | None = None
     cost_cents: float = 0.0
     lines: list[LogLine] = msgspec.field(default_factory=list)
-    audited: tuple[AuditEntry, ...] = ()  # all so far
+    audit_entries: tuple[AuditEntry, ...] = ()  # all so far
 
 
 class Child:
-    """One interpreter, serving one run at a time."""
+    """One interpreter, serving one execution at a time."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.runs = 0
+        self.served = 0
         self._killed = False
 
     @classmethod
@@ -85,34 +85,34 @@ class Child:
         )
         return cls(process)
 
-    async def serve(self, request: bytes, run: Execution) -> ChildReply | None:
-        """The last answer; None if the child died."""
+    async def serve(self, request: bytes, execution: Execution) -> ChildReply | None:
+        """The last reply; None if the child died."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.runs += 1
+        self.served += 1
         try:
             self.process.stdin.write(request + b"\n")
             await self.process.stdin.drain()
             while line := await self.process.stdout.readline():
-                answer = msgspec.json.decode(line, type=ChildReply)
-                _take_over(run, answer)
-                if answer.done:
-                    return answer
+                reply = msgspec.json.decode(line, type=ChildReply)
+                _update_context(execution, reply)
+                if reply.done:
+                    return reply
         except (BrokenPipeError, ConnectionResetError, ValueError, msgspec.DecodeError):
             self.kill()
         return None
 
     @property
-    def is_sound(self) -> bool:
-        return self.process.returncode is None and not self._killed and self.runs < RECYCLE_AFTER
+    def is_usable(self) -> bool:
+        return self.process.returncode is None and not self._killed and self.served < RECYCLE_AFTER
 
     def kill(self) -> None:
-        self._killed = True  # before the operating system has told us of its end
+        self._killed = True  # known here before the operating system reports it
         if not hasattr(os, "killpg"):  # Windows has no groups
             with contextlib.suppress(ProcessLookupError):
                 self.process.kill()
             return
-        # The whole group: a task may have started processes of its own. Never process.kill() as well:
-        # it would look at the dead child, and asyncio would wonder where it went.
+        # The whole group: a task may have started processes of its own. Never process.kill() as well: it
+        # would reap the dead child, and asyncio would then warn that it cannot find it.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
@@ -122,26 +122,21 @@ class Child:
 
 
 class ProcessExecutor:
-    """At most ``size`` children at once; a run that has to wait for one does not run out of time."""
+    """Runs tasks in at most ``size`` children at once. Waiting for a child does not count as running."""
 
-    def __init__(
-        self, finished: Finished, began: Callable[[Execution], None], limit: int, worker: str, size: int
-    ) -> None:
-        self._finished = finished
-        self._began = began
+    def __init__(self, host: ExecutorHost, size: int) -> None:
+        self._host = host
         self._free = asyncio.Semaphore(size)
-        self._limit = limit
-        self._worker = worker
         self._idle: list[Child] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, run: Execution) -> None:
-        task = asyncio.create_task(self._serve(run), name="rota-process-run")
+    def start(self, execution: Execution) -> None:
+        task = asyncio.create_task(self._serve(execution), name="rota-process-execution")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def stop(self, run: Execution) -> None:
-        child: Child | None = run.handle
+    def stop(self, execution: Execution) -> None:
+        child: Child | None = execution.handle
         if child is not None:
             child.kill()
 
@@ -149,52 +144,47 @@ class ProcessExecutor:
         if self._tasks:
             for task in self._tasks:
                 task.cancel()
-            await asyncio.wait(self._tasks, timeout=2.0)
+            await asyncio.wait(self._tasks, timeout=CLOSE_S)
         while self._idle:
             await self._idle.pop().end()
 
-    async def _serve(self, run: Execution) -> None:
+    async def _serve(self, execution: Execution) -> None:
         async with self._free:
             try:
-                outcome = await self._attempt(run)
+                outcome = await self._attempt(execution)
             except Exception as error:
-                outcome = raised(run, error)
-        self._finished(run, outcome)
+                outcome = outcome_of_error(execution, error)
+        self._host.finish(execution, outcome)
 
-    async def _attempt(self, run: Execution) -> Outcome:
-        request = request_for(run, self._worker, self._limit)
-        child = await self._take()
+    async def _attempt(self, execution: Execution) -> Outcome:
+        request = child_request(execution, self._host.output_limit)
+        child = await self._take_child()
         try:
-            if run.stop_reason is not None:
-                return raised(run, RuntimeError("stopped before it began"))
-            run.handle = child
-            self._began(run)
-            answer = await child.serve(request, run)
-            return await self._read(run, child, answer)
+            if execution.stop_reason is not None:
+                raise NotStarted
+            execution.handle = child
+            self._host.begin(execution)
+            reply = await child.serve(request, execution)
+            if reply is None:
+                raise ProcessDied(await _end_of(child))
+            return _outcome(reply)
         except asyncio.CancelledError:
             child.kill()
             raise
         finally:
-            run.handle = None
+            execution.handle = None
             await self._put_back(child)
 
-    async def _read(self, run: Execution, child: Child, answer: ChildReply | None) -> Outcome:
-        if answer is not None:
-            return _outcome(answer)
-        code = await child.process.wait()
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-        return raised(run, ProcessDied(f"its process {how}"))
-
-    async def _take(self) -> Child:
+    async def _take_child(self) -> Child:
         while self._idle:
             child = self._idle.pop()
-            if child.is_sound:
+            if child.is_usable:
                 return child
-            await child.end()  # it died while nobody needed it
+            await child.end()  # it died while it was idle
         return await Child.spawn()
 
     async def _put_back(self, child: Child) -> None:
-        if child.is_sound:
+        if child.is_usable:
             self._idle.append(child)
         else:
             await child.end()
@@ -206,49 +196,56 @@ class ProcessDied(Exception):
     __module__ = "rota"
 
 
-def request_for(run: Execution, worker: str, limit: int) -> bytes:
-    fn = run.task.fn
+async def _end_of(child: Child) -> str:
+    code = await child.process.wait()
+    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+    return f"its process {how}"
+
+
+def child_request(execution: Execution, limit: int) -> bytes:
+    fn = execution.task.fn
     if "<locals>" in fn.__qualname__:
         raise ConfigError(
-            f"task {run.task.name!r} runs in a process, so its function must be at the top level of a module"
+            f"task {execution.task.name!r} runs in a process, so its function must be at the top level of "
+            "a module"
         )
     file = None
     if fn.__module__ == "__main__":
         file = getattr(sys.modules["__main__"], "__file__", None)
         if file is None:
             raise ConfigError(
-                f"task {run.task.name!r} runs in a process, so it must live in a file, not in a prompt"
+                f"task {execution.task.name!r} runs in a process, so it must live in a file, not in a prompt"
             )
     request = ChildRequest(
         module=fn.__module__,
         file=file,
         path=[p for p in sys.path if p] + [os.getcwd()],
-        task=run.task.name,
+        task=execution.task.name,
         qualname=fn.__qualname__,
-        job=run.job,
-        worker=worker,
+        job=execution.job,
+        worker=execution.context.worker,
         limit=limit,
-        secret_fields=run.context.secret_fields,
+        secret_fields=execution.context.secret_fields,
     )
     return msgspec.json.encode(request)
 
 
-def _take_over(run: Execution, answer: ChildReply) -> None:
-    context = run.context
-    context.cost_cents = answer.cost_cents
-    context.extend(answer.lines)
-    context.audited = answer.audited
-    if answer.progress_json is not None:
-        context.progress_json = answer.progress_json
+def _update_context(execution: Execution, reply: ChildReply) -> None:
+    context = execution.context
+    context.cost_cents = reply.cost_cents
+    context.extend(reply.lines)
+    context.audit_entries = reply.audit_entries
+    if reply.progress_json is not None:
+        context.progress_json = reply.progress_json
 
 
-def _outcome(answer: ChildReply) -> Outcome:
-    match answer.outcome:
+def _outcome(reply: ChildReply) -> Outcome:
+    match reply.outcome:
         case "succeeded":
-            return Succeeded(output_json=answer.output_json)
+            return Succeeded(output_json=reply.output_json)
         case "snoozed":
-            return Snoozed(seconds=answer.seconds, reason=answer.reason)
+            return Snoozed(seconds=reply.seconds, reason=reply.reason)
         case "cancelled":
-            return Cancelled(reason=answer.reason or "cancelled by the task")
+            return Cancelled(reason=reply.reason or "cancelled by the task")
         case _:
-            return Failed(fault=answer.fault or ErrorRecord(type="Unknown", message=""), final=answer.final)
+            return Failed(fault=reply.fault or ErrorRecord(type="Unknown", message=""), final=reply.final)

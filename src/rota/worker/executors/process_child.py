@@ -1,9 +1,9 @@
 """The far side of the process executor: ``python -m rota.worker.executors.process_child``.
 
-Reads one request a line, runs it, answers in lines. What the task prints goes to standard error,
-since standard output carries the answers; what it reads is empty, since standard input carries the
-requests. When the worker is gone, so is this process, in the middle of a run if need be: its outcome
-could not be told to anybody, and another worker will run the job again.
+Reads one request per line, runs it, replies in lines. What the task prints goes to standard error, since
+standard output carries the replies; what it reads is empty, since standard input carries the requests.
+When the worker dies, this process ends too, even in the middle of an execution: there is no one left to
+take its outcome, and another worker will run the job again.
 """
 
 from __future__ import annotations
@@ -24,43 +24,44 @@ from typing import Any, BinaryIO
 import msgspec
 
 from ...core.jobs.lifecycle import Cancelled, Failed, Outcome, Snoozed, Succeeded
-from ...errors import ConfigError, PayloadError
+from ...errors import ConfigError
 from ...model import Job
 from ...runtime.clock import Clock
 from ...tasks.task import Task
 from ..context import Context, LogCapture
-from ..execution import Execution, Undecodable, raised, returned
+from ..error_records import error_record
+from ..execution import Execution, outcome_of_error, outcome_of_value
 from .process import ChildReply, ChildRequest
 
 _modules: dict[str, Any] = {}
 
 
 def main() -> None:
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     logging.getLogger().addHandler(LogCapture())
     lines: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=listen, args=(requests, lines), name="rota-requests", daemon=True).start()
+    threading.Thread(target=read_requests, args=(requests, lines), name="rota-requests", daemon=True).start()
     while True:
-        serve(msgspec.json.decode(lines.get(), type=ChildRequest), answers)
+        serve(msgspec.json.decode(lines.get(), type=ChildRequest), replies)
 
 
-def listen(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
-    """Pass requests on; the end of the pipe is the end of the worker, however it died."""
+def read_requests(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
+    """Pass requests on. The end of the pipe means that the worker has ended, in whatever way."""
     for line in requests:
         lines.put(line)
-    with suppress(OSError, AttributeError):  # with whatever the task has started
+    with suppress(OSError, AttributeError):  # together with the processes that the task has started
         if os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
-def serve(request: ChildRequest, answers: BinaryIO) -> None:
+def serve(request: ChildRequest, replies: BinaryIO) -> None:
     job = msgspec.convert(request.job, Job, strict=False)
     sent = 0
 
-    def answer(context: Context, **end: Any) -> None:
+    def reply(context: Context, **end: Any) -> None:
         nonlocal sent
         lines = context.lines
         new = list(lines[sent:]) if len(lines) >= sent else list(lines)
@@ -69,29 +70,26 @@ def serve(request: ChildRequest, answers: BinaryIO) -> None:
             progress_json=context.progress_json,
             cost_cents=context.cost_cents,
             lines=new,
-            audited=context.audited,
+            audit_entries=context.audit_entries,
             **end,
         )
-        answers.write(msgspec.json.encode(message) + b"\n")
+        replies.write(msgspec.json.encode(message) + b"\n")
 
-    context = Context(job, request.worker, Clock(), changed=answer, secret_fields=request.secret_fields)
-    outcome = attempt(request, job, context)
-    answer(context, done=True, **_told(outcome))
+    context = Context(job, request.worker, Clock(), changed=reply, secret_fields=request.secret_fields)
+    reply(context, done=True, **_reply_fields(attempt(request, job, context)))
 
 
 def attempt(request: ChildRequest, job: Job, context: Context) -> Outcome:
-    run: Execution | None = None
     try:
         task = find(request)
-        run = Execution(job, task, context, 0.0)
-        try:
-            arguments = run.arguments()
-        except PayloadError as error:
-            raise Undecodable(error) from error
-        value = run.enter().run(_call, task, arguments)
-        return returned(run, value, request.limit)
     except BaseException as error:
-        return raised(run or Execution(job, None, context, 0.0), error)  # type: ignore[arg-type]
+        return Failed(fault=error_record(error, context.redact))
+    execution = Execution(job, task, context, 0.0)
+    try:
+        value = execution.new_scope().run(_call, task, execution.arguments())
+        return outcome_of_value(execution, value, request.limit)
+    except BaseException as error:
+        return outcome_of_error(execution, error)
 
 
 def _call(task: Task[..., Any], arguments: dict[str, Any]) -> Any:
@@ -122,7 +120,7 @@ def find(request: ChildRequest) -> Task[..., Any]:
 def _load(request: ChildRequest) -> Any:
     if request.file is None:
         return importlib.import_module(request.module)
-    # The program's own script, under another name so that its __main__ part does not run again.
+    # The program's own script, under another name so that its __main__ block does not run.
     spec = importlib.util.spec_from_file_location("__rota_main__", request.file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -131,7 +129,7 @@ def _load(request: ChildRequest) -> Any:
     return module
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
+def _reply_fields(outcome: Outcome) -> dict[str, Any]:
     match outcome:
         case Succeeded(output_json=output):
             return {"outcome": "succeeded", "output_json": output}

@@ -1,7 +1,7 @@
 """The thread executor: plain functions, beside the loop.
 
-Threads are started as needed and kept. A Python thread cannot be killed: a run that should stop gets
-an exception raised inside it at the next bytecode, and keeps its slot until it really ends.
+Threads are started as needed and kept. A Python thread cannot be killed: an execution that should stop
+gets an exception raised inside it at the next bytecode, and keeps its slot until it really ends.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from collections import deque
 from queue import SimpleQueue
 
 from ...core.jobs.lifecycle import Outcome
-from ...errors import PayloadError
-from ..execution import Execution, Undecodable, raised, returned
-from .coroutine import Finished
+from ..execution import Execution, outcome_of_error, outcome_of_value
+from .protocol import ExecutorHost
 
 
 class Stopped(BaseException):
-    """Raised inside a thread whose run should end."""
+    """Raised inside a thread whose execution should end."""
 
 
 class ThreadExecutor:
-    def __init__(self, finished: Finished, limit: int) -> None:
-        self._finished = finished
-        self._limit = limit
+    """Runs plain functions, each in a thread of its own for as long as it takes."""
+
+    def __init__(self, host: ExecutorHost) -> None:
+        self._host = host
         self._loop = asyncio.get_running_loop()
         self._work: SimpleQueue[Execution | None] = SimpleQueue()
         self._ended: deque[tuple[Execution, Outcome]] = deque()
-        self._told = False
+        self._is_collecting = False  # the loop was asked to collect what ended
         self._count = 0
         self._busy = 0
         self._lock = threading.Lock()
 
-    def start(self, run: Execution) -> None:
+    def start(self, execution: Execution) -> None:
         self._busy += 1
         if self._busy > self._count:
             self._count += 1
             threading.Thread(target=self._serve, name=f"rota-thread-{self._count}", daemon=True).start()
-        self._work.put(run)
+        self._work.put(execution)
 
-    def stop(self, run: Execution) -> None:
-        with self._lock:  # the thread takes its handle away under the same lock before it goes on
-            if run.handle is not None:
+    def stop(self, execution: Execution) -> None:
+        with self._lock:  # the thread removes its handle under the same lock before it continues
+            if execution.handle is not None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(run.handle), ctypes.py_object(Stopped)
+                    ctypes.c_ulong(execution.handle), ctypes.py_object(Stopped)
                 )
 
     async def close(self) -> None:
@@ -53,39 +53,37 @@ class ThreadExecutor:
             self._work.put(None)
 
     def _serve(self) -> None:
-        while (run := self._work.get()) is not None:
+        while (execution := self._work.get()) is not None:
             try:
-                outcome = self._attempt(run)
+                outcome = self._attempt(execution)
             except Stopped:  # raised late, between the attempt's end and ours
-                outcome = raised(run, Stopped())
-            self._ended.append((run, outcome))
-            if not self._told:
-                self._told = True
+                outcome = outcome_of_error(execution, Stopped())
+            self._ended.append((execution, outcome))
+            if not self._is_collecting:
+                self._is_collecting = True
                 try:
                     self._loop.call_soon_threadsafe(self._collect)
-                except RuntimeError:  # the loop is gone: the worker has ended without us
+                except RuntimeError:  # the loop is closed: the worker has stopped without us
                     return
 
-    def _attempt(self, run: Execution) -> Outcome:
-        with self._lock:  # whoever stops the run now reaches us; whoever did before, left a reason
-            run.handle = threading.get_ident()
+    def _attempt(self, execution: Execution) -> Outcome:
+        with self._lock:  # a stop from now on reaches this thread; an earlier one has left its reason
+            execution.handle = threading.get_ident()
         try:
-            if run.stop_reason is not None:
+            if execution.stop_reason is not None:
                 raise Stopped
-            try:
-                arguments = run.arguments()
-            except PayloadError as error:
-                raise Undecodable(error) from error
-            return returned(run, run.enter().run(lambda: run.task.fn(**arguments)), self._limit)
+            arguments = execution.arguments()
+            value = execution.new_scope().run(lambda: execution.task.fn(**arguments))
+            return outcome_of_value(execution, value, self._host.output_limit)
         except BaseException as error:
-            return raised(run, error)
+            return outcome_of_error(execution, error)
         finally:
             with self._lock:
-                run.handle = None
+                execution.handle = None
 
     def _collect(self) -> None:
-        self._told = False
+        self._is_collecting = False
         while self._ended:
-            run, outcome = self._ended.popleft()
+            execution, outcome = self._ended.popleft()
             self._busy -= 1
-            self._finished(run, outcome)
+            self._host.finish(execution, outcome)

@@ -1,4 +1,4 @@
-"""How a worker stops: what it finishes, what it hands back, and what that costs."""
+"""How a worker stops: what it finishes, what it releases, and which attempts count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rota.testing import drain
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
 
-async def test_an_unfinished_coroutine_is_handed_back_with_its_attempt_refunded(app: Rota) -> None:
+async def test_an_unfinished_coroutine_is_released_with_its_attempt_refunded(app: Rota) -> None:
     began = asyncio.Event()
     patient = True
 
@@ -37,7 +37,7 @@ async def test_an_unfinished_coroutine_is_handed_back_with_its_attempt_refunded(
     assert (job.state, job.attempt, job.output) == ("succeeded", 1, "in the end")
 
 
-async def test_an_unfinished_thread_is_handed_back_with_its_attempt_refunded(app: Rota) -> None:
+async def test_an_unfinished_thread_is_released_with_its_attempt_refunded(app: Rota) -> None:
     began = threading.Event()
 
     @app.task(max_attempts=1)
@@ -53,7 +53,7 @@ async def test_an_unfinished_thread_is_handed_back_with_its_attempt_refunded(app
     assert (job.state, job.attempt) == ("queued", 0)
 
 
-async def test_a_task_that_ends_early_because_it_should_stop_has_its_word_count(app: Rota) -> None:
+async def test_a_task_that_returns_early_on_a_stop_keeps_its_outcome(app: Rota) -> None:
     began = asyncio.Event()
 
     @app.task
@@ -72,7 +72,7 @@ async def test_a_task_that_ends_early_because_it_should_stop_has_its_word_count(
     assert (job.state, job.output) == ("succeeded", "as far as I came")
 
 
-async def test_a_drain_waits_for_what_runs_and_claims_nothing_more(app: Rota) -> None:
+async def test_drain_finishes_running_jobs_and_claims_nothing(app: Rota) -> None:
     began, free = asyncio.Event(), asyncio.Event()
 
     @app.task
@@ -91,7 +91,7 @@ async def test_a_drain_waits_for_what_runs_and_claims_nothing_more(app: Rota) ->
     assert ((await late.refresh()).state, (await late.refresh()).attempt) == ("queued", 0)
 
 
-async def test_force_hands_everything_back_at_once(app: Rota) -> None:
+async def test_force_releases_everything_at_once(app: Rota) -> None:
     began = asyncio.Event()
 
     @app.task
@@ -107,7 +107,7 @@ async def test_force_hands_everything_back_at_once(app: Rota) -> None:
     assert ((await job.refresh()).state, (await job.refresh()).attempt) == ("queued", 0)
 
 
-async def test_cleanup_code_of_a_stopped_task_runs_before_its_job_is_handed_back(app: Rota) -> None:
+async def test_cleanup_code_of_a_stopped_task_runs_before_its_job_is_released(app: Rota) -> None:
     began = asyncio.Event()
     cleaned = False
 

@@ -1,4 +1,4 @@
-"""Secrets of a payload are struck out before anything is stored: errors, log lines, progress, reasons."""
+"""Secrets of a payload are redacted before anything is stored: errors, logs, progress, reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rota.testing import drain
 CANARY = "canary-7f3a"
 
 
-async def told(app: Rota, job: Any) -> str:
+async def everything_stored(app: Rota, job: Any) -> str:
     """Everything that is stored about a job but its payload and output."""
     found = await job.refresh()
     attempts = await operate.attempts(await app.stores.get(), found)
@@ -40,13 +40,13 @@ async def test_a_secret_is_struck_out_of_error_traceback_logs_and_progress(app: 
     app.task(name="speak")(on_the_loop if executor == "async" else speak)
     job = await app.enqueue("speak", {"api_key": CANARY})
     await drain(app)
-    text = await told(app, job)
+    text = await everything_stored(app, job)
     assert "canary" not in text
     assert text.count("•••") >= 6
     assert "KeyError" in text and "ValueError" in text
 
 
-async def test_a_secret_that_is_cut_off_leaves_no_beginning(app: Rota) -> None:
+async def test_a_truncated_secret_leaves_no_prefix(app: Rota) -> None:
     @app.task
     async def speak(ctx: Context, password: str) -> None:
         ctx.log("x" * 1995 + password)
@@ -54,7 +54,7 @@ async def test_a_secret_that_is_cut_off_leaves_no_beginning(app: Rota) -> None:
 
     job = await speak.enqueue(CANARY)
     await drain(app)
-    assert "cana" not in await told(app, job)
+    assert "cana" not in await everything_stored(app, job)
 
 
 async def test_a_secret_is_struck_out_of_a_reason_to_cancel(app: Rota) -> None:
@@ -79,18 +79,18 @@ async def test_a_secret_in_a_nested_argument_is_struck_out(app: Rota) -> None:
 
     job = await speak.enqueue(Login("ada", CANARY))
     await drain(app)
-    text = await told(app, job)
+    text = await everything_stored(app, job)
     assert "canary" not in text and "ada" in text
 
 
-async def test_an_exception_named_after_a_secret_gives_nothing_away(app: Rota) -> None:
+async def test_an_exception_named_after_a_secret_is_redacted(app: Rota) -> None:
     @app.task
     async def speak(token: str) -> None:
         raise type(token, (Exception,), {})("bad")
 
     job = await speak.enqueue("CanaryBird")
     await drain(app)
-    assert "CanaryBird" not in await told(app, job)
+    assert "CanaryBird" not in await everything_stored(app, job)
 
 
 async def test_which_fields_are_secret_can_be_set(clock: Any) -> None:

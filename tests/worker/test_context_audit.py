@@ -1,30 +1,28 @@
-"""What a worker tells the audit log: its own decisive acts, and what tasks have to say."""
+"""What a worker records in the audit log: its own decisions, and the entries of tasks."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
-from ticking import Ticks
 
 from rota import Backoff, Cancel, Context, OptionError, PayloadError, Rota, Snooze, State
-from rota.model import AuditEntry, AuditFilter, ClaimRequest, PageRequest, ScheduleFilter
+from rota.model import AuditEntry, AuditFilter, ClaimRequest, PageRequest
 from rota.store.calls import claim
 from rota.testing import FakeClock, drain
-from rota.worker import upkeep
+from rota.worker import maintenance
 
 app = Rota("sqlite://:memory:")  # process tasks live at the top level of a module
 
 
 @app.task(executor="process", max_attempts=1)
-def told_from_afar(ctx: Context, to: str, api_key: str) -> None:
+def audit_in_a_process(ctx: Context, to: str, api_key: str) -> None:
     ctx.audit("email.sent", to=to)
     ctx.audit("email.billed", cents=3, note=f"with {api_key}")
     raise ValueError(f"the key {api_key} is bad")
 
 
-async def lines(app: Rota, action: str | None = None) -> list[AuditEntry]:
+async def entries_of(app: Rota, action: str | None = None) -> list[AuditEntry]:
     store = await app.stores.get()
     page = await store.audit(AuditFilter(action=action), PageRequest(limit=100, newest_first=False))
     return list(page.items)
@@ -37,26 +35,26 @@ async def claimed_by_a_dead_worker(app: Rota) -> None:
 
 
 async def rescue(app: Rota) -> None:
-    await upkeep.rescue(await app.stores.get(), app.clock, "rescuer", 30, lambda job, state: None)
+    await maintenance.rescue(await app.stores.get(), app.clock, "rescuer", 30, lambda job, state: None)
 
 
-# --- the system's own acts -----------------------------------------------------------------------
+# --- decisions of the worker -----------------------------------------------------------------------
 
 
-async def test_a_job_that_used_up_its_attempts_is_told_once(app: Rota) -> None:
+async def test_exhausted_retries_are_audited_once(app: Rota) -> None:
     @app.task(max_attempts=2, backoff=Backoff.none())
     async def broken() -> None:
         raise ValueError("no luck\nand more")
 
     job = await broken.options(tenant="acme").enqueue()
     await drain(app)
-    (line,) = await lines(app)
+    (line,) = await entries_of(app)
     assert (line.action, line.object, line.tenant) == ("job.exhausted_retries", f"job:{job.id}", "acme")
     assert line.actor.startswith("worker:") and line.actor != "worker:unknown"
     assert (line.message, line.via) == ("ValueError: no luck", "system")
 
 
-async def test_a_job_that_will_be_tried_again_or_succeeds_is_not_told(app: Rota) -> None:
+async def test_a_retry_or_success_is_not_audited(app: Rota) -> None:
     @app.task
     async def work(n: int) -> None:
         if n < 0:
@@ -65,10 +63,10 @@ async def test_a_job_that_will_be_tried_again_or_succeeds_is_not_told(app: Rota)
     states = [await work.enqueue(1), await work.enqueue(-1)]
     await drain(app)
     assert [(await job.refresh()).state for job in states] == ["succeeded", "queued"]
-    assert await lines(app) == []
+    assert await entries_of(app) == []
 
 
-async def test_a_rescue_and_a_quarantine_are_told(app: Rota, clock: FakeClock) -> None:
+async def test_rescue_and_quarantine_are_audited(app: Rota, clock: FakeClock) -> None:
     @app.task(max_attempts=2)
     async def work() -> None: ...
 
@@ -77,56 +75,27 @@ async def test_a_rescue_and_a_quarantine_are_told(app: Rota, clock: FakeClock) -
         await claimed_by_a_dead_worker(app)
         clock.advance(31)
         await rescue(app)
-    told = await lines(app)
-    assert [(line.action, line.actor) for line in told] == [
+    entries = await entries_of(app)
+    assert [(line.action, line.actor) for line in entries] == [
         ("job.rescued", "worker:rescuer"),
         ("job.quarantined", "worker:rescuer"),
     ]
-    assert told[1].message == "LeaseExpired: worker dead fell silent during attempt 2"
+    assert entries[1].message == "LeaseExpired: worker dead fell silent during attempt 2"
     assert (await job.refresh()).state is State.FAILED
 
 
-async def test_a_schedule_that_is_disabled_by_an_error_is_told(app: Rota) -> None:
-    @app.task
-    def tick() -> None: ...
-
-    ticks = await Ticks.of(app)
-    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", calendar=None)
-    store = await app.stores.get()
-    (schedule,) = (await store.schedules(ScheduleFilter(), PageRequest(limit=1))).items
-    spoiled = msgspec.structs.replace(schedule, cron="61 * * * *")
-    assert (await store.put_schedules([spoiled], app.clock.now()))[0] is not None
-    await ticks.after(60)
-    (line,) = await lines(app, "schedule.disabled_by_error")
-    assert (line.object, line.tenant, line.actor) == ("schedule:default/minutely", "default", "scheduler")
-    assert line.message is not None and "61" in line.message
+# --- entries of tasks ------------------------------------------------------------------------------
 
 
-async def test_fires_that_were_missed_for_good_are_told(app: Rota) -> None:
-    @app.task
-    def tick() -> None: ...
-
-    ticks = await Ticks.of(app)
-    await app.schedules.create(name="lost", task="tick", every=60, missed="skip")
-    await app.schedules.create(name="whole", task="tick", every=60, missed="all")
-    await ticks.after(5 * 60 + 30)
-    (line,) = await lines(app, "schedule.missed")
-    assert (line.object, line.tenant, line.actor) == ("schedule:default/lost", "default", "scheduler")
-    assert line.message == "5 missed fires are not caught up (missed=skip)"
-
-
-# --- what tasks say ------------------------------------------------------------------------------
-
-
-async def test_what_a_coroutine_tells_is_stored_with_its_outcome(app: Rota) -> None:
+async def test_audit_entries_of_a_coroutine_are_stored_with_its_outcome(app: Rota) -> None:
     @app.task
     async def send(ctx: Context, to: str) -> None:
         ctx.audit("email.sent", to=to, parts=[1, {"n": 2}])
-        assert await lines(app) == []
+        assert await entries_of(app) == []
 
     job = await send.options(tenant="acme").enqueue("ada@example.org")
     await drain(app)
-    (line,) = await lines(app)
+    (line,) = await entries_of(app)
     assert (line.action, line.tenant, line.object, line.actor) == (
         "email.sent", "acme", f"job:{job.id}", "task:send",
     )  # fmt: skip
@@ -134,7 +103,7 @@ async def test_what_a_coroutine_tells_is_stored_with_its_outcome(app: Rota) -> N
 
 
 @pytest.mark.parametrize("end", [ValueError("no"), Snooze(30), Cancel("enough")])
-async def test_what_a_function_tells_is_stored_however_it_ends(app: Rota, end: Exception) -> None:
+async def test_audit_entries_of_a_function_are_stored_for_every_outcome(app: Rota, end: Exception) -> None:
     @app.task
     def send(ctx: Context) -> None:
         ctx.audit("email.sent")
@@ -142,15 +111,15 @@ async def test_what_a_function_tells_is_stored_however_it_ends(app: Rota, end: E
 
     await send.enqueue()
     await drain(app)
-    (line,) = await lines(app, "email.sent")
+    (line,) = await entries_of(app, "email.sent")
     assert line.after is None
 
 
-async def test_what_a_process_task_tells_is_stored_without_the_secrets_of_its_payload() -> None:
+async def test_audit_entries_of_a_process_task_are_redacted() -> None:
     try:
-        job = await told_from_afar.enqueue(to="ada", api_key="canary-7f3a")
+        job = await audit_in_a_process.enqueue(to="ada", api_key="canary-7f3a")
         await drain(app)
-        sent, billed, exhausted = await lines(app)
+        sent, billed, exhausted = await entries_of(app)
         assert (sent.after, billed.after) == ({"to": "ada"}, {"cents": 3, "note": "with •••"})
         assert exhausted.message == "ValueError: the key ••• is bad"
         assert "canary" not in ((await job.refresh()).error_json or "canary")
@@ -158,7 +127,7 @@ async def test_what_a_process_task_tells_is_stored_without_the_secrets_of_its_pa
         await app.close()
 
 
-async def test_what_a_task_tells_is_dropped_when_its_lease_is_gone(app: Rota, clock: FakeClock) -> None:
+async def test_audit_entries_are_dropped_when_the_lease_is_lost(app: Rota, clock: FakeClock) -> None:
     @app.task
     async def send(ctx: Context) -> None:
         ctx.audit("email.sent")
@@ -167,7 +136,7 @@ async def test_what_a_task_tells_is_dropped_when_its_lease_is_gone(app: Rota, cl
 
     await send.options(max_attempts=1).enqueue()
     await drain(app)
-    assert [line.action for line in await lines(app)] == ["job.quarantined"]
+    assert [line.action for line in await entries_of(app)] == ["job.quarantined"]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +144,7 @@ async def test_what_a_task_tells_is_dropped_when_its_lease_is_gone(app: Rota, cl
     ["sent", "Email.sent", "email sent.x", ".sent", "email.", "é.x", "a." + "b" * 99, "email.sent\n"]
     + [f"{word}.x" for word in ("job", "queue", "schedule", "token", "user", "gate", "worker", "tenant")],
 )
-async def test_an_action_that_is_misspelt_or_reserved_is_an_error(app: Rota, action: str) -> None:
+async def test_a_misspelt_or_reserved_audit_action_is_rejected(app: Rota, action: str) -> None:
     seen: list[str] = []
 
     @app.task
@@ -187,10 +156,10 @@ async def test_an_action_that_is_misspelt_or_reserved_is_an_error(app: Rota, act
     await send.enqueue()
     await drain(app)
     assert len(seen) == 1
-    assert await lines(app) == []
+    assert await entries_of(app) == []
 
 
-async def test_lines_and_their_details_are_bounded(app: Rota) -> None:
+async def test_audit_entries_and_their_details_are_bounded(app: Rota) -> None:
     seen: list[Any] = []
 
     @app.task
@@ -199,27 +168,27 @@ async def test_lines_and_their_details_are_bounded(app: Rota) -> None:
             ctx.audit("email.sent", text="x" * 5000)
         for n in range(20):
             ctx.audit("email.sent", n=n)
-        with pytest.raises(OptionError, match="at most 20 lines"):
+        with pytest.raises(OptionError, match="at most 20 audit entries"):
             ctx.audit("email.sent")
         seen.append(True)
 
     await send.enqueue()
     await drain(app)
     assert seen == [True]
-    assert [line.after["n"] for line in await lines(app)] == list(range(20))
+    assert [line.after["n"] for line in await entries_of(app)] == list(range(20))
 
 
 # --- keeping -------------------------------------------------------------------------------------
 
 
-async def test_old_lines_and_stale_documents_are_forgotten(app: Rota, clock: FakeClock) -> None:
+async def test_old_audit_entries_and_stale_documents_are_pruned(app: Rota, clock: FakeClock) -> None:
     store = await app.stores.get()
     await store.append_audit([AuditEntry(action="email.sent", at=clock.now())])
     for kind in ("idempotency", "session", "token", "gate"):
         await store.put_document(kind, "a", "{}", 0, clock.now())
 
     async def left() -> list[str]:
-        await upkeep.prune(store, clock, app.settings)
+        await maintenance.prune(store, clock, app.settings)
         kinds = ("idempotency", "session", "token", "gate")
         return [kind for kind in kinds if await store.documents(kind)]
 
@@ -229,7 +198,7 @@ async def test_old_lines_and_stale_documents_are_forgotten(app: Rota, clock: Fak
     assert await left() == ["idempotency", "token", "gate"]
     clock.advance(12 * 3600)
     assert await left() == ["token", "gate"]
-    assert len(await lines(app)) == 1
+    assert len(await entries_of(app)) == 1
     clock.advance(365 * 86_400)
     assert await left() == ["token", "gate"]
-    assert await lines(app) == []
+    assert await entries_of(app) == []

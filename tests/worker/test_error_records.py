@@ -1,4 +1,4 @@
-"""How an error is stored: the text that the standard library would write, without what is rota's own."""
+"""How an error is stored: the text of the standard library, without rota's own frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from rota import Rota
 from rota.model import State
 from rota.testing import drain
-from rota.worker.error_records import MOST_FRAMES, fault_of
+from rota.worker.error_records import MAX_FRAMES, error_record
 
 
 def same(text: str) -> str:
@@ -86,37 +86,37 @@ def from_made_up_code() -> None:
 def test_the_traceback_reads_as_the_standard_one(function: Callable[[], object]) -> None:
     error = caught(function)
     for _ in range(2):  # once made, once remembered
-        fault = fault_of(error, same)
+        fault = error_record(error, same)
         assert fault.traceback == standard(error)
         assert (fault.type, fault.message) == (type(error).__qualname__, str(error))
 
 
-def test_of_a_deep_fall_the_end_is_kept() -> None:
+def test_deep_traceback_keeps_its_last_frames() -> None:
     def deeper(n: int) -> None:
         if n == 0:
             raise ValueError("the ground")
         deeper(n - 1)
 
-    fault = fault_of(caught(lambda: deeper(200)), same)
+    fault = error_record(caught(lambda: deeper(200)), same)
     assert fault.traceback is not None
-    assert fault.traceback.count("  File ") == MOST_FRAMES
+    assert fault.traceback.count("  File ") == MAX_FRAMES
     assert fault.traceback.endswith("ValueError: the ground\n")
 
 
-def test_the_kind_of_an_error_is_named_with_its_module_unless_it_is_rotas_or_pythons() -> None:
+def test_error_type_includes_its_module_unless_it_is_builtin_or_rotas() -> None:
     class Mine(Exception):
         pass
 
     def fail() -> None:
         raise Mine("x")
 
-    fault = fault_of(caught(fail), same)
+    fault = error_record(caught(fail), same)
     assert fault.type == f"{__name__}.{Mine.__qualname__}"
     assert fault.traceback is not None and f"{fault.type}: x" in fault.traceback
 
 
 class Sulking(Exception):
-    """An error that fails whoever looks at it."""
+    """An error that fails when it is read."""
 
     def __getattr__(self, name: str) -> object:
         raise RuntimeError(f"do not look at my {name}")
@@ -130,14 +130,14 @@ class Nameless(Exception):
 
 
 @pytest.mark.parametrize("kind", [Sulking, Nameless])
-def test_an_error_that_cannot_be_looked_at_is_still_a_fault(kind: type[Exception]) -> None:
+def test_an_unreadable_error_still_gives_a_record(kind: type[Exception]) -> None:
     def fail() -> None:
         raise kind("x")
 
-    assert fault_of(caught(fail), same).type == kind.__name__
+    assert error_record(caught(fail), same).type == kind.__name__
 
 
-async def test_a_job_that_fails_with_such_an_error_ends(app: Rota) -> None:
+async def test_a_job_that_fails_with_an_unreadable_error_ends(app: Rota) -> None:
     @app.task(max_attempts=1)
     async def sulks() -> None:
         raise Sulking
@@ -147,17 +147,17 @@ async def test_a_job_that_fails_with_such_an_error_ends(app: Rota) -> None:
     assert (await job.refresh()).state is State.FAILED
 
 
-def test_two_programs_of_one_file_name_keep_their_own_lines(tmp_path: Path) -> None:
-    told = []
+def test_two_programs_with_one_file_name_keep_their_own_lines(tmp_path: Path) -> None:
+    texts = []
     for word in ("first", "second"):
         (tmp_path / "same.py").write_text(f"raise ValueError('{word}')\n")
         code = compile((tmp_path / "same.py").read_text(), str(tmp_path / "same.py"), "exec")
-        fault = fault_of(caught(lambda code=code: exec(code)), same)  # type: ignore[misc]
-        told.append(fault.traceback)
-    assert "raise ValueError('second')" in (told[1] or "")
+        fault = error_record(caught(lambda code=code: exec(code)), same)  # type: ignore[misc]
+        texts.append(fault.traceback)
+    assert "raise ValueError('second')" in (texts[1] or "")
 
 
-def test_frames_of_a_folder_that_is_named_like_ours_are_kept(tmp_path: Path) -> None:
+def test_frames_of_a_folder_named_like_rotas_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "rota" / "worker" / "mine.py"
     code = compile("raise ValueError('mine')", str(file), "exec")
-    assert str(file) in (fault_of(caught(lambda: exec(code)), same).traceback or "")
+    assert str(file) in (error_record(caught(lambda: exec(code)), same).traceback or "")

@@ -1,4 +1,4 @@
-"""Pause switches at work: what a worker leaves alone, what a schedule does not fire, and until when."""
+"""Gates and workers: what a worker skips while something is paused, and until when."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from ticking import Ticks, fires_of, stored
 
 from rota import Rota, StoreError
 from rota.model import ClaimRequest
@@ -50,7 +49,7 @@ async def both(app: Rota) -> None:
 
 
 @pytest.mark.parametrize("scope", ["queue", "task", "tenant"])
-async def test_a_worker_leaves_alone_what_a_gate_covers_and_runs_the_rest(
+async def test_a_worker_skips_what_a_gate_covers_and_runs_the_rest(
     app: Rota, ran: list[str], scope: str
 ) -> None:
     await both(app)
@@ -79,9 +78,7 @@ async def test_a_burst_whose_only_queue_is_paused_ends(app: Rota, ran: list[str]
     assert ran == []
 
 
-async def test_a_worker_at_work_hears_of_a_gate_and_of_its_end(
-    app: Rota, ran: list[str], until: Until
-) -> None:
+async def test_a_running_worker_follows_a_gate_and_its_end(app: Rota, ran: list[str], until: Until) -> None:
     async with app.running(**QUICK) as worker:
         await app.pause(reason="offline")
         await until(lambda: worker.state == "paused")
@@ -90,7 +87,7 @@ async def test_a_worker_at_work_hears_of_a_gate_and_of_its_end(
         await until(lambda: worker.state == "running" and sorted(ran) == ["other", "send"])
 
 
-async def test_a_gate_whose_end_has_come_is_open_by_the_clock(
+async def test_a_gate_opens_by_the_clock_when_its_end_comes(
     app: Rota, clock: FakeClock, ran: list[str], until: Until
 ) -> None:
     await app.pause(until=clock.now() + timedelta(minutes=10))
@@ -122,7 +119,9 @@ async def test_running_jobs_finish_while_everything_is_paused(app: Rota, until: 
         assert await job.result(timeout=10) == "done"
 
 
-async def test_claimed_jobs_that_have_not_begun_go_back_when_a_gate_closes(app: Rota, until: Until) -> None:
+async def test_claimed_jobs_that_have_not_started_are_released_when_a_gate_closes(
+    app: Rota, until: Until
+) -> None:
     go_on, ran = asyncio.Event(), []
 
     @app.task
@@ -147,7 +146,7 @@ async def test_claimed_jobs_that_have_not_begun_go_back_when_a_gate_closes(app: 
     ]  # fmt: skip
 
 
-async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, clock: FakeClock) -> None:
+async def test_the_last_known_gates_hold_while_the_store_is_unavailable(app: Rota, clock: FakeClock) -> None:
     await app.pause(queue="mail", until=clock.now() + timedelta(minutes=1))
     gate = (await load(await app.stores.get()))[0]
     away = open_store("sqlite://:memory:")
@@ -165,7 +164,7 @@ async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, cloc
     assert list(watch.standing()) == []
 
 
-async def test_a_spoiled_gate_hides_no_other(app: Rota, ran: list[str]) -> None:
+async def test_an_unreadable_gate_hides_no_other(app: Rota, ran: list[str]) -> None:
     store = await app.stores.get()
     await store.put_document("gate", "queue:a", "[1, 2", None, app.clock.now())
     await store.put_document("gate", "queue:b", '{"scope": "planet"}', None, app.clock.now())
@@ -176,70 +175,3 @@ async def test_a_spoiled_gate_hides_no_other(app: Rota, ran: list[str]) -> None:
 
 
 # --- schedules -----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def ticks(app: Rota) -> Ticks:
-    @app.task
-    def tick() -> None: ...
-
-    return await Ticks.of(app)
-
-
-@pytest.mark.parametrize(
-    ("missed", "caught_up"),
-    [
-        ("skip", []),
-        ("latest", [("01-01 12:04", "catchup")]),
-        ("all", [(f"01-01 12:0{minute}", "catchup") for minute in (2, 3, 4)]),
-    ],
-)
-async def test_a_paused_schedule_keeps_its_next_fire_and_its_policy_decides_at_resume(
-    app: Rota, ticks: Ticks, missed: str, caught_up: list[tuple[str, str]]
-) -> None:
-    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", missed=missed)
-    start = app.clock.now()
-    await ticks.through(start + timedelta(minutes=1))
-    assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler")]
-    await app.pause(schedule="minutely", reason="upstream is down")
-    await ticks.through(start + timedelta(minutes=4, seconds=30))
-    held = await stored(app, "minutely")
-    assert held.next_run_at == start + timedelta(minutes=2)
-    assert held.look_at is not None and (held.look_at - app.clock.now()).total_seconds() <= 30
-    assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler")]
-    await app.resume(schedule="minutely")
-    await ticks.after()
-    assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler"), *caught_up]
-    await ticks.through(start + timedelta(minutes=5))
-    assert (await fires_of(app, "minutely"))[-1] == ("01-01 12:05", "scheduler")
-
-
-async def test_a_paused_schedule_fires_again_the_moment_its_gate_ends(app: Rota, ticks: Ticks) -> None:
-    start = app.clock.now()
-    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", missed="latest")
-    await app.pause(schedule="minutely", until=start + timedelta(seconds=70))
-    await ticks.through(start + timedelta(seconds=69))
-    assert await fires_of(app, "minutely") == []
-    assert (await stored(app, "minutely")).look_at == start + timedelta(seconds=70)
-    await ticks.after(1)
-    assert await fires_of(app, "minutely") == [("01-01 12:01", "catchup")]
-
-
-async def test_a_schedule_goes_on_while_other_things_are_paused(app: Rota, ticks: Ticks) -> None:
-    await app.schedules.create(name="minutely", task="tick", cron="* * * * *")
-    await app.schedules.create(name="other", task="tick", cron="* * * * *")
-    await app.pause(schedule="other")
-    await app.pause(task="tick")
-    await app.pause()
-    await ticks.after(60)
-    assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler")]
-    assert await fires_of(app, "other") == []
-
-
-async def test_fires_are_counted_with_how_late_they_were(app: Rota, ticks: Ticks) -> None:
-    await app.schedules.create(name="minutely", task="tick", cron="* * * * *", missed="all")
-    await ticks.after(62)
-    await ticks.after(181)
-    measures = ticks.scheduler.measures.told()
-    assert measures["fires"] == {"scheduler": 2, "catchup": 2}
-    assert (measures["late"]["count"], measures["late"]["sum"]) == (2, 5.0)

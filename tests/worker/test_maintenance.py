@@ -1,4 +1,4 @@
-"""Rescue, prune, and jobs that nobody serves: by hand, with a clock that is moved."""
+"""Rescue, prune, and tasks that no worker serves: stepped, with a clock that is moved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rota import Job, Rota, State, operate
 from rota.model import ClaimRequest
 from rota.store.calls import claim
 from rota.testing import FakeClock, drain
-from rota.worker import upkeep
+from rota.worker import maintenance
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -24,13 +24,13 @@ async def claimed_by_a_dead_worker(app: Rota) -> None:
 
 
 async def rescue(app: Rota) -> list[tuple[str, State]]:
-    told: list[tuple[str, State]] = []
+    seen: list[tuple[str, State]] = []
 
     def rescued(job: Job, state: State) -> None:
-        told.append((job.id, state))
+        seen.append((job.id, state))
 
-    await upkeep.rescue(await app.stores.get(), app.clock, "rescuer", 30, rescued)
-    return told
+    await maintenance.rescue(await app.stores.get(), app.clock, "rescuer", 30, rescued)
+    return seen
 
 
 async def outcomes(app: Rota, job: Any) -> list[tuple[str, str | None]]:
@@ -38,7 +38,7 @@ async def outcomes(app: Rota, job: Any) -> list[tuple[str, str | None]]:
     return [(attempt.outcome, attempt.worker) for attempt in recorded]
 
 
-async def test_a_job_whose_worker_fell_silent_is_queued_again_with_the_attempt_charged(
+async def test_a_job_with_an_expired_lease_is_queued_and_its_attempt_counted(
     app: Rota, clock: FakeClock
 ) -> None:
     @app.task
@@ -92,7 +92,7 @@ async def test_a_job_that_should_be_cancelled_is_not_run_again_by_a_rescue(
 async def test_more_jobs_than_one_batch_are_rescued_in_one_pass(
     app: Rota, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "RESCUE_BATCH", 3)
+    monkeypatch.setattr(maintenance, "RESCUE_BATCH", 3)
 
     @app.task
     async def work() -> None: ...
@@ -103,7 +103,7 @@ async def test_more_jobs_than_one_batch_are_rescued_in_one_pass(
     assert len(await rescue(app)) == 10
 
 
-async def test_the_outcome_of_a_worker_that_lost_its_lease_is_refused(app: Rota, clock: FakeClock) -> None:
+async def test_the_outcome_of_a_lost_lease_is_rejected(app: Rota, clock: FakeClock) -> None:
     began, free = asyncio.Event(), asyncio.Event()
 
     @app.task
@@ -119,7 +119,7 @@ async def test_the_outcome_of_a_worker_that_lost_its_lease_is_refused(app: Rota,
         store = await app.stores.get()
         assert await store.reclaim("rescuer", 600, 10, clock.now())
         free.set()
-    assert (worker.refused, worker.finished) == (1, 0)
+    assert (worker.rejected, worker.finished) == (1, 0)
     job = await job.refresh()
     assert (job.state, job.output) == ("running", None)
 
@@ -149,7 +149,7 @@ async def test_final_jobs_are_kept_as_long_as_their_state_says(clock: FakeClock)
     store = await app.stores.get()
     left = []
     for _ in range(4):
-        pruned = await upkeep.prune(store, clock, app.settings)
+        pruned = await maintenance.prune(store, clock, app.settings)
         stats = await app.stats()
         left.append((pruned, stats["succeeded"], stats["failed"], stats["cancelled"]))
         clock.advance(86400 + 1)
@@ -161,7 +161,7 @@ async def test_final_jobs_are_kept_as_long_as_their_state_says(clock: FakeClock)
 async def test_more_jobs_than_one_batch_are_pruned_in_one_pass(
     app: Rota, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "PRUNE_BATCH", 3)
+    monkeypatch.setattr(maintenance, "PRUNE_BATCH", 3)
 
     @app.task
     async def work() -> None: ...
@@ -169,22 +169,22 @@ async def test_more_jobs_than_one_batch_are_pruned_in_one_pass(
     await work.enqueue_many({} for _ in range(10))
     await drain(app)
     clock.advance(8 * 86400)
-    assert await upkeep.prune(await app.stores.get(), clock, app.settings) == 10
+    assert await maintenance.prune(await app.stores.get(), clock, app.settings) == 10
 
 
-async def test_workers_that_are_long_gone_are_forgotten(app: Rota, clock: FakeClock) -> None:
+async def test_documents_of_workers_lost_long_ago_are_pruned(app: Rota, clock: FakeClock) -> None:
     store = await app.stores.get()
     await store.put_document("worker", "old", '{"id": "old", "state": "running"}', None, clock.now())
     clock.advance(25 * 3600)
     await store.put_document("worker", "new", '{"id": "new", "state": "running"}', None, clock.now())
-    await upkeep.prune(store, clock, app.settings)
+    await maintenance.prune(store, clock, app.settings)
     assert [document.key for document in await store.documents("worker")] == ["new"]
 
 
-# --- nobody serves -----------------------------------------------------------------------------------
+# --- unserved tasks -----------------------------------------------------------------------------------
 
 
-async def test_a_worker_leaves_a_task_it_does_not_know_alone_and_says_so(
+async def test_a_job_of_an_unserved_task_is_not_claimed_and_a_warning_is_logged(
     app: Rota, caplog: pytest.LogCaptureFixture, until: Any
 ) -> None:
     @app.task
@@ -195,25 +195,25 @@ async def test_a_worker_leaves_a_task_it_does_not_know_alone_and_says_so(
     with caplog.at_level(logging.WARNING, "rota.worker"):
         async with app.running(heartbeat_thread=False):
             await (await known.enqueue()).result(timeout=10)
-            await until(lambda: "no live worker knows task 'strange'" in caplog.text)
+            await until(lambda: "no running worker has task 'strange'" in caplog.text)
     strange = await strange.refresh()
     assert (strange.state, strange.attempt, strange.error) == ("queued", 0, None)
     assert "later" not in caplog.text
     store = await app.stores.get()
-    assert await upkeep.unserved(store, app.clock, 30) == {"strange": 1}
+    assert await maintenance.unserved(store, app.clock, 30) == {"strange": 1}
     assert (await later.refresh()).state == "queued"
 
 
-async def test_a_live_worker_that_knows_the_task_ends_the_complaint(app: Rota, clock: FakeClock) -> None:
+async def test_a_task_of_a_running_worker_is_not_unserved(app: Rota, clock: FakeClock) -> None:
     store = await app.stores.get()
     await app.enqueue("strange")
     await store.put_document("worker", "other", '{"id": "other", "tasks": ["strange"]}', None, clock.now())
-    assert await upkeep.unserved(store, clock, 30) == {}
+    assert await maintenance.unserved(store, clock, 30) == {}
     clock.advance(120)
-    assert await upkeep.unserved(store, clock, 30) == {"strange": 1}
+    assert await maintenance.unserved(store, clock, 30) == {"strange": 1}
 
 
-async def test_a_task_that_becomes_known_runs_the_jobs_that_waited(app: Rota) -> None:
+async def test_jobs_of_an_unserved_task_run_once_a_worker_has_it(app: Rota) -> None:
     job = await app.enqueue("strange", {"n": 1})
     app.task(name="known")(lambda: None)
     assert await drain(app) == 0

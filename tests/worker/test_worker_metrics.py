@@ -1,4 +1,4 @@
-"""What a worker counts, and where it tells it."""
+"""What a worker counts, and where the counts are shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rota.model import ClaimRequest, TurnResult
 from rota.runtime.metrics import DURATIONS, OUTCOMES, Histogram, WorkerMetrics
 from rota.store.calls import claim
 from rota.testing import FakeClock
-from rota.worker import upkeep
+from rota.worker import maintenance
 
 Until = Callable[..., Awaitable[None]]
 STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "scheduler": False}
@@ -24,7 +24,7 @@ STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "scheduler"
 async def counted(app: Rota, **options: Any) -> dict[str, Any]:
     async with app.worker(burst=True, **{**STILL, **options}) as worker:
         await worker.run()
-        return worker.measures.told()
+        return worker.metrics.told()
 
 
 @pytest.mark.parametrize(
@@ -36,30 +36,35 @@ def test_a_value_falls_into_the_first_bucket_whose_bound_it_does_not_exceed(
 ) -> None:
     histogram = Histogram()
     histogram.add(timedelta(seconds=value))
-    told = histogram.told()
-    assert [n for n, count in enumerate(told["counts"]) if count] == [bucket]
-    assert (told["count"], told["sum"]) == (1, value)
+    metrics = histogram.told()
+    assert [n for n, count in enumerate(metrics["counts"]) if count] == [bucket]
+    assert (metrics["count"], metrics["sum"]) == (1, value)
 
 
-def test_many_values_are_all_counted_however_often_they_are_told() -> None:
+def test_many_values_are_all_counted_however_often_they_are_read() -> None:
     histogram = Histogram()
     for n in range(10_000):
         histogram.add(timedelta(milliseconds=n % 20))
         if n % 999 == 0:
             histogram.told()
-    told = histogram.told()
-    assert told["count"] == sum(told["counts"]) == 10_000
-    assert told["counts"][:3] == [3000, 2500, 4500]
-    assert told["sum"] == pytest.approx(95.0)
+    metrics = histogram.told()
+    assert metrics["count"] == sum(metrics["counts"]) == 10_000
+    assert metrics["counts"][:3] == [3000, 2500, 4500]
+    assert metrics["sum"] == pytest.approx(95.0)
 
 
-def test_new_measures_are_all_zero_and_plain_json() -> None:
-    told = msgspec.json.decode(msgspec.json.encode(WorkerMetrics().told()))
-    assert told["runs"] == dict.fromkeys(OUTCOMES, 0)
-    assert (told["claims"], told["outages"], told["duration"]["count"], told["wait"]["sum"]) == (0, 0, 0, 0.0)
+def test_new_metrics_are_all_zero_and_plain_json() -> None:
+    metrics = msgspec.json.decode(msgspec.json.encode(WorkerMetrics().told()))
+    assert metrics["runs"] == dict.fromkeys(OUTCOMES, 0)
+    assert (metrics["claims"], metrics["outages"], metrics["duration"]["count"], metrics["wait"]["sum"]) == (
+        0,
+        0,
+        0,
+        0.0,
+    )
 
 
-async def test_attempts_are_counted_by_how_they_ended(app: Rota) -> None:
+async def test_attempts_are_counted_by_outcome(app: Rota) -> None:
     @app.task
     async def work(how: str) -> None:
         match how:
@@ -73,13 +78,13 @@ async def test_attempts_are_counted_by_how_they_ended(app: Rota) -> None:
     for how in ("succeed", "succeed", "fail", "snooze", "cancel"):
         await work.enqueue(how)
     await work.options(max_attempts=1).enqueue("fail")
-    told = await counted(app)
-    assert told["claims"] == 6
-    assert told["runs"] == {
+    metrics = await counted(app)
+    assert metrics["claims"] == 6
+    assert metrics["runs"] == {
         "succeeded": 2, "failed": 1, "retried": 1, "snoozed": 1, "cancelled": 1,
         "released": 0, "rescued": 0, "refused": 0,
     }  # fmt: skip
-    assert (told["duration"]["count"], told["wait"]["count"]) == (6, 6)
+    assert (metrics["duration"]["count"], metrics["wait"]["count"]) == (6, 6)
 
 
 async def test_waiting_is_counted_from_the_due_time_and_running_from_the_start(
@@ -91,19 +96,19 @@ async def test_waiting_is_counted_from_the_due_time_and_running_from_the_start(
 
     await work.options(delay=10).enqueue()
     clock.advance(12)
-    told = await counted(app)
-    assert (told["wait"]["sum"], told["duration"]["sum"]) == (2.0, 3.0)
+    metrics = await counted(app)
+    assert (metrics["wait"]["sum"], metrics["duration"]["sum"]) == (2.0, 3.0)
 
 
-async def test_an_outcome_that_came_too_late_is_counted_as_refused(app: Rota, clock: FakeClock) -> None:
+async def test_a_late_outcome_is_counted_as_refused(app: Rota, clock: FakeClock) -> None:
     @app.task
     async def slow(ctx: Context) -> None:
         clock.advance(31)
-        await upkeep.rescue(await app.stores.get(), clock, "other", 30, lambda job, state: None)
+        await maintenance.rescue(await app.stores.get(), clock, "other", 30, lambda job, state: None)
 
     await slow.options(max_attempts=1).enqueue()
-    told = await counted(app)
-    assert (told["runs"]["refused"], told["runs"]["succeeded"]) == (1, 0)
+    metrics = await counted(app)
+    assert (metrics["runs"]["refused"], metrics["runs"]["succeeded"]) == (1, 0)
 
 
 async def test_rescues_are_counted(app: Rota, clock: FakeClock, until: Until) -> None:
@@ -115,7 +120,7 @@ async def test_rescues_are_counted(app: Rota, clock: FakeClock, until: Until) ->
     await claim(store, ClaimRequest(worker="dead", limit=1, lease_s=30, tasks=("work",)), clock.now())
     clock.advance(31)
     async with app.running(heartbeat_thread=False, scheduler=False, sweep_s=0.01, poll_s=0.01) as worker:
-        await until(lambda: worker.measures.runs["rescued"] == 1 and worker.measures.runs["succeeded"] == 1)
+        await until(lambda: worker.metrics.runs["rescued"] == 1 and worker.metrics.runs["succeeded"] == 1)
 
 
 async def test_an_outage_of_the_store_is_counted_once_however_long_it_lasts(
@@ -136,11 +141,11 @@ async def test_an_outage_of_the_store_is_counted_once_however_long_it_lasts(
         return await turn(*asked)
 
     monkeypatch.setattr(store, "turn", cut_off)
-    told = await counted(app)
-    assert (told["outages"], left, (await job.refresh()).state) == (1, 0, "succeeded")
+    metrics = await counted(app)
+    assert (metrics["outages"], left, (await job.refresh()).state) == (1, 0, "succeeded")
 
 
-async def test_a_workers_document_carries_its_measures_version_and_state(app: Rota, until: Until) -> None:
+async def test_a_workers_document_carries_its_metrics_version_and_state(app: Rota, until: Until) -> None:
     began, go_on = asyncio.Event(), asyncio.Event()
 
     @app.task

@@ -1,4 +1,4 @@
-"""What a task's code can see, say and use while it runs."""
+"""What a task can read and report through its context, and the capture of its log."""
 
 from __future__ import annotations
 
@@ -21,56 +21,7 @@ async def logs(app: Rota, job: Any) -> list[LogLine]:
     return [line for attempt in attempts for line in attempt.logs]
 
 
-async def test_what_a_coroutine_sets_is_not_seen_by_the_next_on_its_lane(app: Rota) -> None:
-    seen = []
-
-    @app.task
-    async def paint(colour: str) -> None:
-        seen.append(COLOUR.get())
-        COLOUR.set(colour)
-        await asyncio.sleep(0)
-        assert COLOUR.get() == colour
-
-    for colour in ("red", "green", "blue"):
-        await paint.enqueue(colour)
-    await drain(app, concurrency=1)
-    assert seen == ["none"] * 3
-
-
-async def test_what_a_function_sets_is_not_seen_by_the_next_in_its_thread(app: Rota) -> None:
-    seen = []
-
-    @app.task
-    def paint(colour: str) -> None:
-        seen.append(COLOUR.get())
-        COLOUR.set(colour)
-
-    for colour in ("red", "green", "blue"):
-        await paint.enqueue(colour)
-    await drain(app, concurrency=1)
-    assert seen == ["none"] * 3
-
-
-async def test_timeouts_and_task_groups_work_inside_a_task(app: Rota) -> None:
-    async def square(n: int) -> int:
-        await asyncio.sleep(0)
-        return n * n
-
-    @app.task
-    async def modern() -> list[int]:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await asyncio.Event().wait()
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(square(n)) for n in range(4)]
-        return [task.result() for task in tasks]
-
-    job = await modern.enqueue()
-    await drain(app)
-    assert (await job.refresh()).output == [0, 1, 4, 9]
-
-
-async def test_the_context_tells_about_the_job(app: Rota) -> None:
+async def test_context_gives_job_and_attempt(app: Rota) -> None:
     seen: list[Any] = []
 
     @app.task
@@ -118,7 +69,7 @@ async def test_log_lines_of_jobs_that_run_together_do_not_mix(app: Rota) -> None
         assert [line.message for line in await logs(app, job)] == [f"talk: {name} {n}" for n in range(3)]
 
 
-async def test_log_lines_are_bounded_and_say_so(app: Rota) -> None:
+async def test_log_lines_are_bounded_and_the_dropped_ones_counted(app: Rota) -> None:
     @app.task
     async def chatty(ctx: Context) -> None:
         for n in range(1000):
@@ -174,7 +125,7 @@ async def test_the_last_progress_stays_with_the_job(app: Rota) -> None:
         (lambda ctx: ctx.log("x", level="loud"), "level='loud'"),
     ],
 )
-async def test_nonsense_said_to_the_context_is_named(app: Rota, say: Any, words: str) -> None:
+async def test_invalid_context_arguments_are_named(app: Rota, say: Any, words: str) -> None:
     caught: list[str] = []
 
     @app.task
@@ -188,7 +139,7 @@ async def test_nonsense_said_to_the_context_is_named(app: Rota, say: Any, words:
     assert words in caught[0]
 
 
-async def test_a_job_made_inside_a_task_knows_its_parent(app: Rota) -> None:
+async def test_a_job_enqueued_by_a_task_has_a_parent(app: Rota) -> None:
     @app.task
     async def child(n: int) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Events and the hooks that listen to them."""
+"""Events, the hooks that listen to them, and the states of the app that follow from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STILL = {"heartbeat_thread": False, "upkeep": False}
 
 
 @pytest.fixture
-def heard(app: Rota) -> list[Event]:
+def events(app: Rota) -> list[Event]:
     """Every event of the app, in order."""
     events: list[Event] = []
     for name in NAMES:
@@ -32,22 +32,22 @@ def named(events: list[Event], name: str) -> list[Event]:
     return [event for event in events if event.name == name]
 
 
-async def test_a_job_that_succeeds_tells_its_story(app: Rota, heard: list[Event]) -> None:
+async def test_a_job_that_succeeds_emits_its_events_in_order(app: Rota, events: list[Event]) -> None:
     @app.task
     async def work(n: int) -> int:
         return n * 2
 
     job = await work.enqueue(21)
     await drain(app)
-    names = [event.name for event in heard]
+    names = [event.name for event in events]
     assert names == ["worker.started", "job.started", "job.succeeded", "worker.idle", "worker.stopped"]
-    started, succeeded = heard[1], heard[2]
+    started, succeeded = events[1], events[2]
     assert started.job is not None and succeeded.job is not None
     assert (started.job.id, started.job.state, started.job.attempt) == (job.id, "running", 1)
     assert (succeeded.job.id, succeeded.job.state, succeeded.job.output) == (job.id, "succeeded", 42)
     assert succeeded.error is None
-    assert {event.worker for event in heard} == {heard[0].worker}
-    assert heard[0].at == app.clock.now()
+    assert {event.worker for event in events} == {events[0].worker}
+    assert events[0].at == app.clock.now()
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ async def test_a_job_that_succeeds_tells_its_story(app: Rota, heard: list[Event]
         (Cancel("enough"), 3, "job.cancelled", "cancelled", "Cancelled"),
     ],
 )
-async def test_each_end_of_an_attempt_has_its_event(
+async def test_each_outcome_has_its_event(
     app: Rota,
-    heard: list[Event],
+    events: list[Event],
     error: Exception,
     attempts: int,
     name: str,
@@ -74,14 +74,14 @@ async def test_each_end_of_an_attempt_has_its_event(
 
     job = await work.enqueue()
     await drain(app)
-    (event,) = named(heard, name)
+    (event,) = named(events, name)
     assert event.job is not None
     assert (event.job.id, event.job.state) == (job.id, state)
     assert (event.error["type"] if event.error else None) == kind
-    assert len([event for event in heard if event.name.startswith("job.")]) == 2
+    assert len([event for event in events if event.name.startswith("job.")]) == 2
 
 
-async def test_a_job_that_is_handed_back_is_released(app: Rota, heard: list[Event]) -> None:
+async def test_an_unfinished_job_emits_released(app: Rota, events: list[Event]) -> None:
     began = asyncio.Event()
 
     @app.task
@@ -92,13 +92,13 @@ async def test_a_job_that_is_handed_back_is_released(app: Rota, heard: list[Even
     job = await slow.enqueue()
     async with app.running(shutdown_timeout=0, **STILL):
         await began.wait()
-    (event,) = named(heard, "job.released")
+    (event,) = named(events, "job.released")
     assert event.job is not None
     assert (event.job.id, event.job.state, event.job.attempt) == (job.id, "queued", 0)
 
 
-async def test_a_rescued_job_is_told_of_and_then_runs(
-    app: Rota, clock: FakeClock, heard: list[Event]
+async def test_a_rescued_job_emits_its_event_and_runs(
+    app: Rota, clock: FakeClock, events: list[Event]
 ) -> None:
     @app.task
     async def work() -> str:
@@ -110,13 +110,13 @@ async def test_a_rescued_job_is_told_of_and_then_runs(
     clock.advance(31)
     async with app.running(heartbeat_thread=False):
         assert await job.result(timeout=10) == "done"
-    (event,) = named(heard, "job.rescued")
+    (event,) = named(events, "job.rescued")
     assert event.job is not None
     assert (event.job.id, event.job.worker) == (job.id, "dead")
 
 
-async def test_a_rescue_that_fails_the_job_says_so_with_the_reason(
-    app: Rota, clock: FakeClock, heard: list[Event], until: Any
+async def test_a_rescue_that_fails_the_job_emits_the_error(
+    app: Rota, clock: FakeClock, events: list[Event], until: Any
 ) -> None:
     @app.task(max_attempts=1)
     async def work() -> None: ...
@@ -126,13 +126,13 @@ async def test_a_rescue_that_fails_the_job_says_so_with_the_reason(
     await claim(store, ClaimRequest(worker="dead", limit=1, lease_s=30), clock.now())
     clock.advance(31)
     async with app.running(heartbeat_thread=False):
-        await until(lambda: named(heard, "job.failed"))
-    (event,) = named(heard, "job.failed")
+        await until(lambda: named(events, "job.failed"))
+    (event,) = named(events, "job.failed")
     assert event.job is not None
     assert (event.job.id, event.job.state, event.error["type"]) == (job.id, "failed", "LeaseExpired")
 
 
-async def test_a_refused_outcome_is_told_of(app: Rota, clock: FakeClock, heard: list[Event]) -> None:
+async def test_a_rejected_outcome_emits_its_event(app: Rota, clock: FakeClock, events: list[Event]) -> None:
     began, free = asyncio.Event(), asyncio.Event()
 
     @app.task
@@ -146,12 +146,12 @@ async def test_a_refused_outcome_is_told_of(app: Rota, clock: FakeClock, heard: 
         clock.advance(31)
         await (await app.stores.get()).reclaim("rescuer", 600, 10, clock.now())
         free.set()
-    (event,) = named(heard, "job.refused")
+    (event,) = named(events, "job.refused")
     assert event.job is not None and event.job.id == job.id
-    assert not named(heard, "job.succeeded")
+    assert not named(events, "job.succeeded")
 
 
-async def test_a_store_that_fails_is_told_of_and_the_worker_goes_on(
+async def test_a_store_error_emits_its_event_and_the_worker_continues(
     tmp_path: Path, until: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = Rota(f"sqlite:///{tmp_path / 'rota.db'}")
@@ -174,7 +174,7 @@ async def test_a_store_that_fails_is_told_of_and_the_worker_goes_on(
     assert "rota_jobs" in str(errors[0].error)
 
 
-async def test_idleness_is_told_of_once_per_idle_period(until: Any) -> None:
+async def test_idle_is_emitted_once_per_idle_period(until: Any) -> None:
     class Counting(FakeClock):
         looks = 0
 
@@ -225,7 +225,7 @@ async def test_hooks_may_be_sync_or_async_and_several(app: Rota) -> None:
     assert calls == ["async", "sync", "async"]
 
 
-async def test_an_error_in_a_hook_is_logged_and_harms_nothing(
+async def test_an_error_in_a_hook_is_logged_and_affects_no_job(
     app: Rota, caplog: pytest.LogCaptureFixture
 ) -> None:
     calls: list[str] = []
@@ -264,7 +264,7 @@ def test_every_event_but_schedules_is_covered_here() -> None:
 # --- what the app says about itself ---------------------------------------------------------------------
 
 
-async def test_the_app_says_whether_it_runs_works_or_idles(app: Rota, until: Any) -> None:
+async def test_the_app_shows_whether_it_is_running_processing_or_idle(app: Rota, until: Any) -> None:
     began, free = asyncio.Event(), asyncio.Event()
 
     @app.task
@@ -285,7 +285,7 @@ async def test_the_app_says_whether_it_runs_works_or_idles(app: Rota, until: Any
     assert (app.is_running, app.is_processing, app.is_idle) == (False, False, False)
 
 
-async def test_starting_twice_is_refused_and_harms_the_first_in_nothing(app: Rota) -> None:
+async def test_starting_twice_is_an_error_and_leaves_the_first_running(app: Rota) -> None:
     @app.task
     async def work() -> str:
         return "done"
@@ -302,7 +302,7 @@ async def test_starting_twice_is_refused_and_harms_the_first_in_nothing(app: Rot
         assert await (await work.enqueue()).result(timeout=10) == "done"
 
 
-async def test_a_task_name_can_be_taken_once(app: Rota) -> None:
+async def test_a_task_name_can_be_registered_once(app: Rota) -> None:
     @app.task
     def work() -> None: ...
 

@@ -1,0 +1,42 @@
+"""How many jobs to claim, and how long to wait before the next claim. No store, no state but a rate."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+AHEAD_S = 0.05  # beyond the free slots, claim what is likely to start within this time
+MAX_AHEAD = 1000
+SHORTEST_WAIT_S = 0.001
+MEASURE_EVERY_S = 0.02
+
+
+class Throughput:
+    """Executions finished per second, measured over the last moments."""
+
+    def __init__(self, now: float) -> None:
+        self._at = now
+        self._finished = 0
+        self._rate = 0.0
+
+    def per_second(self, finished: int, now: float) -> float:
+        if now - self._at >= MEASURE_EVERY_S:
+            self._rate = (finished - self._finished) / (now - self._at)
+            self._at, self._finished = now, finished
+        return self._rate
+
+
+def claim_size(concurrency: int, rate: float, held: int, requested: int) -> int:
+    """How many jobs to claim: the free slots, and what will start at once at the recent rate.
+
+    ``held`` are the jobs claimed and not finished, ``requested`` those that turns under way may bring.
+    """
+    most = concurrency + min(int(rate * AHEAD_S), MAX_AHEAD)
+    # Claim half at a time: one half runs while the next is fetched.
+    return min(most - held - requested, max(concurrency, most // 2))
+
+
+def seconds_until(at: datetime | None, now: datetime, longest: float) -> float:
+    """The seconds until then, at most ``longest``; never zero, which would mean at once."""
+    if at is None:
+        return longest
+    return min(max((at - now).total_seconds(), SHORTEST_WAIT_S), longest)

@@ -1,0 +1,158 @@
+"""Turns with the store: what is sent, kept and confirmed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rota import Rota, State, StoreError, StoreUnavailable
+from rota.model import TurnResult
+from rota.testing import drain
+from rota.worker.turns import MAX_SETTLEMENTS, PendingSettlements
+
+STILL = {"heartbeat_thread": False, "upkeep": False}
+
+
+async def test_under_load_two_turns_are_under_way_at_once_and_each_job_runs_once(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[int] = []
+    under_way = 0
+    two_at_once = asyncio.Event()
+    store = await app.stores.get()
+    turn = store.turn
+
+    async def slow_turn(*asked: Any) -> TurnResult:
+        nonlocal under_way
+        under_way += 1
+        try:
+            if under_way == 2:
+                two_at_once.set()
+            elif ran:  # the store takes its time until another turn is there
+                await asyncio.wait_for(two_at_once.wait(), 60)
+            return await turn(*asked)
+        finally:
+            under_way -= 1
+
+    monkeypatch.setattr(store, "turn", slow_turn)
+
+    @app.task
+    async def quick(n: int) -> None:
+        ran.append(n)
+
+    await quick.enqueue_many({"n": n} for n in range(5000))
+    assert await drain(app, concurrency=1000) == 5000
+    assert sorted(ran) == list(range(5000))
+    assert two_at_once.is_set()
+
+
+async def test_a_settlement_whose_answer_was_lost_counts_as_stored(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await app.stores.get()
+    turn, lost = store.turn, []
+
+    async def lose_the_first_settlement(settlements: Any, *rest: Any) -> TurnResult:
+        result = await turn(settlements, *rest)
+        if settlements and not lost:
+            lost.append(settlements)
+            raise StoreUnavailable("the answer was lost")
+        return result
+
+    monkeypatch.setattr(store, "turn", lose_the_first_settlement)
+
+    @app.task
+    async def work() -> None: ...
+
+    await work.enqueue()
+    async with app.worker(burst=True, **STILL) as worker:
+        await worker.run()
+    assert len(lost) == 1
+    assert (worker.finished, worker.rejected, len(worker.turns)) == (1, 0, 0)
+
+
+async def test_claimed_jobs_run_though_a_lost_answer_cannot_be_checked(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await app.stores.get()
+    turn, jobs, failures = store.turn, store.jobs, ["the answer was lost", "and so was the check"]
+
+    async def lose_the_first_settlement(settlements: Any, *rest: Any) -> TurnResult:
+        result = await turn(settlements, *rest)
+        if settlements and len(failures) == 2:
+            raise StoreUnavailable(failures.pop(0))
+        return result
+
+    async def fail_once(*asked: Any) -> Any:
+        if failures:
+            raise StoreUnavailable(failures.pop())
+        return await jobs(*asked)
+
+    monkeypatch.setattr(store, "turn", lose_the_first_settlement)
+    monkeypatch.setattr(store, "jobs", fail_once)
+    ran = []
+
+    @app.task
+    async def work(n: int) -> None:
+        ran.append(n)
+        if n == 1:
+            await work.enqueue(2)
+
+    await work.enqueue(1)
+    async with app.worker(burst=True, **STILL) as worker:
+        await worker.run()
+    assert (ran, failures, worker.finished, worker.rejected) == ([1, 2], [], 2, 0)
+
+
+async def test_an_outcome_the_store_cannot_take_fails_its_own_job_only(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await app.stores.get()
+    turn, settle = store.turn, store.settle
+
+    def check(settlements: Any) -> None:
+        if any(one.output_json == '"bad"' for one in settlements):
+            raise StoreError("the output is spoiled")
+
+    async def checked_turn(settlements: Any, *rest: Any) -> TurnResult:
+        check(settlements)
+        return await turn(settlements, *rest)
+
+    async def checked_settle(settlements: Any, *rest: Any) -> Any:
+        check(settlements)
+        return await settle(settlements, *rest)
+
+    monkeypatch.setattr(store, "turn", checked_turn)
+    monkeypatch.setattr(store, "settle", checked_settle)
+
+    @app.task
+    async def work(output: str) -> str:
+        return output
+
+    good, bad = await work.enqueue("good"), await work.enqueue("bad")
+    await drain(app)
+    assert (await good.refresh()).state is State.SUCCEEDED
+    failed = await bad.refresh()
+    assert (failed.state, failed.error["message"]) == (
+        State.FAILED, "the outcome could not be stored: the output is spoiled",
+    )  # fmt: skip
+
+
+def test_a_batch_is_bounded_and_keeps_its_order_when_it_is_put_back() -> None:
+    pending = PendingSettlements()
+    pending.extend((None, _Settlement(str(n))) for n in range(MAX_SETTLEMENTS + 1))  # type: ignore[misc]
+    batch = pending.take()
+    assert (len(batch), len(pending)) == (MAX_SETTLEMENTS, 1)
+    pending.put_back(batch)
+    assert [settlement.id for _, settlement in pending] == [str(n) for n in range(MAX_SETTLEMENTS + 1)]
+
+
+class _Settlement:
+    """As much of a settlement as a batch looks at."""
+
+    output_json = error_json = None
+
+    def __init__(self, id: str) -> None:
+        self.id = id
