@@ -21,8 +21,8 @@ from strange_server import ME, Reply, answering, problem, reply
 
 from rota import Rota
 from rota.admin.routes import ROUTES, Route
-from rota.cli import link
-from rota.cli.remote import RemoteOperations
+from rota.cli.parts import http_client
+from rota.cli.parts.remote import RemoteOperations
 from rota.cli.root import root
 from rota.errors import (
     AlreadyRegistered,
@@ -181,7 +181,7 @@ def test_a_server_that_hangs_up_or_is_not_there_is_exit_code_3() -> None:
 
 
 def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(http_client, "TIMEOUT_S", 0.2)
     release = threading.Event()
 
     def silent(request: BaseHTTPRequestHandler) -> None:
@@ -228,14 +228,14 @@ def test_ctrl_c_does_not_wait_for_a_silent_server(tmp_path: Path) -> None:
         try:
             eventually(lambda: asked, "it never asked")
             process.send_signal(signal.SIGINT)
-            assert process.wait(link.TIMEOUT_S / 2) == 1
+            assert process.wait(http_client.TIMEOUT_S / 2) == 1
         finally:
             process.kill()
             release.set()
 
 
 def test_an_answer_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "MOST_BYTES", 1000)
+    monkeypatch.setattr(http_client, "MOST_BYTES", 1000)
     with answering(reply(200, b" " * 5000)) as (url, _):
         assert "larger than 1000 bytes" in invoke(url, "stats").stderr
 

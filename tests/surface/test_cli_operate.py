@@ -17,7 +17,7 @@ from nowhere import nobody_listens
 from typist import Typist
 
 from rota import Rota
-from rota.cli.private_file import private_file
+from rota.cli.parts.private_file import private_file
 from rota.cli.root import root
 from rota.model import AuditEntry
 from rota.operate.access import by_password, by_token

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from command import environment, make_shop, rota_command
 
-from rota.cli.crontab import name_of
+from rota.cli.commands.crontab import name_of
 from rota.cli.root import root
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\u202eevil"

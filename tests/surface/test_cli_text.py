@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.cli.job_page import headline, progress
-from rota.cli.moments import duration
-from rota.cli.table import Column, cut, fit, width
-from rota.cli.text import json_text, safe, span, when
+from rota.cli.parts.job_detail import headline, progress
+from rota.cli.parts.time_parsing import parse_duration
+from rota.terminal.table import Column, cut, fit, width
+from rota.terminal.text import json_text, relative_time, safe, short_duration
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -43,14 +43,14 @@ def test_json_text_is_printable_and_reads_back(text: str, indent: int) -> None:
     ],
 )
 def test_a_span_is_told_in_one_unit(seconds: float, words: str) -> None:
-    assert span(seconds) == words
+    assert short_duration(seconds) == words
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"), [(300, "in 5 min"), (-3, "3 s ago"), (0.1, "now"), (-90, "2 min ago")]
 )
 def test_an_instant_is_told_from_now(seconds: float, words: str) -> None:
-    assert when(NOW + timedelta(seconds=seconds), NOW) == words
+    assert relative_time(NOW + timedelta(seconds=seconds), NOW) == words
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_instant_is_told_from_now(seconds: float, words: str) -> None:
     [("90", 90), ("1.5", 1.5), ("90s", 90), ("15m", 900), ("1h30m", 5400), ("2d", 172_800)],
 )
 def test_a_duration_is_read(text: str, seconds: float) -> None:
-    assert duration(text) == seconds
+    assert parse_duration(text) == seconds
 
 
 @given(st.lists(st.integers(1, 60), min_size=3, max_size=3), st.integers(20, 200))

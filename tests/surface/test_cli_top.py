@@ -16,14 +16,14 @@ from nowhere import nobody_listens
 from typist import Typist
 
 from rota import Rota
-from rota.cli import table
-from rota.cli.terminal import ENTER, LEAVE, keys
-from rota.cli.top import carry_out, look
-from rota.cli.top_screen import Act, Glance, Screen, pace, pressed
-from rota.cli.top_view import render, share
+from rota.cli.commands.top import carry_out, look
+from rota.cli.parts.full_screen import ENTER, LEAVE, keys
+from rota.cli.parts.top_screen import TopAction, TopScreen, TopSnapshot, pace, pressed
+from rota.cli.parts.top_view import render, share
 from rota.model import Actor, Job, State
 from rota.operate import Operations
 from rota.operate.views import ActivityBucket, GateView, JobView, QueueView, Visibility, job_view
+from rota.terminal import table
 
 URL = "sqlite:///shop.db"
 NOW = datetime(2030, 1, 1, 1, 38, 2, tzinfo=UTC)
@@ -50,7 +50,7 @@ def job(task: str, state: State, **more: Any) -> JobView:
     return job_view(one, Visibility(payloads=True, secrets=()))
 
 
-def glance(**more: Any) -> Glance:
+def glance(**more: Any) -> TopSnapshot:
     usual: dict[str, Any] = {
         "place": "sqlite:///shop.db", "now": NOW, "due": 1204, "running": 2, "workers": 3, "jobs_per_s": 4.5,
         "failures_per_min": 0.0, "gate": None, "queues": (queue("default"), queue("mail")),
@@ -62,10 +62,10 @@ def glance(**more: Any) -> Glance:
                 error_json='{"type": "ValueError", "message": "no such order"}'),
         ),
     }  # fmt: skip
-    return Glance(**{**usual, **more})
+    return TopSnapshot(**{**usual, **more})
 
 
-def picture(screen: Screen, width: int = 120, height: int = 30) -> str:
+def picture(screen: TopScreen, width: int = 120, height: int = 30) -> str:
     return click.unstyle("\n".join(render(screen, width, height)))
 
 
@@ -73,7 +73,7 @@ def picture(screen: Screen, width: int = 120, height: int = 30) -> str:
 
 
 def test_the_picture_tells_who_works_what_waits_runs_and_failed() -> None:
-    text = picture(Screen(glance=glance()))
+    text = picture(TopScreen(glance=glance()))
     assert "rota top  sqlite:///shop.db" in text and "2030-01-01 01:38:02Z" in text
     assert "3 workers · 1,204 due · 2 running · 4.5 jobs/s · 0 failures/min" in text
     assert "mail     1,204      3        2       1 min       12     0.3        2" in text
@@ -83,25 +83,25 @@ def test_the_picture_tells_who_works_what_waits_runs_and_failed() -> None:
 
 
 def test_a_pause_is_told_on_top_and_beside_its_queue() -> None:
-    text = picture(Screen(glance=glance(gate=gate(), queues=(queue("mail", closed=True),))))
+    text = picture(TopScreen(glance=glance(gate=gate(), queues=(queue("mail", closed=True),))))
     assert "‖ Everything is paused until 2030-01-01 02:38:02Z (in 1 h), by anna: upgrade" in text
     (line,) = (line for line in text.splitlines() if "mail" in line)
     assert line.startswith(" ‖  mail  ") and "(in 1 h), by anna" in line
-    assert " ‖  mail  " in picture(Screen(glance=glance(queues=(queue("mail", closed=True),))), width=60)
+    assert " ‖  mail  " in picture(TopScreen(glance=glance(queues=(queue("mail", closed=True),))), width=60)
 
 
 def test_a_narrow_terminal_keeps_the_error_and_lets_the_id_go() -> None:
-    narrow, wide = (picture(Screen(glance=glance()), width=width) for width in (60, 100))
+    narrow, wide = (picture(TopScreen(glance=glance()), width=width) for width in (60, 100))
     assert "no such order" in narrow and "0197f0a2" not in narrow
     assert "no such order" in wide and "0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60" in wide
 
 
 def test_an_idle_house_says_so_and_what_the_caller_may_not_know_is_left_out() -> None:
     empty: dict[str, Any] = {"queues": (), "running_jobs": (), "failures": ()}
-    text = picture(Screen(glance=glance(workers=None, jobs_per_s=None, failures_per_min=None, **empty)))
+    text = picture(TopScreen(glance=glance(workers=None, jobs_per_s=None, failures_per_min=None, **empty)))
     assert "No queue is in use." in text and "Nothing runs." in text and "No job has failed." in text
     assert "worker" not in text and "jobs/s" not in text and "failures/min" not in text
-    assert "no worker is alive" in picture(Screen(glance=glance(workers=0)))
+    assert "no worker is alive" in picture(TopScreen(glance=glance(workers=0)))
 
 
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 200])
@@ -109,7 +109,9 @@ def test_an_idle_house_says_so_and_what_the_caller_may_not_know_is_left_out() ->
 @pytest.mark.parametrize("helps", [False, True])
 def test_the_picture_fits_every_terminal(width: int, height: int, helps: bool) -> None:
     many = tuple(queue(f"queue-{n}", closed=n % 3 == 0) for n in range(40))
-    screen = Screen(glance=glance(queues=many, gate=gate()), trouble="gone", chosen="queue-39", helps=helps)
+    screen = TopScreen(
+        glance=glance(queues=many, gate=gate()), trouble="gone", chosen="queue-39", helps=helps
+    )
     lines = render(screen, width, height)
     assert len(lines) == height
     assert max(table.width(line) for line in lines) <= width
@@ -119,7 +121,7 @@ def test_the_picture_fits_every_terminal(width: int, height: int, helps: bool) -
 def test_the_chosen_queue_is_always_in_sight(height: int) -> None:
     many = tuple(queue(f"queue-{n}") for n in range(40))
     for chosen in ("queue-0", "queue-20", "queue-39"):
-        lines = render(Screen(glance=glance(queues=many), chosen=chosen), 100, height)
+        lines = render(TopScreen(glance=glance(queues=many), chosen=chosen), 100, height)
         (marked,) = (line for line in lines if "\x1b[7m" in line)
         assert chosen in marked and "›" in marked
 
@@ -133,7 +135,7 @@ def test_stored_text_cannot_steer_the_picture() -> None:
         ),
         failures=(job(HOSTILE, State.FAILED, error_json=msgspec.json.encode({"type": HOSTILE}).decode()),),
     )
-    for line in render(Screen(glance=spoiled, note=HOSTILE, trouble=HOSTILE), 300, 30):
+    for line in render(TopScreen(glance=spoiled, note=HOSTILE, trouble=HOSTILE), 300, 30):
         assert not {"\x1b", "\x07", "\x9b", "\u202e", "\r", "\n"} & set(click.unstyle(line)), line
 
 
@@ -161,7 +163,7 @@ def test_bytes_of_the_keyboard_become_keys() -> None:
     assert keys(b"\xff?") == ["\ufffd", "?"]
 
 
-def after(screen: Screen, *typed: str) -> tuple[Screen, list[Act]]:
+def after(screen: TopScreen, *typed: str) -> tuple[TopScreen, list[TopAction]]:
     acts = []
     for key in typed:
         screen, act = pressed(screen, key)
@@ -172,37 +174,37 @@ def after(screen: Screen, *typed: str) -> tuple[Screen, list[Act]]:
 @pytest.mark.parametrize(
     ("typed", "acts"),
     [
-        (["q"], [Act(verb="quit")]),
-        (["down", " "], [Act(verb="pause", queue="default")]),
-        (["tab", "tab", " "], [Act(verb="resume", queue="mail")]),
-        (["up", " "], [Act(verb="resume", queue="mail")]),
-        (["tab", "tab", "tab", " "], [Act(verb="pause", queue="default")]),
+        (["q"], [TopAction(verb="quit")]),
+        (["down", " "], [TopAction(verb="pause", queue="default")]),
+        (["tab", "tab", " "], [TopAction(verb="resume", queue="mail")]),
+        (["up", " "], [TopAction(verb="resume", queue="mail")]),
+        (["tab", "tab", "tab", " "], [TopAction(verb="pause", queue="default")]),
         ([" "], []),
         (["p"], []),
         (["p", "n", "y"], []),
         (["p", "q"], []),
-        (["p", "y"], [Act(verb="pause")]),
-        (["?", "q"], [Act(verb="quit")]),
+        (["p", "y"], [TopAction(verb="pause")]),
+        (["?", "q"], [TopAction(verb="quit")]),
         (["x", "\x1b[5~"], []),
     ],
 )
-def test_a_key_asks_for(typed: list[str], acts: list[Act]) -> None:
-    screen = Screen(glance=glance(queues=(queue("default"), queue("mail", closed=True))))
+def test_a_key_asks_for(typed: list[str], acts: list[TopAction]) -> None:
+    screen = TopScreen(glance=glance(queues=(queue("default"), queue("mail", closed=True))))
     assert after(screen, *typed)[1] == acts
 
 
 def test_pausing_everything_states_the_effect_first() -> None:
-    screen, _ = after(Screen(glance=glance()), "p")
+    screen, _ = after(TopScreen(glance=glance()), "p")
     assert "3 live workers will claim nothing, 2 running jobs will finish" in picture(screen).splitlines()[-1]
     screen, _ = after(screen, "n")
     assert picture(screen).splitlines()[-1] == "Nothing was done."
-    assert after(Screen(glance=glance(gate=gate())), "p", "y")[1] == [Act(verb="resume")]
+    assert after(TopScreen(glance=glance(gate=gate())), "p", "y")[1] == [TopAction(verb="resume")]
 
 
 def test_a_chosen_queue_stays_chosen_when_others_come_and_go() -> None:
-    screen, _ = after(Screen(glance=glance()), "tab", "tab")
+    screen, _ = after(TopScreen(glance=glance()), "tab", "tab")
     screen = msgspec.structs.replace(screen, glance=glance(queues=(queue("a"), queue("b"), queue("mail"))))
-    assert after(screen, " ")[1] == [Act(verb="pause", queue="mail")]
+    assert after(screen, " ")[1] == [TopAction(verb="pause", queue="mail")]
     screen = msgspec.structs.replace(screen, glance=glance(queues=(queue("a"),)))
     screen, acts = after(screen, " ")
     assert acts == [] and "Choose a queue first" in picture(screen)
@@ -216,15 +218,15 @@ async def test_a_glance_is_taken_and_a_switch_thrown_on_each_store(app: Rota) ->
     await app.enqueue("add", {"a": 1}, queue="mail", delay=3600)
     operations = Operations(app, Actor(name="anna", role="admin", payloads=True))
     me = await operations.system.me()
-    await carry_out(operations, Act(verb="pause"))
-    await carry_out(operations, Act(verb="pause", queue="mail"))
+    await carry_out(operations, TopAction(verb="pause"))
+    await carry_out(operations, TopAction(verb="pause", queue="mail"))
     seen = await look(operations, me)
     assert (seen.due, seen.running, seen.workers, seen.jobs_per_s, seen.failures) == (1, 0, 0, 0, ())
     assert [(one.name, one.queued, one.scheduled) for one in seen.queues] == [("mail", 1, 1)]
     assert seen.gate is not None and seen.queues[0].gate is not None
     assert seen.gate.actor == "anna"
-    await carry_out(operations, Act(verb="resume"))
-    await carry_out(operations, Act(verb="resume", queue="mail"))
+    await carry_out(operations, TopAction(verb="resume"))
+    await carry_out(operations, TopAction(verb="resume", queue="mail"))
     seen = await look(operations, me)
     assert seen.gate is None and seen.queues[0].gate is None
 

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 from command import eventually, make_shop, read_json, rota_command, said, started
 
+from rota.cli.parts.supervisor import command
 from rota.cli.root import root
-from rota.cli.supervisor import command
 
 WORKER = ("worker", "--app", "shop:app", "--log-format", "text")
 

@@ -12,8 +12,8 @@ import click
 
 from .. import __version__
 from ..errors import RotaError
-from .failures import report
-from .target import Target, target_options
+from .parts.exit_codes import report
+from .parts.target import Target, target_options
 
 # name: (module, what it does); each module has a command of the name's own.
 COMMANDS = {
@@ -38,7 +38,7 @@ COMMANDS = {
     "audit": ("audit", "Who did what, and how it ended."),
     "health": ("health", "Is everything all right? For people and probes."),
     "doctor": ("doctor", "Look at everything that can go wrong, with remedies."),
-    "token": ("token", "Make, list and revoke access tokens."),
+    "token": ("tokens", "Make, list and revoke access tokens."),
     "users": ("users", "People who sign in with a password."),
     "config": ("config", "The settings in force, and where they come from."),
     "bench": ("bench", "How fast is this store? A short measurement."),
@@ -55,7 +55,7 @@ class Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f".{COMMANDS[cmd_name][0]}", __package__), cmd_name)
+        command: click.Command = getattr(import_module(f".commands.{COMMANDS[cmd_name][0]}", __package__), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 import click
 
 from ..app import Rota
-from ..cli import table
-from ..cli.schedule_page import in_words, next_run
-from ..cli.text import LOOKS, on_terminal, safe, span, style
+from ..cli.parts.schedule_detail import in_words, next_run
 from ..model import Job, Schedule
 from ..runtime.events import Event
 from ..tasks.handle import JobHandle
+from ..terminal import table
+from ..terminal.text import STATE_STYLES, on_terminal, safe, short_duration, style
 
 BEFORE_NOTE = 62  # cells of a line that come before its note
 WORTH_A_START = ("demo.report", "demo.primes")
@@ -59,7 +59,7 @@ class DemoConsole:
             note = f"asked again: key {job.key} is held, no second job"
             self._line(self._app.clock.now(), "queued", job.task, note)
         elif job.run_at > job.created_at:
-            note = f"due in {span((job.run_at - job.created_at).total_seconds())}"
+            note = f"due in {short_duration((job.run_at - job.created_at).total_seconds())}"
             self._line(job.created_at, "queued", job.task, note)
 
     async def _fired(self, event: Event) -> None:
@@ -74,13 +74,13 @@ class DemoConsole:
         if what == "started":
             if event.job.task in WORTH_A_START:
                 self._line(event.at, "running", event.job.task, "")
-        elif what in LOOKS:
+        elif what in STATE_STYLES:
             self._line(event.at, what, event.job.task, _outcome(event, event.job))
 
     def _line(self, at: datetime, what: str, task: str, note: str) -> None:
         if self._quiet:
             return
-        glyph, colour = LOOKS[what]
+        glyph, colour = STATE_STYLES[what]
         kind = style(f"{KINDS.get(task, ''):<20}", dim=True)
         state = style(f"{glyph} {what:<9}", colour)
         if on_terminal():
@@ -93,7 +93,7 @@ def _outcome(event: Event, job: Job) -> str:
     cause = f"{error.get('type')}: {error.get('message')}"
     match event.name:
         case "job.succeeded":
-            took = span((event.at - (job.started_at or event.at)).total_seconds())
+            took = short_duration((event.at - (job.started_at or event.at)).total_seconds())
             return f"in {took}" + (f"  → {job.output_json}" if job.output_json not in (None, "null") else "")
         case "job.retried":
             return f"attempt {job.attempt} of {job.max_attempts}: {cause}"

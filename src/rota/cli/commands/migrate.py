@@ -1,0 +1,54 @@
+"""``rota migrate``: apply, check or print the store's migrations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from ...app import Rota
+from ...terminal.text import plural
+from ..parts.exit_codes import SCHEMA
+from ..parts.target import Target, pass_target, target_options
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Change nothing; exit 4 if migrations are pending.")
+@click.option("--sql", is_flag=True, help="Print all migrations without connecting.")
+@target_options
+@pass_target
+def migrate(target: Target, check: bool, sql: bool) -> None:
+    """Bring the store's schema up to date. Safe to run from several places at once."""
+    if check and sql:
+        raise click.UsageError("--check and --sql were both given: keep one.")
+    if sql:
+        click.echo(target.open().stores.root().migration_sql())
+    elif check:
+        _check(target.ask(_pending))
+    else:
+        _tell(target.ask(lambda app: app.migrate()))
+
+
+async def _pending(app: Rota) -> Sequence[str]:
+    store = app.stores.root()
+    try:
+        return await store.pending()
+    finally:
+        await store.close()
+
+
+def _check(pending: Sequence[str]) -> None:
+    if not pending:
+        click.echo("The schema is up to date.")
+        return
+    click.echo(f"{plural(len(pending), 'migration')} pending; apply with rota migrate:")
+    for name in pending:
+        click.echo(f"  {name}")
+    raise SystemExit(SCHEMA)
+
+
+def _tell(applied: Sequence[str]) -> None:
+    for name in applied:
+        click.echo(f"applied {name}")
+    if not applied:
+        click.echo("The schema is up to date: nothing to apply.")
