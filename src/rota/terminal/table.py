@@ -12,11 +12,11 @@ import click
 from .text import on_terminal, style
 
 GAP = 2
-LEAST = 6  # a column is dropped rather than squeezed below this
+MIN_WIDTH = 6  # a column is dropped rather than squeezed below this
 
 
 class Column(NamedTuple):
-    """``yields``: the order in which columns give way when room is short; 0: never."""
+    """``yields``: the order in which columns shrink when space is short; 0: never."""
 
     title: str
     yields: int = 0
@@ -25,24 +25,33 @@ class Column(NamedTuple):
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
     """Print the rows under their titles. Cells may be styled; they must be safe already."""
-    widths = [max(width(row[i]) for row in [[c.title for c in columns], *rows]) for i in range(len(columns))]
-    if on_terminal():
-        widths = fit(columns, widths, shutil.get_terminal_size().columns)
-    click.echo(style(_line(columns, [c.title for c in columns], widths), dim=True))
-    for row in rows:
-        click.echo(_line(columns, row, widths))
+    heading, *lines = table_lines(
+        columns, rows, shutil.get_terminal_size().columns if on_terminal() else None
+    )
+    click.echo(style(heading, dim=True))
+    for line in lines:
+        click.echo(line)
 
 
-def fit(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
-    """Widths that fit into the room: yielding columns shrink, then vanish, first those that yield first."""
+def table_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None) -> list[str]:
+    """The heading and the rows, each at most ``limit`` cells wide. None: no limit."""
+    cells = [[column.title for column in columns], *rows]
+    widths = [max(width(row[i]) for row in cells) for i in range(len(columns))]
+    if limit is not None:
+        widths = fit(columns, widths, limit)
+    return [_line(columns, row, widths) for row in cells]
+
+
+def fit(columns: Sequence[Column], widths: Sequence[int], limit: int) -> list[int]:
+    """Widths that add up to at most ``limit``: yielding columns shrink, then vanish, lowest number first."""
     fitted = list(widths)
     order = sorted((c.yields, i) for i, c in enumerate(columns) if c.yields)
     for _, position in order:
-        excess = _total(fitted) - room
+        excess = _total(fitted) - limit
         if excess <= 0:
             break
         left = fitted[position] - excess
-        fitted[position] = left if left >= LEAST else 0
+        fitted[position] = left if left >= MIN_WIDTH else 0
     return fitted
 
 

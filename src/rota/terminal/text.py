@@ -1,7 +1,7 @@
-"""Words for people: stored text made harmless, instants and durations, states with glyph and colour.
+"""Text for people: escaped strings, times and durations, states with glyph and colour.
 
-Everything that was stored is hostile until it has been through ``safe`` or ``json_text``: control
-characters and escape sequences must never reach a terminal as they are.
+Everything stored is hostile until it has been through ``safe`` or ``json_text``: control characters
+and escape sequences must never reach a terminal unescaped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def on_terminal() -> bool:
 
 
 def coloured() -> bool:
-    """Colour only on a terminal, and not where NO_COLOR (no-color.org) asks for none."""
+    """Colour only on a terminal, and not if NO_COLOR (no-color.org) is set."""
     return on_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -47,14 +47,14 @@ def style(text: str, colour: str | None = None, *, bold: bool = False, dim: bool
 
 
 def state(name: str, *, word: str | None = None) -> str:
-    """The state's word; on a terminal with its glyph and colour."""
+    """The name of a state, or ``word``; on a terminal with its glyph and colour."""
     glyph, colour = STATE_STYLES.get(name, ("·", "white"))
     shown = word or name
     return style(f"{glyph} {shown}", colour) if on_terminal() else shown
 
 
 def safe(text: Any, *, lines: bool = False) -> str:
-    """Text in which nothing can steer a terminal. ``lines``: line breaks and tabs stay."""
+    """The text with control characters escaped. ``lines``: keep line breaks and tabs."""
     kept = "\n\t" if lines else ""
     return "".join(c if c.isprintable() or c in kept else _escaped(c) for c in str(text))
 
@@ -64,7 +64,7 @@ def _escaped(character: str) -> str:
 
 
 def json_text(value: Any, *, indent: int = 0) -> str:
-    """JSON that a terminal can show and a program can read back to the same value."""
+    """JSON that is safe on a terminal and decodes to the same value."""
     import msgspec
 
     encoded = msgspec.json.encode(value)
@@ -77,8 +77,10 @@ def _json_escaped(character: str) -> str:
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
-def short_duration(seconds: float) -> str:
-    """A duration in one unit: 80 ms, 3.2 s, 45 s, 5 min, 2 h, 4 d."""
+def short_duration(seconds: float | None) -> str:
+    """A duration in one unit: 80 ms, 3.2 s, 45 s, 5 min, 2 h, 4 d; – for None."""
+    if seconds is None:
+        return "–"
     seconds = abs(seconds)
     for size, unit in UNITS:
         if seconds >= size:
@@ -88,20 +90,32 @@ def short_duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{int(seconds * 1000)} ms"
 
 
-def relative_time(instant: datetime | None, now: datetime) -> str:
+def relative_time(at: datetime | None, now: datetime) -> str:
     """``in 5 min``, ``3 s ago``, ``now``."""
-    if instant is None:
+    if at is None:
         return "–"
-    ahead = (instant - now).total_seconds()
+    ahead = (at - now).total_seconds()
     if abs(ahead) < 0.5:
         return "now"
     rounded = short_duration(max(round(abs(ahead)), 1)).replace(".0", "")
     return f"in {rounded}" if ahead > 0 else f"{rounded} ago"
 
 
-def utc_time(instant: datetime) -> str:
-    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+def utc_time(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def rate(number: float) -> str:
+    """Few digits: 0, <0.1, 0.3, 12, 4,800."""
+    if 0 < number < 0.1:
+        return "<0.1"
+    return f"{number:,.0f}" if number >= 10 or number == 0 else f"{number:.1f}"
+
+
+def qualified_name(tenant: str | None, name: str | None) -> str:
+    """``nightly``, or ``acme/nightly`` outside the default tenant."""
+    return safe(name) if tenant in (None, "default") else f"{safe(tenant)}/{safe(name)}"

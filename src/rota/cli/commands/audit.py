@@ -1,159 +1,119 @@
-"""``rota audit``: who did what to which object, and how it ended."""
+"""``rota audit``: who did what to which object, and with which result."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import click
 
 from ...model import Page
+from ...operate import Operations
 from ...operate.requests import MOST, AuditRequest
 from ...operate.views import AuditView
-from ...terminal import table
-from ...terminal.text import json_text, plural, relative_time, safe, style, utc_time
-from ..parts.paging import echo_next_page
-from ..parts.private_file import private_file
+from ...terminal.text import json_text, relative_time, safe, style, utc_time
+from ..parts.atomic_file import atomic_file
+from ..parts.listing import Columns, ListColumn, listing
 from ..parts.request_parsing import parse_request
-from ..parts.target import Target, pass_target, target_options
-from ..parts.time_parsing import parse_when
-from ..parts.watch_option import watchable
-
-if TYPE_CHECKING:
-    from ...operate import Operations
+from ..parts.target import Target, pass_target, store_time, target_options
+from ..parts.time_parsing import resolve_when, when_option
 
 COLOURS = {"refused": "yellow", "failed": "red"}
-COLUMNS = (
-    table.Column("AT"),
-    table.Column("", yields=5),
-    table.Column("WHO", yields=4),
-    table.Column("ACTION"),
-    table.Column("OBJECT", yields=3),
-    table.Column("RESULT"),
-    table.Column("VIA", yields=2),
-    table.Column("MESSAGE", yields=1),
+COLUMNS: Columns[AuditView] = (
+    ListColumn("AT", lambda entry, now: utc_time(entry.at)),
+    ListColumn("", lambda entry, now: relative_time(entry.at, now), yields=5),
+    ListColumn("ACTOR", lambda entry, now: safe(entry.actor), yields=4),
+    ListColumn("ACTION", lambda entry, now: safe(entry.action)),
+    ListColumn("OBJECT", lambda entry, now: safe(entry.object or "–"), yields=3),
+    ListColumn("RESULT", lambda entry, now: style(safe(entry.result), COLOURS.get(entry.result))),
+    ListColumn("VIA", lambda entry, now: safe(entry.via), yields=2),
+    ListColumn("MESSAGE", lambda entry, now: safe(entry.message or "")[:200], yields=1),
 )
-
-
-def _checked(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """What is no moment is told at once; the text stays, as the store's time is not known yet."""
-    if value is not None:
-        parse_when(value)
-    return value
+since_option = when_option("since", "Not older than")
+until_option = when_option("until", "Only older than")
 
 
 @click.group()
 def audit() -> None:
-    """Who did what, and how it ended."""
+    """List and export the audit log."""
 
 
-@audit.command("list")
-@watchable
-@click.option("--actor", metavar="NAME", help="Only what this one did.")
-@click.option("--action", metavar="NAME", help="Only this action; job. means all that begin so.")
-@click.option("--object", "object_", metavar="ID", help="Only what was done to this: job:ID, queue:mail.")
+@listing(audit, COLUMNS, paged=True, empty="No audit entries yet.", no_match="No audit entry matches.")
+@click.option("--actor", metavar="NAME", help="Only entries of this actor.")
+@click.option(
+    "--action", metavar="NAME", help="Only this action (job.cancel), or a prefix ending in a dot (job.)."
+)
+@click.option("--object", "object_", metavar="ID", help="Only this object: job:ID, queue:mail.")
 @click.option("--tenant", help="Only this tenant.")
-@click.option("--result", type=click.Choice(("done", "refused", "failed")), help="Only what ended so.")
-@click.option("--since", callback=_checked, metavar="WHEN", help="Not older: 2h, or 2030-01-31T08:00Z.")
-@click.option("--until", callback=_checked, metavar="WHEN", help="Only older: 2h, or 2030-01-31T08:00Z.")
-@click.option("--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="At most so many.")
-@click.option("--cursor", help="Go on where a page ended.")
-@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": cursor or null}.')
-@target_options
-@pass_target
-@click.pass_context
-def list_(ctx: click.Context, target: Target, /, object_: str | None, as_json: bool, **given: Any) -> None:
-    """Lines of the audit log, the newest first."""
-
-    async def ask(operations: Operations) -> tuple[Page[AuditView], datetime]:
-        now = (await operations.system.stats()).now
-        return await operations.system.audit(_ask(given, now, object=object_)), now
-
-    page, now = target.operations(ask)
-    if as_json:
-        click.echo(json_text(page))
-        return
-    if page.items:
-        table.print_table(COLUMNS, [_row(line, now) for line in page.items])
-    else:
-        click.echo("No line of the audit log matches.")
-    echo_next_page(ctx, target, page.next)
+@click.option("--result", type=click.Choice(("done", "refused", "failed")), help="Only this result.")
+@since_option
+@until_option
+async def list_entries(operations: Operations, /, object_: str | None, **given: Any) -> Page[AuditView]:
+    """List audit entries, newest first."""
+    return await operations.system.audit(_request(given, await store_time(operations), object=object_))
 
 
-def _ask(given: dict[str, Any], now: datetime, **more: Any) -> AuditRequest:
-    times = {name: _at(given[name], now) for name in ("since", "until")}
+def _request(given: dict[str, Any], now: datetime, **more: Any) -> AuditRequest:
+    times = {name: resolve_when(given[name], now) for name in ("since", "until") if given[name] is not None}
     return parse_request(AuditRequest, **{**given, **times, **more})
 
 
-def _at(said: str | None, now: datetime) -> datetime | None:
-    found = None if said is None else parse_when(said)
-    try:
-        return now - found if isinstance(found, timedelta) else found
-    except OverflowError:
-        raise click.UsageError(f"{said!r} is longer ago than time goes back.") from None
-
-
-def _row(line: AuditView, now: datetime) -> tuple[str, ...]:
-    return (
-        utc_time(line.at),
-        relative_time(line.at, now),
-        safe(line.actor),
-        safe(line.action),
-        safe(line.object or "–"),
-        style(safe(line.result), COLOURS.get(line.result)),
-        safe(line.via),
-        safe(line.message or "")[:200],
-    )
-
-
 @audit.command()
-@click.option("--since", callback=_checked, metavar="WHEN", help="Not older: 30d, or 2030-01-31T08:00Z.")
-@click.option("--until", callback=_checked, metavar="WHEN", help="Only older: 2h, or 2030-01-31T08:00Z.")
-@click.option("--output", "-o", metavar="FILE", default="-", help="For your eyes only.  [default: stdout]")
+@since_option
+@until_option
+@click.option("--output", "-o", metavar="FILE", default="-",
+              help="File to write, readable only by you.  [default: stdout]")  # fmt: skip
 @target_options
 @pass_target
 def export(target: Target, since: str | None, until: str | None, output: str) -> None:
-    """All lines as JSON, one object each, the newest first."""
-    told = _Counter() if output != "-" and sys.stderr.isatty() else None
+    """Export all audit entries, newest first: one JSON object per line."""
     if output == "-":
-        target.operations(_exporting(since, until, click.echo, told))
+        target.operations(_exporter(since, until, click.echo, lambda count, back_to: None))
         return
-    with private_file(output) as file:
-        count = target.operations(_exporting(since, until, lambda line: file.write(f"{line}\n"), told))
-    if told is not None:
-        told.clear()
-    click.echo(f"{plural(count, 'line')} in {safe(output)}", err=True)
+    has_counter = sys.stderr.isatty()
+    with atomic_file(Path(output)) as file:
+        count = target.operations(
+            _exporter(
+                since,
+                until,
+                lambda line: file.write(f"{line}\n"),
+                _show_count if has_counter else lambda count, back_to: None,
+            )
+        )
+    if has_counter:
+        click.echo("\r\x1b[K", err=True, nl=False)
+    entries = f"{count:,} {'entry' if count == 1 else 'entries'}"
+    click.echo(f"{entries} in {safe(output)}", err=True)
 
 
-def _exporting(
-    since: str | None, until: str | None, write: Callable[[str], object], told: _Counter | None
+def _exporter(
+    since: str | None,
+    until: str | None,
+    write: Callable[[str], object],
+    progress: Callable[[int, datetime], object],
 ) -> Callable[[Operations], Awaitable[int]]:
-    """Writes page after page; how many lines they were."""
+    """Writes page after page; returns the number of entries."""
 
-    async def go(operations: Operations) -> int:
-        now = (await operations.system.stats()).now
+    async def run(operations: Operations) -> int:
+        now = await store_time(operations)
         count, cursor = 0, None
         while True:
-            ask = _ask({"since": since, "until": until}, now, limit=MOST, cursor=cursor)
-            page = await operations.system.audit(ask)
-            for line in page.items:
-                write(json_text(line))
+            request = _request({"since": since, "until": until}, now, limit=MOST, cursor=cursor)
+            page = await operations.system.audit(request)
+            for entry in page.items:
+                write(json_text(entry))
             count += len(page.items)
-            if told is not None and page.items:
-                told.show(count, page.items[-1].at)
+            if page.items:
+                progress(count, page.items[-1].at)
             if (cursor := page.next) is None:
                 return count
 
-    return go
+    return run
 
 
-class _Counter:
-    """How far an export has come, on one line of the terminal: how much is left nobody knows."""
-
-    def show(self, count: int, back_to: datetime) -> None:
-        click.echo(f"\r{plural(count, 'line')}, back to {utc_time(back_to)}\x1b[K", err=True, nl=False)
-
-    def clear(self) -> None:
-        click.echo("\r\x1b[K", err=True, nl=False)
+def _show_count(count: int, back_to: datetime) -> None:
+    """Progress on one line of the terminal; the total is unknown."""
+    click.echo(f"\r{count:,} entries, back to {utc_time(back_to)}\x1b[K", err=True, nl=False)

@@ -1,4 +1,4 @@
-"""``rota completion``: the script that lets a shell complete commands, options and their choices."""
+"""``rota completion``: shell completion of commands, options and choices."""
 
 from __future__ import annotations
 

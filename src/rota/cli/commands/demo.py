@@ -1,4 +1,4 @@
-"""``rota demo``: the first thing a newcomer runs."""
+"""``rota demo``: everything in one process, with sample tasks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..parts.target import Target, pass_target, url_option
 
 
 @click.command()
-@click.option("--seconds", type=click.FloatRange(0.1), metavar="N", help="Stop by itself after this time.")
-@click.option("--quiet", is_flag=True, help="Summaries only, no line per job.")
-@click.option("--print-link", is_flag=True, help="Print a one-time sign-in link even without a terminal.")
+@click.option("--seconds", type=click.FloatRange(0.1), metavar="N", help="Stop after N seconds.")
+@click.option("--quiet", is_flag=True, help="Print summaries only, no line per job.")
+@click.option("--print-link", is_flag=True, help="Print a one-time sign-in link, even off a terminal.")
 @url_option
 @pass_target
 def demo(target: Target, seconds: float | None, quiet: bool, print_link: bool) -> None:
-    """See everything at once: a store, a worker, the admin interface and sample tasks.
+    """Try rota: a store, a worker, the admin interface and sample tasks in one process.
 
     Uses a fresh SQLite file in a temporary directory unless --url names a store.
     """
-    target.refuse_api()
-    # The samples read it, and so do the processes that some of them run in.
+    target.require_store()
+    # The sample tasks read it, also in the processes that some of them run in.
     os.environ["ROTA_URL"] = target.url or _fresh()
     logs.set_up("error", "text")
     from ...demo.show import show

@@ -1,4 +1,4 @@
-"""``rota doctor``: everything that can be looked at, each finding with its remedy."""
+"""``rota doctor``: check everything and show each finding with its remedy."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ...model import Finding
 from ...operate.views import DoctorReport
 from ...terminal.text import json_text, plural, safe, style
 from ..parts.exit_codes import FAILED, SCHEMA, UNREACHABLE, code_of
+from ..parts.options import json_option
 from ..parts.target import Target, pass_target, target_options
 
 if TYPE_CHECKING:
@@ -19,53 +20,53 @@ if TYPE_CHECKING:
 
 LOOKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "fine": ("✓", "green")}  # the worst first
 REMEDIES = {
-    UNREACHABLE: "See that the server is up and that the address is right, then ask again.",
+    UNREACHABLE: "Check that the server is running and the URL is correct, then try again.",
     SCHEMA: "Run rota migrate.",
 }
 
 
 @click.command()
-@click.option("--strict", is_flag=True, help="Exit 1 also if there are only warnings.")
-@click.option("--json", "as_json", is_flag=True, help='One object: {"findings": […], "worst": …}.')
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@json_option("findings", "worst")
 @target_options
 @pass_target
 def doctor(target: Target, strict: bool, as_json: bool) -> None:
-    """Examine the store, the workers and the schedules.
+    """Check the store, the workers and the schedules, and show how to fix problems.
 
-    Exit codes: 0 fine, 1 problem, 3 store unreachable, 4 schema out of date.
+    Exit codes: 0 ok, 1 problem, 3 store unreachable, 4 schema out of date.
     """
-    health, code = target.operations(examined)
+    report, code = target.operations(_check)
     if as_json:
-        click.echo(json_text(health))
+        click.echo(json_text(report))
     else:
-        _tell(health)
-    if code == 0 and strict and health.worst == "warning":
+        _echo(report)
+    if code == 0 and strict and report.worst == "warning":
         code = FAILED
     raise SystemExit(code)
 
 
-async def examined(operations: Operations) -> tuple[DoctorReport, int]:
-    """What was found, and the exit code that it stands for."""
+async def _check(operations: Operations) -> tuple[DoctorReport, int]:
+    """The findings and the exit code."""
     try:
-        await operations.gates.list()  # without an answer to so little there is nothing to examine
-        health = await operations.system.doctor()
+        await operations.gates.list()  # if this fails, nothing else can be checked
+        report = await operations.system.doctor()
     except (StoreUnavailable, SchemaMismatch) as error:
         code = code_of(error)
         check = "schema" if code == SCHEMA else "store"
         found = Finding(check=check, level="problem", text=str(error), remedy=REMEDIES[code])
         return DoctorReport(findings=(found,), worst="problem"), code
-    if any(one.check == "schema" and one.level == "problem" for one in health.findings):
-        return health, SCHEMA
-    return health, FAILED if health.worst == "problem" else 0
+    if any(one.check == "schema" and one.level == "problem" for one in report.findings):
+        return report, SCHEMA
+    return report, FAILED if report.worst == "problem" else 0
 
 
-def _tell(health: DoctorReport) -> None:
+def _echo(report: DoctorReport) -> None:
     order = list(LOOKS)
-    findings = sorted(health.findings, key=lambda one: order.index(one.level))
+    findings = sorted(report.findings, key=lambda one: order.index(one.level))
     for level, group in groupby(findings, key=lambda one: one.level):
         found = list(group)
         glyph, colour = LOOKS[level]
-        heading = f"{len(found)} in order" if level == "fine" else plural(len(found), level)
+        heading = f"{plural(len(found), 'check')} passed" if level == "fine" else plural(len(found), level)
         click.echo(style(heading, bold=True))
         for one in found:
             click.echo(f"  {style(glyph, colour)} {style(safe(one.check), bold=True)}: {safe(one.text)}")

@@ -1,78 +1,66 @@
-"""``rota jobs failures``: failed jobs by what went wrong."""
+"""``rota jobs failures``: failed jobs grouped by error."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from ...operate import Operations
-from ...operate.requests import MOST, FailuresRequest
+from ...operate.requests import FailuresRequest
 from ...operate.views import FailureGroup, FailureGroups
-from ...terminal import table
-from ...terminal.text import json_text, plural, relative_time, safe
-from ..parts.job_filters import selector_fields, time_filter
+from ...terminal.text import plural, relative_time, safe
+from ..parts.job_filters import created_since_option, created_until_option, selector_fields
+from ..parts.listing import Columns, ListColumn, limit_option, listing
 from ..parts.request_parsing import parse_request
-from ..parts.target import Target, pass_target, store_time, target_options
-from ..parts.watch_option import watchable
 
-COLUMNS = (
-    table.Column("JOBS", right=True),
-    table.Column("TASK", yields=4),
-    table.Column("ERROR", yields=3),
-    table.Column("FIRST", yields=1),
-    table.Column("LAST", yields=2),
-    table.Column("NEWEST JOB"),
+
+def _error(group: FailureGroup) -> str:
+    return safe(": ".join(filter(None, (group.type, group.pattern))))[:200] or "no error was stored"
+
+
+COLUMNS: Columns[FailureGroup] = (
+    ListColumn("JOBS", lambda group, now: f"{group.count:,}", right=True),
+    ListColumn("TASK", lambda group, now: safe(group.task), yields=4),
+    ListColumn("ERROR", lambda group, now: _error(group), yields=3),
+    ListColumn("FIRST", lambda group, now: relative_time(group.first_at, now), yields=1),
+    ListColumn("LAST", lambda group, now: relative_time(group.last_at, now), yields=2),
+    ListColumn("NEWEST JOB", lambda group, now: group.newest),
 )
 
 
-@click.command()
-@watchable
-@click.option("--task", help="Only this task.")
-@click.option("--queue", help="Only this queue.")
-@click.option("--tenant", help="Only this tenant.")
-@time_filter("since", "Made since")
-@time_filter("until", "Made before")
-@click.option(
-    "--limit", type=click.IntRange(1, MOST), default=20, show_default=True, help="At most so many kinds."
-)
-@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "groups": …, "of": …}.')
-@target_options
-@pass_target
-def failures(target: Target, /, as_json: bool, **given: Any) -> None:
-    """Failed jobs by what went wrong: errors that differ in numbers and quoted names alone are one."""
-    said = {name: value for name, value in given.items() if value is not None}
-
-    async def look(operations: Operations) -> tuple[FailureGroups, datetime]:
-        ask = parse_request(FailuresRequest, **await selector_fields(operations, said))
-        return await operations.jobs.failures(ask), await store_time(operations)
-
-    found, now = target.operations(look)
-    if as_json:
-        click.echo(json_text(found))
-    elif not found.items:
-        click.echo("No job has failed for good.")
-    else:
-        table.print_table(COLUMNS, [_row(one, now) for one in found.items])
-        click.echo(f"\n{_whole(found)}", err=True)
-
-
-def _row(one: FailureGroup, now: datetime) -> tuple[str, ...]:
-    error = safe(": ".join(filter(None, (one.type, one.pattern))))[:200] or "no error was stored"
-    return (
-        f"{one.count:,}",
-        safe(one.task),
-        error,
-        relative_time(one.first_at, now),
-        relative_time(one.last_at, now),
-        one.newest,
-    )
-
-
-def _whole(found: FailureGroups) -> str:
-    """Of how many jobs this is told, and what was left out."""
+def _footer(found: FailureGroups, given: Mapping[str, Any]) -> str:
+    """How many jobs were read, and how many groups are not shown."""
+    if not found.items:
+        return ""
     jobs = f"the newest {found.of:,} failed jobs" if found.more else plural(found.of, "failed job")
-    left = found.groups - len(found.items)
-    more = f" {plural(left, 'more kind')} of failure: --limit shows them." if left else ""
-    return f"Of {jobs}.{more} One of them: rota jobs show ID"
+    hidden = found.groups - len(found.items)
+    more = f" {plural(hidden, 'more group')}: raise --limit to see them." if hidden else ""
+    return f"From {jobs}.{more} Show one: rota jobs show ID"
+
+
+def add_failures(group: click.Group) -> None:
+    """Give ``rota jobs`` the list of failures."""
+
+    @listing(
+        group,
+        COLUMNS,
+        name="failures",
+        empty="No job has failed.",
+        no_match="No failed job matches.",
+        footer=_footer,
+    )
+    @click.option("--task", help="Only this task.")
+    @click.option("--queue", help="Only this queue.")
+    @click.option("--tenant", help="Only this tenant.")
+    @created_since_option
+    @created_until_option
+    @limit_option(20)
+    async def list_failures(operations: Operations, /, **given: Any) -> FailureGroups:
+        """List failed jobs grouped by error, most frequent first.
+
+        Errors that differ only in numbers and quoted names are one group.
+        """
+        fields = await selector_fields(operations, given)
+        return await operations.jobs.failures(parse_request(FailuresRequest, **fields))

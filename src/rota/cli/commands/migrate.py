@@ -1,4 +1,4 @@
-"""``rota migrate``: apply, check or print the store's migrations."""
+"""``rota migrate``: apply, check or print the migrations of the store."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..parts.target import Target, pass_target, target_options
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Change nothing; exit 4 if migrations are pending.")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 4 if migrations are pending.")
 @click.option("--sql", is_flag=True, help="Print all migrations without connecting.")
 @target_options
 @pass_target
 def migrate(target: Target, check: bool, sql: bool) -> None:
-    """Bring the store's schema up to date. Safe to run from several places at once."""
+    """Migrate the store's schema. Safe to run from several places at once."""
     if check and sql:
-        raise click.UsageError("--check and --sql were both given: keep one.")
+        raise click.UsageError("--check and --sql cannot be combined.")
     if sql:
         click.echo(target.open().stores.root().migration_sql())
     elif check:
-        _check(target.ask(_pending))
+        _echo_pending(target.run(_pending))
     else:
-        _tell(target.ask(lambda app: app.migrate()))
+        _echo_applied(target.run(lambda app: app.migrate()))
 
 
 async def _pending(app: Rota) -> Sequence[str]:
@@ -37,7 +37,7 @@ async def _pending(app: Rota) -> Sequence[str]:
         await store.close()
 
 
-def _check(pending: Sequence[str]) -> None:
+def _echo_pending(pending: Sequence[str]) -> None:
     if not pending:
         click.echo("The schema is up to date.")
         return
@@ -47,7 +47,7 @@ def _check(pending: Sequence[str]) -> None:
     raise SystemExit(SCHEMA)
 
 
-def _tell(applied: Sequence[str]) -> None:
+def _echo_applied(applied: Sequence[str]) -> None:
     for name in applied:
         click.echo(f"applied {name}")
     if not applied:

@@ -1,4 +1,4 @@
-"""``rota schedules create``, ``update`` and ``backfill``: every flag is checked before anything is sent."""
+"""``rota schedules create``, ``update`` and ``backfill``: options are checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from ...errors import NotFound
 from ...operate import Operations
 from ...operate.requests import BackfillRequest, CreateScheduleRequest, TenantRequest, UpdateScheduleRequest
 from ...operate.views import ScheduleView
+from ...terminal.schedules import local_time, next_run
 from ...terminal.text import json_text, plural, safe
 from ..parts.confirm import confirm
-from ..parts.schedule_detail import local, next_run
+from ..parts.job_options import note_unknown_task
+from ..parts.options import json_option, yes_option
 from ..parts.schedule_options import (
     CLEARABLE,
-    chosen,
+    given_fields,
     naming_flags,
     one_rule,
     schedule_options,
@@ -27,92 +29,90 @@ from ..parts.schedule_options import (
 )
 from ..parts.target import Target, pass_target, store_time, target_options
 from ..parts.time_parsing import parse_time
-from .enqueue import note_unknown
 
 SHOWN = 10
-ANY_RULE = {"every": 1.0}  # stands for the stored one while flags are checked; fires at any start_at
+ANY_RULE = {"every": 1.0}  # in place of the stored rule while options are checked; valid with any start_at
 
 
 @click.command()
-@click.option("--name", required=True, help="Unique per tenant.")
-@click.option("--task", required=True, help="What its jobs run; the code need not be here.")
+@click.option("--name", required=True, help="Name, unique per tenant.")
+@click.option("--task", required=True, help="Task of its jobs, by name; its code need not be installed here.")
 @schedule_options
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="Print the schedule as one object.")
+@json_option(what="the schedule")
 @target_options
 @pass_target
 def create(target: Target, /, name: str, tenant: str, as_json: bool, **given: Any) -> None:
-    """Store a schedule: exactly one of --cron, --every and --at. Its first fire is counted from now."""
+    """Create a schedule, with exactly one of --cron, --every and --at. It starts from now."""
     one_rule(given, needed=True)
-    said = chosen(given)
-    ask = CreateScheduleRequest(name=name, tenant=tenant, **_fields(target, name, tenant, said, said))
+    fields = given_fields(given)
+    request = CreateScheduleRequest(name=name, tenant=tenant, **_fields(target, name, tenant, fields, fields))
 
-    async def go(operations: Operations) -> tuple[ScheduleView, datetime]:
-        with _sending():
-            return await operations.schedules.create(ask), await store_time(operations)
+    async def act(operations: Operations) -> tuple[ScheduleView, datetime]:
+        with _naming_store_errors():
+            return await operations.schedules.create(request), await store_time(operations)
 
-    _tell(*target.operations(go), "created", as_json)
+    _echo(*target.operations(act), "created", as_json)
 
 
 @click.command()
 @click.argument("name")
-@click.option("--task", help="What its jobs run.")
+@click.option("--task", help="Task of its jobs.")
 @schedule_options
-@click.option(
-    "--clear", "cleared", multiple=True, type=click.Choice(CLEARABLE), help="Unset this; again for each."
-)
+@click.option("--clear", "cleared", multiple=True, type=click.Choice(CLEARABLE),
+              help="Unset this option (repeatable).")  # fmt: skip
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="Print the schedule as one object.")
+@json_option(what="the schedule")
 @target_options
 @pass_target
 def update(
     target: Target, /, name: str, tenant: str, cleared: Sequence[str], as_json: bool, **given: Any
 ) -> None:
-    """Change what is given, keep the rest. A new rule is counted from now."""
+    """Change the given options of a schedule and keep the rest. A new rule starts from now."""
     one_rule(given, needed=False)
-    said = {**chosen(given), **_cleared(cleared, given)}
-    if not said:
-        raise click.UsageError("nothing to change was given: name at least one flag.")
+    fields = {**given_fields(given), **_cleared(cleared, given)}
+    if not fields:
+        raise click.UsageError("nothing to change: pass at least one option.")
+    checked = _fields(target, name, tenant, fields, _whole(fields))
+    request = UpdateScheduleRequest(tenant=tenant, **checked)
 
-    ask = UpdateScheduleRequest(tenant=tenant, **_fields(target, name, tenant, said, _whole(said)))
-
-    async def go(operations: Operations) -> tuple[ScheduleView, datetime]:
+    async def act(operations: Operations) -> tuple[ScheduleView, datetime]:
         await operations.schedules.show(name, TenantRequest(tenant=tenant))
-        with _sending():
-            return await operations.schedules.update(name, ask), await store_time(operations)
+        with _naming_store_errors():
+            return await operations.schedules.update(name, request), await store_time(operations)
 
-    _tell(*target.operations(go), "updated", as_json)
+    _echo(*target.operations(act), "updated", as_json)
 
 
 def _fields(
-    target: Target, name: str, tenant: str, said: Mapping[str, Any], whole: Mapping[str, Any]
+    target: Target, name: str, tenant: str, given: Mapping[str, Any], whole: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What was said, as values instead of texts; all of it checked before anything is sent."""
+    """The given options as values instead of strings, all checked before anything is sent."""
     app = target.offline()
     with naming_flags():
         built = app.schedules.build(name, tenant, whole)
-    if "task" in said:
-        note_unknown(app, said["task"])
-    return {field: said[field] if field in ("payload", "task") else getattr(built, field) for field in said}
+    if "task" in given:
+        note_unknown_task(app, given["task"])
+    return {field: given[field] if field in ("payload", "task") else getattr(built, field) for field in given}
 
 
 def _cleared(names: Sequence[str], given: Mapping[str, Any]) -> dict[str, None]:
     fields = [name.replace("-", "_") for name in names]
     for field in fields:
         if given.get(field) is not None:
-            raise click.UsageError(f"--{field.replace('_', '-')} is both given and cleared: keep one.")
+            raise click.UsageError(f"--{field.replace('_', '-')} cannot be given and cleared at once.")
     return dict.fromkeys(fields)
 
 
-def _whole(said: Mapping[str, Any]) -> dict[str, Any]:
-    """The change as a schedule of its own, so that all of it is checked before the stored one is read."""
-    rule = {} if {"cron", "every", "at"} & said.keys() else ANY_RULE
-    return {**rule, **said, "task": "any"}
+def _whole(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The change as a complete schedule, so that it can be checked before the stored one is read."""
+    rule = {} if {"cron", "every", "at"} & fields.keys() else ANY_RULE
+    return {**rule, **fields, "task": "any"}
 
 
 @contextmanager
-def _sending() -> Iterator[None]:
-    """What only the store can tell, and the present time, is named by its flag too."""
+def _naming_store_errors() -> Iterator[None]:
+    """Errors that only the store or the current time reveals also name their option."""
     try:
         with naming_flags():
             yield
@@ -120,7 +120,7 @@ def _sending() -> Iterator[None]:
         raise click.BadParameter(str(error), param_hint="'--calendar'") from error
 
 
-def _tell(schedule: ScheduleView, now: datetime, done: str, as_json: bool) -> None:
+def _echo(schedule: ScheduleView, now: datetime, done: str, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(schedule))
         return
@@ -128,10 +128,10 @@ def _tell(schedule: ScheduleView, now: datetime, done: str, as_json: bool) -> No
     if schedule.enabled:
         click.echo(f"  next run {next_run(schedule, now)}")
     else:
-        click.echo(f"  off: fires after rota schedules enable {safe(schedule.name)}")
+        click.echo(f"  disabled; enable it with rota schedules enable {safe(schedule.name)}")
     if schedule.source == "code":
         owner = safe(schedule.owner)
-        click.echo(f"  declared by the code of {owner}: your change stands, also when that code is deployed")
+        click.echo(f"  declared by the code of {owner}: your change is kept when that code is deployed")
 
 
 # --- backfill ------------------------------------------------------------------------------------
@@ -139,16 +139,14 @@ def _tell(schedule: ScheduleView, now: datetime, done: str, as_json: bool) -> No
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--since", type=parse_time, required=True, metavar="INSTANT", help="From here: 2030-01-31T00:00Z."
-)
-@click.option(
-    "--until", type=parse_time, required=True, metavar="INSTANT", help="To here; not in the future."
-)
-@click.option("--apply", is_flag=True, help="Make the jobs. Without it: only tell which.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--since", type=parse_time, required=True, metavar="TIME",
+              help="Start of the range: 2030-01-31T00:00Z.")  # fmt: skip
+@click.option("--until", type=parse_time, required=True, metavar="TIME",
+              help="End of the range, not in the future.")  # fmt: skip
+@click.option("--apply", is_flag=True, help="Create the jobs. Without it, only list the fire times.")
+@yes_option
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help="The fires as one object.")
+@json_option("count", "fires", "applied", "made")
 @target_options
 @pass_target
 def backfill(
@@ -161,44 +159,46 @@ def backfill(
     tenant: str,
     as_json: bool,
 ) -> None:
-    """Make the jobs of fires in the past that were never made. A dry run unless --apply is given."""
+    """Create jobs for past fire times that have none. A dry run unless --apply is given."""
     if until < since:
-        raise click.BadParameter(f"{until.isoformat()} is before --since: swap them", param_hint="'--until'")
+        raise click.BadParameter(f"{until.isoformat()} is before --since", param_hint="'--until'")
 
-    async def look(operations: Operations) -> tuple[ScheduleView, Sequence[datetime]]:
+    async def find(operations: Operations) -> tuple[ScheduleView, Sequence[datetime]]:
         schedule = await operations.schedules.show(name, TenantRequest(tenant=tenant))
         with naming_flags():
-            return schedule, (await operations.schedules.backfill(name, ask)).fires
+            return schedule, (await operations.schedules.backfill(name, request)).fires
 
-    ask = BackfillRequest(tenant=tenant, since=since, until=until, dry_run=True)
-    schedule, fires = target.operations(look)
-    made: Sequence[datetime] = ()
+    request = BackfillRequest(tenant=tenant, since=since, until=until, dry_run=True)
+    schedule, fires = target.operations(find)
+    created: Sequence[datetime] = ()
     if apply and fires:
-        confirm(_effect(schedule, fires), f"Make {plural(len(fires), 'job')}?", yes=yes)
-        order = msgspec.structs.replace(ask, dry_run=False)
-        made = target.operations(lambda operations: operations.schedules.backfill(name, order)).fires
+        confirm(_effect(schedule, fires), f"Create {plural(len(fires), 'job')}?", yes=yes)
+        real = msgspec.structs.replace(request, dry_run=False)
+        created = target.operations(lambda operations: operations.schedules.backfill(name, real)).fires
     if as_json:
-        click.echo(json_text({"count": len(fires), "fires": fires, "applied": apply, "made": made}))
+        click.echo(json_text({"count": len(fires), "fires": fires, "applied": apply, "made": created}))
     else:
-        click.echo(_told(schedule, fires, made, apply))
+        click.echo(_result(schedule, fires, created, apply))
 
 
 def _effect(schedule: ScheduleView, fires: Sequence[datetime]) -> str:
     task = safe(schedule.task)
-    return f"{_listed(schedule, fires)}\nEach becomes a job of task {task}, origin catchup, due at once."
+    return f"{_listed(schedule, fires)}\nEach becomes a job of task {task}, origin catchup, due now."
 
 
-def _told(schedule: ScheduleView, fires: Sequence[datetime], made: Sequence[datetime], applied: bool) -> str:
+def _result(
+    schedule: ScheduleView, fires: Sequence[datetime], created: Sequence[datetime], applied: bool
+) -> str:
     if not fires:
-        return f"{safe(schedule.name)} has no fire in that range that is without a job."
+        return f"{safe(schedule.name)} has no fire time without a job in that range."
     if applied:
-        return f"{plural(len(made), 'job')} made. See rota runs list --schedule {safe(schedule.name)}"
-    return f"{_listed(schedule, fires)}\nDry run: nothing was made. To make these jobs: add --apply"
+        return f"{plural(len(created), 'job')} created. See rota runs list --schedule {safe(schedule.name)}"
+    return f"{_listed(schedule, fires)}\nDry run: nothing was created. Add --apply to create these jobs."
 
 
 def _listed(schedule: ScheduleView, fires: Sequence[datetime]) -> str:
-    shown = [f"  {local(at, schedule.timezone)}" for at in fires[:SHOWN]]
+    shown = [f"  {local_time(at, schedule.timezone)}" for at in fires[:SHOWN]]
     if len(fires) > SHOWN:
-        shown += ["  …", f"  {local(fires[-1], schedule.timezone)}"]
-    count = plural(len(fires), "fire")
+        shown += ["  …", f"  {local_time(fires[-1], schedule.timezone)}"]
+    count = plural(len(fires), "fire time")
     return "\n".join((f"{safe(schedule.name)} has {count} without a job in that range:", *shown))

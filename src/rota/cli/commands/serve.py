@@ -29,7 +29,7 @@ def serve(
 ) -> None:
     """Serve the admin API and the dashboard until TERM or Ctrl-C.
 
-    The first start prints an admin token, if there is no token and no user yet.
+    The first start prints an admin token if there is no token and no user yet.
     """
     app, _, _ = logs.set_up_for(target, log_level, log_format)
     listen = server_options.listen_at(app, given)
@@ -39,9 +39,7 @@ def serve(
 async def _serve(app: Rota, listen: Listen, print_link: bool) -> None:
     stop, forced = asyncio.Event(), asyncio.Event()
     try:
-        with StopSignals(
-            stop.set, forced.set, first="finishing the requests under way", second="cutting them off"
-        ):
+        with StopSignals(stop.set, forced.set, first="finishing open requests", second="closing them now"):
             async with server_options.served(
                 app, listen, link=server_options.wants_link(print_link)
             ) as server:

@@ -1,8 +1,7 @@
-"""``rota stats``: how much of what there is, and what nobody will take."""
+"""``rota stats``: counts by state and queue, and tasks that no worker has."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 import click
@@ -10,11 +9,12 @@ import msgspec
 
 from ...model import QueueDepth, State
 from ...operate import Operations
-from ...operate.requests import MOST, JobsRequest
 from ...operate.views import Stats
 from ...terminal import table
-from ...terminal.text import json_text, plural, safe, short_duration, state, style
-from ..parts.target import Target, pass_target, store_time, target_options
+from ...terminal.text import json_text, safe, short_duration, state, style
+from ..parts.options import json_option
+from ..parts.target import Target, pass_target, target_options
+from ..parts.unserved import unserved_lines, unserved_tasks
 from ..parts.watch_option import watchable
 
 QUEUES = (
@@ -28,49 +28,37 @@ QUEUES = (
 
 @click.command()
 @watchable
-@click.option("--json", "as_json", is_flag=True, help="The same as one object.")
+@json_option(what="the counts and the unserved tasks")
 @target_options
 @pass_target
 def stats(target: Target, as_json: bool) -> None:
-    """Counts by state, the age of the oldest due job, the depth of each queue."""
-
-    told, missing = target.operations(_ask)
+    """Show counts by state, the oldest due job and the depth of each queue."""
+    counts, unserved = target.operations(_fetch)
     if as_json:
-        click.echo(json_text({**msgspec.to_builtins(told), "unserved": missing}))
+        click.echo(json_text({**msgspec.to_builtins(counts), "unserved": unserved}))
         return
-    _counts(told)
-    _queues(told.queues)
-    for line in unserved_lines(missing):
-        click.echo(f"\n{style(line, 'yellow')}")
+    _echo_counts(counts)
+    _echo_queues(counts.queues)
+    for line in unserved_lines(unserved):
+        click.echo(f"\n{style(f'! {line}', 'yellow')}")
 
 
-async def _ask(operations: Operations) -> tuple[Stats, Mapping[str, int]]:
-    return await operations.system.stats(), await unserved(operations)
+async def _fetch(operations: Operations) -> tuple[Stats, Mapping[str, int]]:
+    return await operations.system.stats(), await unserved_tasks(operations)
 
 
-async def unserved(operations: Operations) -> Mapping[str, int]:
-    """Tasks that no live worker knows, with how many of the oldest due jobs wait for them."""
-    if "read.shared" not in (await operations.system.me()).permissions:  # a tenant's own token
-        return {}
-    workers = (await operations.system.workers()).items
-    known = {task for worker in workers if worker.state != "lost" for task in worker.tasks}
-    page = await operations.jobs.list(JobsRequest(state=(State.QUEUED,), order="oldest", limit=MOST))
-    now = await store_time(operations)
-    return Counter(job.task for job in page.items if job.run_at <= now and job.task not in known)
-
-
-def _counts(told: Stats) -> None:
-    if told.paused:
-        click.echo(f"{style('Everything is paused: no job starts. Go on with rota resume.', 'yellow')}\n")
+def _echo_counts(stats: Stats) -> None:
+    if stats.paused:
+        click.echo(f"{style('Everything is paused: no job starts until rota resume.', 'yellow')}\n")
     for name in State:
         label = state(name)
-        count = f"{'≈' if name in told.estimated else ''}{getattr(told, name)}"
+        count = f"{'≈' if name in stats.estimated else ''}{getattr(stats, name)}"
         click.echo(f"{label}{' ' * (12 - table.width(label))}{count:>10}")
-    oldest = told.oldest_due_s
-    click.echo(f"\noldest due job: {'none is due' if oldest is None else short_duration(oldest)}")
+    oldest = stats.oldest_due_s
+    click.echo(f"\noldest due job: {'none' if oldest is None else short_duration(oldest)}")
 
 
-def _queues(queues: Mapping[str, QueueDepth]) -> None:
+def _echo_queues(queues: Mapping[str, QueueDepth]) -> None:
     if not queues:
         return
     click.echo()
@@ -78,12 +66,5 @@ def _queues(queues: Mapping[str, QueueDepth]) -> None:
 
 
 def _queue(name: str, depth: QueueDepth) -> tuple[str, ...]:
-    oldest = "–" if depth.oldest_due_s is None else short_duration(depth.oldest_due_s)
-    return (safe(name), str(depth.queued), str(depth.scheduled), str(depth.running), oldest)
-
-
-def unserved_lines(unserved: Mapping[str, int]) -> list[str]:
-    return [
-        f"! no live worker knows task {safe(task)}: {plural(count, 'due job')} or more wait for one that does"
-        for task, count in sorted(unserved.items())
-    ]
+    counts = (depth.queued, depth.scheduled, depth.running)
+    return (safe(name), *map(str, counts), short_duration(depth.oldest_due_s))

@@ -1,70 +1,45 @@
-"""``rota tenants``: whose jobs wait and run."""
+"""``rota tenants``: jobs, schedules, cost and pauses of each tenant."""
 
 from __future__ import annotations
-
-from datetime import datetime
-from typing import TYPE_CHECKING
 
 import click
 
 from ...model import Page
+from ...operate import Operations
 from ...operate.views import TenantView
-from ...terminal import table
-from ...terminal.text import json_text, safe, short_duration
-from ..parts.pause_options import add_pausing, paused_cell
-from ..parts.target import Target, pass_target, store_time, target_options
-from ..parts.watch_option import watchable
+from ...terminal.text import safe, short_duration
+from ..parts.listing import Columns, ListColumn, listing
+from ..parts.pause_options import add_pause_commands, paused_column
 
-if TYPE_CHECKING:
-    from ...operate import Operations
 
-COLUMNS = (
-    table.Column("TENANT", yields=2),
-    table.Column("DUE", right=True),
-    table.Column("LATER", right=True),
-    table.Column("RUNNING", right=True),
-    table.Column("OLDEST DUE", right=True),
-    table.Column("SCHEDULES", right=True),
-    table.Column("COST", right=True),
-    table.Column("PAUSED", yields=1),
+def _count(tenant: TenantView, count: int) -> str:
+    return f"{'≈' if tenant.estimated else ''}{count}"
+
+
+COLUMNS: Columns[TenantView] = (
+    ListColumn("TENANT", lambda tenant, now: safe(tenant.name), yields=2),
+    ListColumn("DUE", lambda tenant, now: _count(tenant, tenant.queued), right=True),
+    ListColumn("LATER", lambda tenant, now: _count(tenant, tenant.scheduled), right=True),
+    ListColumn("RUNNING", lambda tenant, now: _count(tenant, tenant.running), right=True),
+    ListColumn("OLDEST DUE", lambda tenant, now: short_duration(tenant.oldest_due_s), right=True),
+    ListColumn("SCHEDULES", lambda tenant, now: str(tenant.schedules), right=True),
+    ListColumn("COST", lambda tenant, now: f"{tenant.cost_cents:,.2f}", right=True),
+    paused_column(),
 )
 
 
 @click.group()
 def tenants() -> None:
-    """Whose jobs wait and run, and what is paused."""
+    """List, pause and resume tenants."""
 
 
-@tenants.command("list")
-@watchable
-@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": null}.')
-@target_options
-@pass_target
-def list_(target: Target, as_json: bool) -> None:
-    """Each tenant with jobs, schedules or a pause, by name; the cost is that of the newest jobs, in cents."""
+@listing(tenants, COLUMNS, empty="No tenant has jobs, schedules or a pause.")
+async def list_tenants(operations: Operations) -> Page[TenantView]:
+    """List tenants with jobs, schedules or a pause, by name.
 
-    async def ask(operations: Operations) -> tuple[Page[TenantView], datetime]:
-        return await operations.system.tenants(), await store_time(operations)
-
-    page, now = target.operations(ask)
-    if as_json:
-        click.echo(json_text(page))
-    elif page.items:
-        table.print_table(COLUMNS, [_row(tenant, now) for tenant in page.items])
-    else:
-        click.echo("No tenant has jobs, schedules or a pause.")
+    COST is the cost of the newest jobs, in cents.
+    """
+    return await operations.system.tenants()
 
 
-def _row(tenant: TenantView, now: datetime) -> tuple[str, ...]:
-    about = "≈" if tenant.estimated else ""
-    return (
-        safe(tenant.name),
-        *(f"{about}{count}" for count in (tenant.queued, tenant.scheduled, tenant.running)),
-        "–" if tenant.oldest_due_s is None else short_duration(tenant.oldest_due_s),
-        str(tenant.schedules),
-        f"{tenant.cost_cents:,.2f}",
-        paused_cell(tenant.gate, now),
-    )
-
-
-add_pausing(tenants, "tenant")
+add_pause_commands(tenants, "tenant")

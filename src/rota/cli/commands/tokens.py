@@ -1,57 +1,62 @@
-"""``rota token``: who may come in by HTTP. The text of a token is shown once, alone on stdout."""
+"""``rota token``: API tokens. The secret of a token is printed once, alone on stdout."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, get_args
 
 import click
 
 from ...errors import NotFound
 from ...model import Page, Role
+from ...operate import Operations
 from ...operate.requests import CreateTokenRequest
-from ...operate.views import TokenView, UserView
-from ...terminal import table
+from ...operate.views import TokenView
 from ...terminal.text import json_text, plural, relative_time, safe, style, utc_time
+from ..parts.access_options import access_columns, access_options, describe_access
 from ..parts.confirm import confirm
+from ..parts.each import act_on_each
+from ..parts.exit_codes import exit_if_failed
+from ..parts.listing import Columns, ListColumn, listing
+from ..parts.options import json_option, yes_option
 from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, store_time, target_options
 from ..parts.time_parsing import parse_duration
-from ..parts.watch_option import watchable
 
-if TYPE_CHECKING:
-    from ...operate import Operations
 
-ROLES = get_args(Role)
-COLUMNS = (
-    table.Column("ID"),
-    table.Column("NAME", yields=2),
-    table.Column("ROLE"),
-    table.Column("TENANT"),
-    table.Column("PAYLOADS", yields=3),
-    table.Column("MADE", yields=4),
-    table.Column("BY", yields=1),
-    table.Column("EXPIRES"),
-    table.Column("LAST USED"),
+def _expiry(token: TokenView, now: datetime) -> str:
+    if token.expires_at is None:
+        return "never"
+    if token.expires_at <= now:
+        return style(f"expired {relative_time(token.expires_at, now)}", "yellow")
+    return relative_time(token.expires_at, now)
+
+
+def _last_used(token: TokenView, now: datetime) -> str:
+    return "never" if token.last_used_at is None else relative_time(token.last_used_at, now)
+
+
+COLUMNS: Columns[TokenView] = (
+    ListColumn("ID", lambda token, now: safe(token.id)),
+    ListColumn("NAME", lambda token, now: safe(token.name or "–"), yields=2),
+    *access_columns(payloads_yield=3),
+    ListColumn("CREATED", lambda token, now: relative_time(token.created_at, now), yields=4),
+    ListColumn("BY", lambda token, now: safe(token.created_by), yields=1),
+    ListColumn("EXPIRES", _expiry),
+    ListColumn("LAST USED", _last_used),
 )
 
 
 @click.group()
 def token() -> None:
-    """Tokens for the HTTP interface and the dashboard."""
+    """Create, list and revoke API tokens."""
 
 
 @token.command()
-@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
-@click.option("--tenant", metavar="NAME", help="Only what is this tenant's.  [default: all tenants]")
-@click.option(
-    "--expires", type=parse_duration, metavar="LENGTH", help="Good for so long: 30d.  [default: for ever]"
-)
-@click.option("--name", default="", help="What it is for: shown in lists and in the audit log.")
-@click.option(
-    "--payloads/--no-payloads", default=None, help="Whether it sees payloads.  [default: unless a viewer]"
-)
-@click.option("--json", "as_json", is_flag=True, help="The token with all that is known of it as one object.")
+@access_options
+@click.option("--expires", type=parse_duration, metavar="DURATION",
+              help="Expire after this long: 30d.  [default: never]")  # fmt: skip
+@click.option("--name", default="", help="Purpose, shown in lists and in the audit log.")
+@json_option(what="the token with its details")
 @target_options
 @pass_target
 def create(
@@ -63,97 +68,59 @@ def create(
     payloads: bool | None,
     as_json: bool,
 ) -> None:
-    """Make a token. Its text alone goes to stdout, this once."""
-    ask = parse_request(
+    """Create an API token and print it. It is shown only once."""
+    request = parse_request(
         CreateTokenRequest, role=role, tenant=tenant, expires_s=expires, name=name, payloads=payloads
     )
-    made = target.operations(lambda operations: operations.access.create_token(ask))
-    until = "for ever" if made.expires_at is None else f"until {utc_time(made.expires_at)}"
+    created = target.operations(lambda operations: operations.access.create_token(request))
+    until = "never expires" if created.expires_at is None else f"expires {utc_time(created.expires_at)}"
     click.echo(
-        f"Token {safe(made.id)}: {grant(made)}, good {until}. Only its hash is kept: store it now.\n"
-        "Use it: ROTA_TOKEN, or the header Authorization: Bearer TOKEN. "
-        f"End it: rota token revoke {safe(made.id)}",
+        f"Created token {safe(created.id)}: {describe_access(created)}, {until}.\n"
+        "rota stores only a hash: save the token now. Use it as ROTA_TOKEN, or in the header\n"
+        f"Authorization: Bearer TOKEN. Revoke it with rota token revoke {safe(created.id)}",
         err=True,
     )
-    click.echo(json_text(made) if as_json else made.token)
+    click.echo(json_text(created) if as_json else created.token)
 
 
-def grant(one: TokenView | UserView) -> str:
-    """``operator of tenant acme, without payloads``."""
-    of = "all tenants" if one.tenant is None else f"tenant {safe(one.tenant)}"
-    return f"{safe(one.role)} of {of}, {'with' if one.payloads else 'without'} payloads"
-
-
-@token.command("list")
-@watchable
-@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": null}.')
-@target_options
-@pass_target
-def list_(target: Target, as_json: bool) -> None:
-    """All tokens, without their secrets."""
-    page, now = target.operations(_tokens)
-    if as_json:
-        click.echo(json_text(page))
-    elif page.items:
-        table.print_table(COLUMNS, [_row(one, now) for one in page.items])
-    else:
-        click.echo("There is no token. Make one: rota token create --role admin")
-
-
-async def _tokens(operations: Operations) -> tuple[Page[TokenView], datetime]:
-    return await operations.access.tokens(), await store_time(operations)
-
-
-def _row(one: TokenView, now: datetime) -> tuple[str, ...]:
-    return (
-        safe(one.id),
-        safe(one.name or "–"),
-        safe(one.role),
-        safe(one.tenant or "all"),
-        "yes" if one.payloads else "no",
-        relative_time(one.created_at, now),
-        safe(one.created_by),
-        _expiry(one, now),
-        "never" if one.last_used_at is None else relative_time(one.last_used_at, now),
-    )
-
-
-def _expiry(one: TokenView, now: datetime) -> str:
-    if one.expires_at is None:
-        return "never"
-    if one.expires_at <= now:
-        return style(f"expired {relative_time(one.expires_at, now)}", "yellow")
-    return relative_time(one.expires_at, now)
+@listing(token, COLUMNS, empty="No API tokens yet. Create one: rota token create --role admin")
+async def list_tokens(operations: Operations) -> Page[TokenView]:
+    """List API tokens, without their secrets."""
+    return await operations.access.tokens()
 
 
 @token.command()
 @click.argument("ids", metavar="ID…", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @target_options
 @pass_target
 def revoke(target: Target, ids: tuple[str, ...], yes: bool) -> None:
-    """End tokens, by their ids: the next request with one is refused."""
-    page, now = target.operations(_tokens)
-    known = {one.id: one for one in page.items}
-    unknown = [one for one in ids if one not in known]
+    """Revoke API tokens by id. Requests with a revoked token are denied."""
+
+    async def find(operations: Operations) -> tuple[Page[TokenView], datetime]:
+        return await operations.access.tokens(), await store_time(operations)
+
+    page, now = target.operations(find)
+    known = {token.id: token for token in page.items}
+    unknown = [token_id for token_id in ids if token_id not in known]
     if unknown:
-        raise NotFound(f"there is no token {', '.join(unknown)}: see rota token list; nothing was done")
-    effect = "\n".join(_effect(known[one], now) for one in dict.fromkeys(ids))
+        raise NotFound(f"no token {', '.join(unknown)}; nothing was changed. See rota token list")
+    effect = "\n".join(_effect(known[token_id], now) for token_id in dict.fromkeys(ids))
     confirm(effect, f"Revoke {plural(len(set(ids)), 'token')}?", yes=yes)
 
-    async def go(operations: Operations) -> None:
-        for one in dict.fromkeys(ids):
-            await operations.access.revoke_token(one)
-            click.echo(f"{safe(one)}  revoked")
+    async def act(operations: Operations) -> int:
+        async def one(token_id: str) -> str:
+            await operations.access.revoke_token(token_id)
+            return f"{safe(token_id)}  revoked"
 
-    target.operations(go)
+        return await act_on_each(ids, one)
+
+    exit_if_failed(target.operations(act))
 
 
-def _effect(one: TokenView, now: datetime) -> str:
+def _effect(token: TokenView, now: datetime) -> str:
     used = (
-        "was never used"
-        if one.last_used_at is None
-        else f"was last used {relative_time(one.last_used_at, now)}"
+        "never used" if token.last_used_at is None else f"last used {relative_time(token.last_used_at, now)}"
     )
-    name = f" ({safe(one.name)})" if one.name else ""
-    return f"{safe(one.id)}{name}, {grant(one)}, {used}: the next request with it is refused."
+    name = f" ({safe(token.name)})" if token.name else ""
+    return f"{safe(token.id)}{name}, {describe_access(token)}, {used}: requests with it will be denied."

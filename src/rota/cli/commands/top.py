@@ -1,4 +1,4 @@
-"""``rota top``: what goes on, live on a terminal, and the switches at hand."""
+"""``rota top``: queues, running jobs and failures, live on a terminal, with keys to pause and resume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...terminal.text import utc_time
 from ..parts.full_screen import FullScreen, keys, usable
 from ..parts.pause_options import subject
 from ..parts.target import Target, pass_target, target_options
-from ..parts.top_screen import TopAction, TopScreen, TopSnapshot, pace, pressed
+from ..parts.top_screen import TopAction, TopScreen, TopSnapshot, press, throughput
 from ..parts.top_view import render
 
 if TYPE_CHECKING:
@@ -30,35 +30,36 @@ SHOWN = 50
 
 
 @click.command()
-@click.option("--interval", type=click.FloatRange(0.1, 3600), default=1.0, show_default=True, metavar="S",
-              help="Look again after so many seconds.")  # fmt: skip
+@click.option("--interval", type=click.FloatRange(0.1, 3600), default=1.0, show_default=True,
+              metavar="SECONDS", help="Refresh interval.")  # fmt: skip
 @target_options
 @pass_target
 def top(target: Target, interval: float) -> None:
-    """Queues, running jobs and failures, live; q quits, ? helps.
+    """Show queues, running jobs and failures, live.
 
-    p pauses everything, the arrows choose a queue and the space bar pauses it.
+    Keys: q quits, p pauses or resumes everything, the arrow keys select a queue, Space pauses or resumes
+    it, ? shows help.
     """
     if not usable():
-        raise click.UsageError("rota top needs a terminal. For a program: rota stats --json")
+        raise click.UsageError("rota top needs a terminal. For programs: rota stats --json")
     target.operations(lambda operations: _live(operations, interval))
 
 
 async def _live(operations: Operations, interval: float) -> None:
     me = await operations.system.me()
-    first = await look(operations, me)
+    first = await take_snapshot(operations, me)
     with FullScreen() as terminal:
         await Top(operations, me, terminal, interval, first).run()
 
 
-async def look(operations: Operations, me: CurrentActor) -> TopSnapshot:
-    """What there is to see for this caller; one question after the other, as a server takes them."""
+async def take_snapshot(operations: Operations, me: CurrentActor) -> TopSnapshot:
+    """What this caller may see; one request after the other, on one connection."""
     stats = await operations.system.stats()
-    workers = speed = failing = None
+    workers = jobs_per_s = failures_per_min = None
     if "read.shared" in me.permissions:
         workers = sum(worker.state != "lost" for worker in (await operations.system.workers()).items)
-        steps = (await operations.system.activity(ActivityRequest(hours=0.1, step_s=60))).items
-        speed, failing = pace(steps, stats.now)
+        buckets = (await operations.system.activity(ActivityRequest(hours=0.1, step_s=60))).items
+        jobs_per_s, failures_per_min = throughput(buckets, stats.now)
     gates = (await operations.gates.list()).items
     failed = (await operations.jobs.list(JobsRequest(state=(State.FAILED,), limit=SHOWN))).items
     running = await operations.jobs.list(JobsRequest(state=(State.RUNNING,), limit=SHOWN, order="oldest"))
@@ -68,8 +69,8 @@ async def look(operations: Operations, me: CurrentActor) -> TopSnapshot:
         due=sum(depth.queued for depth in stats.queues.values()),
         running=stats.running,
         workers=workers,
-        jobs_per_s=speed,
-        failures_per_min=failing,
+        jobs_per_s=jobs_per_s,
+        failures_per_min=failures_per_min,
         gate=next((gate for gate in gates if gate.scope == "all"), None),
         queues=tuple((await operations.system.queues()).items),
         running_jobs=tuple(running.items),
@@ -78,7 +79,7 @@ async def look(operations: Operations, me: CurrentActor) -> TopSnapshot:
 
 
 class Top:
-    """Paints when there is something new: a glance, a key, another size."""
+    """Paints after each new snapshot, key or change of size."""
 
     def __init__(
         self,
@@ -89,13 +90,13 @@ class Top:
         first: TopSnapshot,
     ) -> None:
         self._operations, self._me, self._terminal, self._interval = operations, me, terminal, interval
-        self._screen = TopScreen(glance=first)
+        self._screen = TopScreen(snapshot=first)
         self._stop, self._wake = asyncio.Event(), asyncio.Event()
-        self._asking = asyncio.Lock()  # a connection to a server takes one question at a time
-        self._acts: asyncio.Queue[TopAction] = asyncio.Queue()
+        self._busy = asyncio.Lock()  # a connection to a server takes one request at a time
+        self._actions: asyncio.Queue[TopAction] = asyncio.Queue()
 
     async def run(self) -> None:
-        """Until q, or a signal that ends programs."""
+        """Until q, or a signal that ends the program."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self._terminal.keyboard, self._read)
         handlers = {
@@ -103,13 +104,16 @@ class Top:
             signal.SIGTERM: self._quit,
             signal.SIGHUP: self._quit,
             signal.SIGWINCH: self._wake.set,
-            signal.SIGTSTP: self._step_aside,
+            signal.SIGTSTP: self._suspend,
         }
         for number, handler in handlers.items():
             loop.add_signal_handler(number, handler)
         try:
             async with asyncio.TaskGroup() as group:
-                others = [group.create_task(self._keep_looking()), group.create_task(self._keep_acting())]
+                others = [
+                    group.create_task(self._keep_refreshing()),
+                    group.create_task(self._carry_out_actions()),
+                ]
                 await self._paint()
                 for task in others:
                     task.cancel()
@@ -127,30 +131,31 @@ class Top:
                 return
             await self._wake.wait()
 
-    async def _keep_looking(self) -> None:
+    async def _keep_refreshing(self) -> None:
         while not await pause(self._interval, self._stop):
-            await self._look()
+            await self._refresh()
 
-    async def _look(self) -> None:
+    async def _refresh(self) -> None:
         try:
-            async with self._asking:
-                glance = await look(self._operations, self._me)
-            self._show(glance=glance, trouble="")
+            async with self._busy:
+                snapshot = await take_snapshot(self._operations, self._me)
+            self._show(snapshot=snapshot, error="")
         except RotaError as error:
-            seen = utc_time(self._screen.glance.now)
-            self._show(trouble=f"This is what was seen at {seen}; since then: {error}")
+            seen = utc_time(self._screen.snapshot.now)
+            self._show(error=f"Out of date since {seen}: {error}")
 
-    async def _keep_acting(self) -> None:
+    async def _carry_out_actions(self) -> None:
         while True:
-            act = await self._acts.get()
+            action = await self._actions.get()
             try:
-                async with self._asking:
-                    await carry_out(self._operations, act)
-                what = subject("all" if act.queue is None else "queue", act.queue)
-                self._show(note=f"{what} {'is paused' if act.verb == 'pause' else 'goes on'}.")
+                async with self._busy:
+                    await carry_out(self._operations, action)
+                done = "Paused" if action.verb == "pause" else "Resumed"
+                what = subject("all" if action.queue is None else "queue", action.queue)
+                self._show(note=f"{done} {what}.")
             except RotaError as error:
                 self._show(note=str(error))
-            await self._look()
+            await self._refresh()
 
     def _show(self, **changes: object) -> None:
         self._screen = msgspec.structs.replace(self._screen, **changes)
@@ -164,28 +169,28 @@ class Top:
         if not data:  # the terminal is gone
             self._quit()
         for key in keys(data):
-            self._screen, act = pressed(self._screen, key)
-            if act is not None and act.verb == "quit":
+            self._screen, action = press(self._screen, key)
+            if action is not None and action.verb == "quit":
                 self._quit()
-            elif act is not None:
-                self._acts.put_nowait(act)
+            elif action is not None:
+                self._actions.put_nowait(action)
         self._wake.set()
 
     def _quit(self) -> None:
         self._stop.set()
         self._wake.set()
 
-    def _step_aside(self) -> None:
-        """Ctrl-Z: the shell gets its terminal back until it brings us to the front again."""
+    def _suspend(self) -> None:
+        """Ctrl-Z: give the terminal back to the shell until it resumes this program."""
         self._terminal.leave()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._terminal.enter()
         self._wake.set()
 
 
-async def carry_out(operations: Operations, act: TopAction) -> None:
-    scope: Scope = "all" if act.queue is None else "queue"
-    if act.verb == "pause":
-        await operations.gates.pause(GateRequest(scope=scope, name=act.queue, reason=REASON))
+async def carry_out(operations: Operations, action: TopAction) -> None:
+    scope: Scope = "all" if action.queue is None else "queue"
+    if action.verb == "pause":
+        await operations.gates.pause(GateRequest(scope=scope, name=action.queue, reason=REASON))
     else:
-        await operations.gates.resume(gate_id(scope, act.queue))
+        await operations.gates.resume(gate_id(scope, action.queue))

@@ -11,13 +11,12 @@ from ... import config
 from ...app import Rota
 from ...errors import ConfigError
 from ...runtime.service import StopSignals
-from ...terminal.text import plural
 from ...worker.options import worker_options
 from ...worker.worker import Worker
 from ..parts import logs, server_options
-from ..parts.exit_codes import FAILED
+from ..parts.options import given_options
 from ..parts.target import Target, pass_target, target_options
-from .worker import names
+from ..parts.worker_options import exit_code, run_options
 
 if TYPE_CHECKING:
     from ...admin.server import Listen
@@ -26,13 +25,7 @@ log = logging.getLogger("rota.up")
 
 
 @click.command()
-@click.option("-q", "--queues", multiple=True, callback=names, help="Only these, by commas.  [default: all]")
-@click.option("--exclude-queues", multiple=True, callback=names, help="All but these.")
-@click.option("-c", "--concurrency", type=click.IntRange(1, 4096), help="Jobs at once.  [default: 32]")
-@click.option("--shutdown-timeout", type=click.FloatRange(0), metavar="S",
-              help="How long running jobs may take to end once asked to stop.  [default: 30]")  # fmt: skip
-@click.option("--no-scheduler", is_flag=True, help="Do not fire schedules here.")
-@click.option("-n", "--name", help="How this worker is listed.  [default: the host's name]")
+@run_options
 @server_options.listen_options
 @logs.log_options
 @target_options
@@ -46,19 +39,17 @@ def up(
     print_link: bool,
     **given: Any,
 ) -> None:
-    """Run the jobs of --app and serve the admin interface, until TERM or Ctrl-C."""
+    """Run jobs from --app and serve the admin interface until TERM or Ctrl-C."""
     if target.app is None:
-        raise ConfigError("this runs the tasks of an app: give --app MODULE:APP, or use rota serve")
+        raise ConfigError("rota up runs the tasks of an app: pass --app MODULE:APP, or use rota serve")
     app, _, _ = logs.set_up_for(target, log_level, log_format)
     listen = server_options.listen_at(app, given)
-    options = {name: value for name, value in given.items() if value not in (None, (), False)}
+    options = given_options(given)
     worker_options(app.settings, options)
     if no_scheduler:
         app.settings = config.replaced(app.settings, scheduler_enabled=False)
     worker = server_options.run(_up(app, listen, options, server_options.wants_link(print_link)))
-    if worker.released:
-        click.echo(f"rota: {plural(worker.released, 'running job')} handed back unfinished", err=True)
-    raise SystemExit(FAILED if worker.was_forced else 0)
+    raise SystemExit(exit_code(worker))
 
 
 async def _up(app: Rota, listen: Listen, options: dict[str, Any], link: bool) -> Worker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -18,33 +18,17 @@ from ...runtime.service import watchdog
 from ...terminal.text import plural, safe
 from ...worker.options import worker_options
 from ..parts import logs, supervisor
-from ..parts.exit_codes import FAILED
+from ..parts.options import given_options
 from ..parts.target import Target, pass_target, target_options
-
-
-def names(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
-    """``-q a,b -q c`` becomes (a, b, c)."""
-    found = [name.strip() for value in values for name in value.split(",")]
-    if not all(found):
-        raise click.BadParameter("has an empty name: write mail,default", ctx, param)
-    return tuple(dict.fromkeys(found))
+from ..parts.worker_options import exit_code, run_options
 
 
 @click.command()
-@click.option("-q", "--queues", multiple=True, callback=names, help="Only these, by commas.  [default: all]")
-@click.option("--exclude-queues", multiple=True, callback=names, help="All but these.")
-@click.option(
-    "-c", "--concurrency", type=click.IntRange(1, 4096), help="Jobs at once, per process.  [default: 32]"
-)
-@click.option(
-    "--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes."
-)
+@run_options
+@click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True,
+              help="Number of worker processes.")  # fmt: skip
 @click.option("--burst", is_flag=True, help="Stop when nothing is due.")
-@click.option("--max-jobs", type=click.IntRange(1), help="Stop after so many jobs, per process.")
-@click.option("--shutdown-timeout", type=click.FloatRange(0), metavar="S",
-              help="How long running jobs may take to end once asked to stop.  [default: 30]")  # fmt: skip
-@click.option("--no-scheduler", is_flag=True, help="Do not fire schedules here.")
-@click.option("-n", "--name", help="How this worker is listed.  [default: the host's name]")
+@click.option("--max-jobs", type=click.IntRange(1), help="Stop after this many jobs, per process.")
 @logs.log_options
 @target_options
 @pass_target
@@ -57,11 +41,14 @@ def worker(
     log_format: logs.Format | None,
     **given: Any,
 ) -> None:
-    """Run the jobs of --app until TERM or Ctrl-C, then finish what runs. A second signal hands it back."""
+    """Run jobs from --app until TERM or Ctrl-C.
+
+    The first signal lets running jobs finish; a second one releases them.
+    """
     if target.app is None:
-        raise ConfigError("a worker needs the tasks of an app: give --app MODULE:APP, or set ROTA_APP")
+        raise ConfigError("a worker needs the tasks of an app: pass --app MODULE:APP, or set ROTA_APP")
     app, level, form = logs.set_up_for(target, log_level, log_format)
-    options = {name: value for name, value in given.items() if value not in (None, (), False)}
+    options = given_options(given)
     _check(app, options)
     if form == "text" and not supervisor.is_supervised():
         click.echo(_banner(app, options, processes), err=True)
@@ -74,24 +61,23 @@ def worker(
 
 
 def _check(app: Rota, options: Mapping[str, Any]) -> None:
-    """What can be wrong is said before anything starts."""
+    """Report errors before anything starts."""
     worker_options(app.settings, options)
     if not app.registry.names:
-        raise ConfigError("the app has no tasks: import the modules that declare them where the app is made")
+        raise ConfigError(
+            "the app has no tasks: import the modules that declare them where the app is created"
+        )
 
 
 def _work(app: Rota, options: Mapping[str, Any]) -> int:
     if systemd.is_wanted():
-        _tell_systemd(app.hooks)
+        _notify_systemd(app.hooks)
     with supervisor.watching_parent():
-        worker = app.run(**options)
-    if worker.released:
-        click.echo(f"rota: {plural(worker.released, 'running job')} handed back unfinished", err=True)
-    return FAILED if worker.was_forced else 0
+        return exit_code(app.run(**options))
 
 
-def _tell_systemd(hooks: Hooks) -> None:
-    """Ready once the worker has started; alive for as long as its loop goes round."""
+def _notify_systemd(hooks: Hooks) -> None:
+    """Ready once the worker has started; then a watchdog ping while its loop runs."""
     stop = asyncio.Event()
     tasks: list[asyncio.Task[None]] = []
 
@@ -109,18 +95,18 @@ def _tell_systemd(hooks: Hooks) -> None:
 
 def _banner(app: Rota, options: Mapping[str, Any], processes: int) -> str:
     known = app.registry.names
-    chosen = worker_options(app.settings, options)
-    queues = ", ".join(chosen.queues) if chosen.queues else "all"
-    if chosen.exclude_queues:
-        queues += f" but {', '.join(chosen.exclude_queues)}"
+    resolved = worker_options(app.settings, options)
+    queues = ", ".join(resolved.queues) if resolved.queues else "all"
+    if resolved.exclude_queues:
+        queues += f" except {', '.join(resolved.exclude_queues)}"
     shown = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
-    at_once = f"{plural(chosen.concurrency, 'job')} at once"
+    at_once = f"{plural(resolved.concurrency, 'job')} at once"
     lines = [
         f"rota worker, pid {os.getpid()}",
         f"  store     {app.stores.root().url}",
         f"  tasks     {shown}",
         f"  queues    {queues}",
         f"  runs      {at_once}" + (f" in each of {processes} processes" if processes > 1 else ""),
-        "  stop      Ctrl-C or TERM finishes what runs; once more hands it back at once",
+        "  stop      Ctrl-C or TERM lets running jobs finish; a second one releases them",
     ]
     return "\n".join(map(safe, lines))

@@ -1,69 +1,39 @@
-"""``rota workers``: who runs jobs."""
+"""``rota workers``: the processes that run jobs."""
 
 from __future__ import annotations
-
-from datetime import datetime
 
 import click
 
 from ...model import Page
 from ...operate import Operations
 from ...operate.views import WorkerView
-from ...terminal import table
-from ...terminal.text import json_text, relative_time, safe, state
-from ..parts.target import Target, pass_target, store_time, target_options
-from ..parts.watch_option import watchable
+from ...terminal.text import relative_time, safe, state
+from ..parts.listing import Columns, ListColumn, listing
 
-COLUMNS = (
-    table.Column("ID", yields=4),
-    table.Column("STATE"),
-    table.Column("RUNNING", right=True),
-    table.Column("DONE", right=True),
-    table.Column("QUEUES", yields=2),
-    table.Column("TASKS", yields=1),
-    table.Column("UP SINCE", yields=3),
-    table.Column("SEEN"),
+
+def _queues(worker: WorkerView) -> str:
+    served = "all" if worker.queues is None else ", ".join(worker.queues)
+    return f"{served} except {', '.join(worker.exclude_queues)}" if worker.exclude_queues else served
+
+
+COLUMNS: Columns[WorkerView] = (
+    ListColumn("ID", lambda worker, now: safe(worker.id), yields=4),
+    ListColumn("STATE", lambda worker, now: state(worker.state)),
+    ListColumn("RUNNING", lambda worker, now: f"{worker.running}/{worker.concurrency}", right=True),
+    ListColumn("DONE", lambda worker, now: str(worker.finished), right=True),
+    ListColumn("QUEUES", lambda worker, now: safe(_queues(worker)), yields=2),
+    ListColumn("TASKS", lambda worker, now: safe(", ".join(worker.tasks)), yields=1),
+    ListColumn("STARTED", lambda worker, now: relative_time(worker.started_at, now), yields=3),
+    ListColumn("LAST SEEN", lambda worker, now: relative_time(worker.seen_at, now)),
 )
 
 
 @click.group()
 def workers() -> None:
-    """The workers that are alive."""
+    """List workers."""
 
 
-@workers.command("list")
-@watchable
-@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "next": null}.')
-@target_options
-@pass_target
-def list_(target: Target, as_json: bool) -> None:
-    """Workers heard of lately, the live ones first."""
-
-    async def ask(operations: Operations) -> tuple[Page[WorkerView], datetime]:
-        return await operations.system.workers(), await store_time(operations)
-
-    page, now = target.operations(ask)
-    if as_json:
-        click.echo(json_text(page))
-    elif page.items:
-        table.print_table(COLUMNS, [_row(worker, now) for worker in page.items])
-    else:
-        click.echo("No worker is alive. Start one: rota worker --app MODULE:APP")
-
-
-def _row(worker: WorkerView, now: datetime) -> tuple[str, ...]:
-    return (
-        safe(worker.id),
-        state(worker.state),
-        f"{worker.running}/{worker.concurrency}",
-        str(worker.finished),
-        safe(_queues(worker)),
-        safe(", ".join(worker.tasks)),
-        relative_time(worker.started_at, now),
-        relative_time(worker.seen_at, now),
-    )
-
-
-def _queues(worker: WorkerView) -> str:
-    served = "all" if worker.queues is None else ", ".join(worker.queues)
-    return f"{served} but {', '.join(worker.exclude_queues)}" if worker.exclude_queues else served
+@listing(workers, COLUMNS, empty="No worker is running. Start one: rota worker --app MODULE:APP")
+async def list_workers(operations: Operations) -> Page[WorkerView]:
+    """List workers seen recently, running ones first."""
+    return await operations.system.workers()

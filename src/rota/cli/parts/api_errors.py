@@ -1,4 +1,4 @@
-"""A server's refusal becomes the error that the desk itself would have raised."""
+"""An error response becomes the error that the operation itself would have raised."""
 
 from __future__ import annotations
 
@@ -38,42 +38,40 @@ BY_STATUS: dict[int, type[RotaError]] = {
 }
 
 
-def error_of(answer: ApiResponse) -> RotaError:
-    """What went wrong, in the server's words; a stranger's answer in ours."""
-    if answer.status == 401:
-        return ConfigError(
-            "the server does not let us in: the token is missing, wrong or expired (ROTA_TOKEN)"
-        )
-    if 300 <= answer.status < 400:
-        return not_a_rota_server(f"it sends us to {answer.headers.get('location', 'another place')!r}")
-    told = _problem(answer)
-    if told is None or told.get("code") == "no_such_path":
-        return not_a_rota_server(f"it answered {answer.status} without saying why")
-    detail = str(told.get("detail") or told.get("title") or f"the server answered {answer.status}")
-    kind = BY_CODE.get(str(told.get("code"))) or BY_STATUS.get(answer.status, StoreError)
-    if kind is OptionError and told.get("field") == "payload":
+def error_of(response: ApiResponse) -> RotaError:
+    """The error of a response, in the server's words if it is a rota server."""
+    if response.status == 401:
+        return ConfigError("not authenticated: the API token is missing, invalid or expired (ROTA_TOKEN)")
+    if 300 <= response.status < 400:
+        return not_a_rota_server(f"it redirects to {response.headers.get('location', 'another URL')!r}")
+    problem = _problem(response)
+    if problem is None or problem.get("code") == "no_such_path":
+        return not_a_rota_server(f"it answered {response.status} without a problem document")
+    detail = str(problem.get("detail") or problem.get("title") or f"the server answered {response.status}")
+    kind = BY_CODE.get(str(problem.get("code"))) or BY_STATUS.get(response.status, StoreError)
+    if kind is OptionError and problem.get("field") == "payload":
         kind = PayloadError
     if kind is IllegalMove:
-        return IllegalMove(detail, told.get("state"))
+        return IllegalMove(detail, problem.get("state"))
     if kind is DuplicateJob:
-        return DuplicateJob(detail, told.get("job"))
-    return kind(_with_id(detail, told) if answer.status >= 500 else detail)
+        return DuplicateJob(detail, problem.get("job"))
+    return kind(_with_id(detail, problem) if response.status >= 500 else detail)
 
 
 def not_a_rota_server(why: str) -> ConfigError:
-    return ConfigError(f"this is not the address of a rota server of our version: {why}; check --api")
+    return ConfigError(f"--api: not a rota server, or an incompatible version: {why}")
 
 
-def _problem(answer: ApiResponse) -> dict[str, Any] | None:
-    if not answer.headers.get("content-type", "").startswith("application/problem+json"):
+def _problem(response: ApiResponse) -> dict[str, Any] | None:
+    if not response.headers.get("content-type", "").startswith("application/problem+json"):
         return None
     try:
-        told = msgspec.json.decode(answer.body)
+        problem = msgspec.json.decode(response.body)
     except (msgspec.DecodeError, RecursionError):
         return None
-    return told if isinstance(told, dict) else None
+    return problem if isinstance(problem, dict) else None
 
 
-def _with_id(detail: str, told: dict[str, Any]) -> str:
-    """The id by which the server's own log tells more."""
-    return f"{detail} (request {told['request_id']})" if told.get("request_id") else detail
+def _with_id(detail: str, problem: dict[str, Any]) -> str:
+    """The message with the request id to look up in the server's log."""
+    return f"{detail} (request {problem['request_id']})" if problem.get("request_id") else detail

@@ -1,7 +1,7 @@
-"""The worker processes of ``rota bench``: one task that does nothing but tell that it ran, and when.
+"""A worker process of ``rota bench``: one task that only reports that it ran, and when.
 
-Serves its own queue only, fires no schedules and keeps no house: on a store that is in use it must
-touch nothing that is not the benchmark's.
+Serves its own queue only, fires no schedules and does no maintenance: on a store in use it must touch
+nothing but the benchmark's jobs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ...tasks.task import Task
 from . import supervisor
 
 QUEUE = TASK = "rota-bench"
-RECORD = struct.Struct("<qd")  # job number, instant
+RECORD = struct.Struct("<qd")  # job number, monotonic time
 
 
 def bench_app(url: str | None = None) -> tuple[Rota, Task[..., Any]]:
-    """An app with the one task, whose jobs leave nothing behind."""
+    """An app with one task, whose jobs are removed when they succeed."""
     app = Rota(url)
 
     @app.task(name=TASK, queue=QUEUE, auto_remove=True)

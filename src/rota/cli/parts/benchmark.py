@@ -1,4 +1,4 @@
-"""The measures of ``rota bench``. Each stores jobs of its own, and leaves none."""
+"""The measurements of ``rota bench``. Each stores its own jobs and removes them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ CALLERS = 32
 PICKUPS = 100
 PICKUP_GAP_S = 0.02
 WARM_UP = 10
-LOOK_S = 0.01
-SILENCE_S = 60.0  # a worker that says nothing for so long is given up
-DELETED_AT_ONCE = 1_000
-OURS = JobFilter(queue=QUEUE, task=TASK)
+POLL_S = 0.01
+SILENCE_S = 60.0  # without a job for this long, the measurement fails
+DELETE_BATCH = 1_000
+BENCH_JOBS = JobFilter(queue=QUEUE, task=TASK)
 
 BenchResult = dict[str, float]
 Tick = Callable[[int], object]
@@ -39,13 +39,13 @@ def payload(i: int) -> dict[str, Any]:
 
 
 class Benchmark:
-    """``jobs``: how many a measure may store. ``tick`` is told of each step, for a progress bar."""
+    """``jobs``: the most a measurement stores. ``tick`` is called per job, for a progress bar."""
 
     def __init__(self, app: Rota, task: Task[..., Any], store: Store, jobs: int, workers: int) -> None:
         self._app, self._task, self._store = app, task, store
         self._jobs, self._workers = jobs, workers
-        # name: (how many steps, what takes the figures)
-        self.measures: dict[str, tuple[int, Callable[[Tick], Awaitable[BenchResult]]]] = {
+        # name: (number of steps, the measurement)
+        self.measurements: dict[str, tuple[int, Callable[[Tick], Awaitable[BenchResult]]]] = {
             "single": (max(jobs // 10, 1), self._single),
             "concurrent": (jobs, self._concurrent),
             "bulk": (jobs, self._bulk),
@@ -53,51 +53,51 @@ class Benchmark:
             "pickup": (PICKUPS, self._pickup),
         }
 
-    async def take(self, name: str, tick: Tick) -> BenchResult:
-        _, measure = self.measures[name]
+    async def measure(self, name: str, tick: Tick) -> BenchResult:
+        _, run = self.measurements[name]
         try:
-            return await measure(tick)
+            return await run(tick)
         finally:
             await self.clean()
 
     async def clean(self) -> None:
-        """Remove what this or an earlier run has left."""
-        while await self._store.edit(OURS, lifecycle.delete(), DELETED_AT_ONCE, self._app.clock.now()):
+        """Delete jobs left by this or an earlier run."""
+        while await self._store.edit(BENCH_JOBS, lifecycle.delete(), DELETE_BATCH, self._app.clock.now()):
             pass
 
     # --- storing ---------------------------------------------------------------------------------
 
     async def _single(self, tick: Tick) -> BenchResult:
-        """One caller that awaits each job."""
+        """One caller that awaits each enqueue."""
         await self._warm_up()
-        return await self._timed(range(self.measures["single"][0]), 1, tick)
+        return await self._timed(range(self.measurements["single"][0]), 1, tick)
 
     async def _concurrent(self, tick: Tick) -> BenchResult:
-        """Many callers at once, each awaiting its own."""
+        """Many callers at once, each awaiting its own enqueue."""
         await self._warm_up()
         return await self._timed(range(self._jobs), CALLERS, tick)
 
     async def _timed(self, numbers: Sequence[int], callers: int, tick: Tick) -> BenchResult:
         waits: list[float] = []
-        coming = iter(numbers)
+        remaining = iter(numbers)
 
         async def call() -> None:
-            for i in coming:
-                asked = monotonic()
+            for i in remaining:
+                called = monotonic()
                 await self._task.enqueue(**payload(i))
-                waits.append(monotonic() - asked)
+                waits.append(monotonic() - called)
                 tick(1)
 
-        begun = monotonic()
+        began = monotonic()
         await asyncio.gather(*(call() for _ in range(callers)))
-        return {"jobs_s": len(waits) / (monotonic() - begun), **percentiles(waits)}
+        return {"jobs_s": len(waits) / (monotonic() - began), **percentiles(waits)}
 
     async def _bulk(self, tick: Tick) -> BenchResult:
         await self._warm_up()
         jobs = [payload(i) for i in range(self._jobs)]
-        begun = monotonic()
+        began = monotonic()
         await self._task.enqueue_many(jobs)
-        took = monotonic() - begun
+        took = monotonic() - began
         tick(self._jobs)
         return {"jobs_s": self._jobs / took}
 
@@ -109,7 +109,7 @@ class Benchmark:
     # --- running ---------------------------------------------------------------------------------
 
     async def _drain(self, tick: Tick) -> BenchResult:
-        """From the first task's start until the store has none of our jobs left."""
+        """From the start of the first task until no benchmark job is left."""
         await self._task.enqueue_many([payload(i) for i in range(self._jobs)])
         async with self._running(self._workers) as records:
             first, _ = await _next(records), tick(1)
@@ -117,29 +117,29 @@ class Benchmark:
             while len(ran) < self._jobs:
                 ran.add((await _next(records))[0])
                 tick(1)
-            while (await self._store.jobs(_LEFT, PageRequest(limit=1))).items:
-                await pause(LOOK_S, asyncio.Event())
+            while (await self._store.jobs(_LIVE_JOBS, PageRequest(limit=1))).items:
+                await pause(POLL_S, asyncio.Event())
             return {"jobs_s": self._jobs / (monotonic() - first[1])}
 
     async def _pickup(self, tick: Tick) -> BenchResult:
-        """From just before the call to the task's start in another process that had nothing to do."""
+        """From just before the enqueue to the start of the task in an idle worker process."""
         waits = []
         async with self._running(1) as records:
             for i in range(WARM_UP + PICKUPS):
                 await pause(PICKUP_GAP_S, asyncio.Event())
-                asked = monotonic()
+                called = monotonic()
                 await self._task.enqueue(**payload(i))
-                _, began = await _next(records)
-                waits.append(began - asked)
+                _, started = await _next(records)
+                waits.append(started - called)
                 tick(i >= WARM_UP)
         return percentiles(waits[WARM_UP:])
 
     @asynccontextmanager
     async def _running(self, workers: int) -> AsyncIterator[asyncio.Queue[tuple[int, float]]]:
-        """Worker processes while the block runs; the queue tells what ran and when."""
+        """Worker processes while the block runs; the queue receives each job number and its start time."""
         if not self._store.can.shared:
             raise CommandFailed(
-                f"{self._store.url} cannot be opened by the processes that would run the jobs"
+                f"{self._store.url} cannot be shared with worker processes; use a file or a server"
             )
         records: asyncio.Queue[tuple[int, float]] = asyncio.Queue()
         children = [await self._child() for _ in range(workers)]
@@ -155,14 +155,14 @@ class Benchmark:
     async def _child(self) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             sys.executable, "-m", "rota.cli.parts.bench_worker",
-            stdin=asyncio.subprocess.PIPE,  # its end tells the child that we are gone
+            stdin=asyncio.subprocess.PIPE,  # its end tells the child that this process died
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, SUPERVISED: "1", "ROTA_URL": self._app.settings.url},
             start_new_session=True,
         )  # fmt: skip
 
 
-_LEFT = JobFilter(queue=QUEUE, task=TASK, states=tuple(LIVE))
+_LIVE_JOBS = JobFilter(queue=QUEUE, task=TASK, states=tuple(LIVE))
 
 
 async def _read(child: asyncio.subprocess.Process, records: asyncio.Queue[tuple[int, float]]) -> None:
@@ -181,10 +181,10 @@ async def _next(records: asyncio.Queue[tuple[int, float]]) -> tuple[int, float]:
     try:
         return await asyncio.wait_for(records.get(), SILENCE_S)
     except TimeoutError:
-        raise CommandFailed(f"no job has run for {SILENCE_S:g} s: the worker's own words are above") from None
+        raise CommandFailed(f"no job ran for {SILENCE_S:g} s; see the worker's output above") from None
 
 
 def percentiles(seconds: Sequence[float]) -> BenchResult:
-    """In milliseconds."""
+    """p50 and p99 in milliseconds."""
     ordered = sorted(seconds)
     return {f"p{share}_ms": ordered[len(ordered) * share // 100] * 1000 for share in (50, 99)}

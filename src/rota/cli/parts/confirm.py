@@ -1,4 +1,4 @@
-"""Asking before something that cannot be taken back."""
+"""Prompts before something that cannot be undone."""
 
 from __future__ import annotations
 
@@ -12,35 +12,33 @@ from .exit_codes import CommandFailed
 
 T = TypeVar("T")
 
-TYPED_FROM = 10  # more than so many cannot be deleted by a slip of the finger
+TYPED_FROM = 10  # to delete more than this, the number must be typed
 
 
 def confirm(effect: str, question: str, *, yes: bool) -> None:
-    """State the effect and ask; a Failure unless the answer is yes."""
+    """State the effect and ask; ``CommandFailed`` unless the answer is yes."""
     if yes:
         return
     click.echo(effect, err=True)
-    if not _answered(lambda: click.confirm(question, err=True)):
-        raise CommandFailed("nothing was done")
+    if not _prompt(lambda: click.confirm(question, err=True)):
+        raise CommandFailed("not confirmed; nothing was changed")
 
 
-def confirm_loss(effect: str, count: int, *, yes: bool) -> None:
-    """The same before jobs are deleted; of many, their number must be typed."""
+def confirm_delete(effect: str, count: int, *, yes: bool) -> None:
+    """The same before jobs are deleted; for many, their number must be typed."""
     if yes or count <= TYPED_FROM:
         return confirm(effect, f"Delete {plural(count, 'job')}?", yes=yes)
     click.echo(effect, err=True)
-    typed = _answered(
-        lambda: click.prompt(f"Type {count} to delete them", default="", show_default=False, err=True)
+    typed = _prompt(
+        lambda: click.prompt(f"Type {count} to confirm", default="", show_default=False, err=True)
     )
     if typed.strip().replace(",", "") != str(count):
-        raise CommandFailed("that is not their number: nothing was done")
+        raise CommandFailed("the number does not match; nothing was changed")
 
 
-def _answered(question: Callable[[], T]) -> T:
+def _prompt(ask: Callable[[], T]) -> T:
     try:
-        return question()
+        return ask()
     except click.Abort:
         click.echo(err=True)
-        raise CommandFailed(
-            "nobody answered, so nothing was done: give --yes to do it without asking"
-        ) from None
+        raise CommandFailed("not confirmed; nothing was changed. Pass --yes to skip the prompt") from None

@@ -1,4 +1,4 @@
-"""Errors become exit codes here, and nowhere else: one line on stderr, a traceback only when asked for."""
+"""Errors become exit codes here, and nowhere else: one line on stderr, a traceback only with --debug."""
 
 from __future__ import annotations
 
@@ -31,17 +31,23 @@ CODES: tuple[tuple[type[RotaError], int], ...] = (
 )
 
 
+class CommandFailed(RotaError):
+    """A command could not do its work."""
+
+
 def code_of(error: BaseException) -> int:
     return next((code for kind, code in CODES if isinstance(error, kind)), FAILED)
 
 
-class CommandFailed(RotaError):
-    """A command could not do what was asked."""
-
-
 def report(error: RotaError, *, debug: bool = False) -> int:
-    """Say what went wrong; the exit code that goes with it."""
+    """Print the error; returns its exit code."""
     if debug:
         click.echo(safe("".join(traceback.format_exception(error)), lines=True), err=True, nl=False)
     click.echo(f"rota: {safe(error, lines=True)}", err=True)
     return code_of(error)
+
+
+def exit_if_failed(failed: int) -> None:
+    """Exit with 1 if anything failed."""
+    if failed:
+        raise SystemExit(FAILED)

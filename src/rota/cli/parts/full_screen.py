@@ -1,4 +1,4 @@
-"""The whole terminal for a while: the other screen, keys one by one; given back however the block ends."""
+"""The whole terminal: the alternate screen and single keys; restored however the block ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 
 from ...terminal.text import coloured
 
-# the other screen, no cursor, no wrapping; and back
+# alternate screen, no cursor, no wrapping; and back
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"
 KEYS = {
     "\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\x1b[Z": "backtab", "\x1b": "esc",
@@ -24,7 +24,7 @@ _KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
 
 
 def usable() -> bool:
-    """Whether there is a terminal at both ends, of a kind that can be steered."""
+    """Whether stdin and stdout are a terminal that understands control sequences."""
     try:
         import termios  # noqa: F401
     except ImportError:  # Windows
@@ -33,11 +33,13 @@ def usable() -> bool:
 
 
 def keys(data: bytes) -> list[str]:
-    """What was pressed, by name; letters are themselves, unknown sequences stay as they are."""
+    """The keys pressed, by name; letters and unknown sequences stay as they are."""
     return [KEYS.get(found, found) for found in _KEY.findall(data.decode(errors="replace"))]
 
 
 class FullScreen:
+    """A context manager that takes over the terminal."""
+
     def __init__(self) -> None:
         self.keyboard, self._display = sys.stdin.fileno(), sys.stdout.fileno()
         self._before: list[Any] = []
@@ -62,7 +64,7 @@ class FullScreen:
     def leave(self) -> None:
         import termios
 
-        with suppress(OSError, termios.error):  # the terminal may be gone: then nothing is left to mend
+        with suppress(OSError, termios.error):  # the terminal may be gone: then there is nothing to restore
             self._write(LEAVE)
             termios.tcsetattr(self.keyboard, termios.TCSAFLUSH, self._before)
 
@@ -71,7 +73,7 @@ class FullScreen:
         return found.columns or 80, found.lines or 24
 
     def paint(self, lines: Sequence[str]) -> None:
-        """Draw over what is there, without a blank moment in between."""
+        """Draw over the previous picture, without flicker."""
         shown = lines if coloured() else [click.unstyle(line) for line in lines]
         self._write("\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in shown) + "\x1b[J")
 

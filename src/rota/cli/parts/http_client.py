@@ -1,4 +1,4 @@
-"""One connection to a server, in the standard library's own client: bounded, verified, no redirects."""
+"""One connection to a rota server, by the standard library: bounded, verified, no redirects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ... import __version__
 from ...errors import ConfigError, StoreUnavailable
 
 CONNECT_S, TIMEOUT_S = 10.0, 30.0
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 SCHEMES = {"http": http.client.HTTP_PORT, "https": http.client.HTTPS_PORT}
 
 
@@ -30,51 +30,55 @@ class ApiResponse(NamedTuple):
 
 
 class ApiConnection:
-    """Requests one after the other, on a connection that is kept between questions."""
+    """Sends requests one after the other and keeps the connection between them."""
 
     def __init__(self, url: str, token: str, ca_file: str | None = None) -> None:
-        self._secure, self._host, self._port, self._prefix = _parts(url)
+        self._secure, self._host, self._port, self._prefix = _parse_url(url)
         host = f"[{self._host}]" if ":" in self._host else self._host
         self.url = f"{'https' if self._secure else 'http'}://{host}:{self._port}{self._prefix}"
-        self._token = _checked(token)
-        self._trust = _trust(ca_file) if self._secure else None
-        if not self._secure and not _is_here(self._host):
-            click.echo(f"rota: {self.url} carries the token in the clear: use https", err=True)
+        self._token = _checked_token(token)
+        self._trust = _ssl_context(ca_file) if self._secure else None
+        if not self._secure and not _is_loopback(self._host):
+            click.echo(f"rota: {self.url} sends the token unencrypted; use https", err=True)
         self._connection: http.client.HTTPConnection | None = None
 
     async def send(self, method: str, path: str, body: bytes | None) -> ApiResponse:
-        given_up = threading.Event()
+        cancelled = threading.Event()
         try:
-            return await asyncio.to_thread(self._exchange, method, self._prefix + path, body, given_up)
+            return await asyncio.to_thread(
+                self._send_with_retry, method, self._prefix + path, body, cancelled
+            )
         except asyncio.CancelledError:
-            given_up.set()
-            self.close()  # the thread would wait for the answer to its end
+            cancelled.set()
+            self.close()  # else the thread would wait for the whole response
             raise
         except ssl.SSLCertVerificationError as error:
             raise ConfigError(
-                f"{self.url}: its certificate cannot be trusted: {error.verify_message}; "
-                "give the file of your own authority with --ca-file"
+                f"{self.url}: certificate not trusted: {error.verify_message}; "
+                "pass your own certificate authority with --ca-file"
             ) from None
         except (OSError, http.client.HTTPException) as error:
-            raise StoreUnavailable(f"{self.url} cannot be reached: {_cause(error)}") from None
+            raise StoreUnavailable(f"{self.url} is unreachable: {_cause(error)}") from None
 
-    def _exchange(self, method: str, path: str, body: bytes | None, given_up: threading.Event) -> ApiResponse:
-        """A question may be asked again when the kept connection turns out to be closed; a change may not."""
+    def _send_with_retry(
+        self, method: str, path: str, body: bytes | None, cancelled: threading.Event
+    ) -> ApiResponse:
+        """Send; a GET is repeated once if the kept connection turns out to be closed, a change never."""
         kept = self._connection is not None
         if kept and method != "GET":
             self.close()
         try:
-            return self._once(method, path, body)
+            return self._send(method, path, body)
         except (http.client.RemoteDisconnected, ConnectionError):
             self.close()
-            if not kept or method != "GET" or given_up.is_set():
+            if not kept or method != "GET" or cancelled.is_set():
                 raise
-            return self._once(method, path, body)
+            return self._send(method, path, body)
         except BaseException:
             self.close()
             raise
 
-    def _once(self, method: str, path: str, body: bytes | None) -> ApiResponse:
+    def _send(self, method: str, path: str, body: bytes | None) -> ApiResponse:
         if self._connection is None:
             self._connection = self._connect()
             self._connection.connect()
@@ -87,11 +91,11 @@ class ApiConnection:
         if body is not None:
             headers["Content-Type"] = "application/json"
         self._connection.request(method, path, body, headers)
-        answer = self._connection.getresponse()
-        content = answer.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise http.client.HTTPException(f"its answer is larger than {MOST_BYTES} bytes")
-        return ApiResponse(answer.status, {k.lower(): v for k, v in answer.getheaders()}, content)
+        response = self._connection.getresponse()
+        content = response.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise http.client.HTTPException(f"the response is larger than {MAX_BYTES} bytes")
+        return ApiResponse(response.status, {k.lower(): v for k, v in response.getheaders()}, content)
 
     def _connect(self) -> http.client.HTTPConnection:
         if self._trust is None:
@@ -108,46 +112,44 @@ class ApiConnection:
         connection.close()
 
 
-def _parts(url: str) -> tuple[bool, str, int, str]:
+def _parse_url(url: str) -> tuple[bool, str, int, str]:
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigError(f"--api: this is no address: {error}") from None
+        raise ConfigError(f"--api: not a URL: {error}") from None
     if parts.scheme not in SCHEMES or not parts.hostname:
-        raise ConfigError("--api: write the server's address as https://rota.example.org")
+        raise ConfigError("--api: not a server URL; use https://rota.example.org")
     if parts.username is not None or parts.password is not None:
-        raise ConfigError(
-            "--api: the address has a user or password in it: give a token instead (ROTA_TOKEN)"
-        )
+        raise ConfigError("--api: the URL contains a user or password; use a token instead (ROTA_TOKEN)")
     if parts.query or parts.fragment:
-        raise ConfigError("--api: give the address alone, without ? and #")
+        raise ConfigError("--api: the URL must not contain ? or #")
     return parts.scheme == "https", parts.hostname, port or SCHEMES[parts.scheme], parts.path.rstrip("/")
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def _checked(token: str) -> str:
+def _checked_token(token: str) -> str:
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigError("the token is empty or has characters that no token has: check ROTA_TOKEN")
+        raise ConfigError("the API token is empty or contains invalid characters; check ROTA_TOKEN")
     return token
 
 
-def _trust(ca_file: str | None) -> ssl.SSLContext:
+def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"--ca-file {ca_file!r}: cannot be used: {error.strerror or error}") from None
+        raise ConfigError(f"--ca-file {ca_file!r}: not usable: {error.strerror or error}") from None
 
 
 def _cause(error: Exception) -> str:
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "no response in time"
     if isinstance(error, http.client.HTTPException):
         return str(error) or type(error).__name__
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,8 +1,8 @@
-"""What a worker logs to stderr: text for people, one JSON object per line for programs.
+"""Logs on stderr: text for people, one JSON object per line for programs.
 
-Records may quote stored text, so a record is always one line, apart from the traceback that follows
-it in text form, and carries no control characters. A record made inside a task, or about a job, says
-which; the secrets of that job's payload are struck out of it.
+Records may quote stored text, so each is one line without control characters; in text form a
+traceback may follow. A record made inside a task, or about a job, names the job, and secrets of
+that job's payload are redacted.
 """
 
 from __future__ import annotations
@@ -31,34 +31,36 @@ Format = Literal["text", "json"]
 
 def log_options(command: C) -> C:
     """Give a command ``--log-level`` and ``--log-format``."""
-    level = click.option("--log-level", type=click.Choice(LEVELS), help="[default: log_level, info]")
+    level = click.option(
+        "--log-level", type=click.Choice(LEVELS), help="Log level.  [default: log_level, info]"
+    )
     form = click.option(
         "--log-format", type=click.Choice(("text", "json")),
-        help="[default: log_format, or text on a terminal and json elsewhere]",
+        help="Log format.  [default: log_format, or text on a terminal and json elsewhere]",
     )  # fmt: skip
     return level(form(command))
 
 
 def set_up_for(target: Target, level: str | None, form: Format | None) -> tuple[Rota, str, Format]:
-    """Open the app with logs as asked for; what was left open, its settings say."""
-    set_up(level or "info", form)  # importing the app may have something to say
+    """Open the app with these logs; its settings fill in what was not given."""
+    set_up(level or "info", form)  # importing the app may log
     app = target.open()
     chosen_level = level or app.settings.log_level
-    chosen_form: Format = form or app.settings.log_format or usual()
+    chosen_form: Format = form or app.settings.log_format or default_format()
     set_up(chosen_level, chosen_form)
     return app, chosen_level, chosen_form
 
 
 def set_up(level: str = "info", form: Format | None = None) -> None:
-    """Send the records of the whole program to stderr."""
+    """Send all log records of this program to stderr."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLogFormatter() if (form or usual()) == "json" else TextLogFormatter())
+    handler.setFormatter(JsonLogFormatter() if (form or default_format()) == "json" else TextLogFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
 
 
-def usual() -> Format:
+def default_format() -> Format:
     return "text" if sys.stderr.isatty() else "json"
 
 
@@ -72,7 +74,7 @@ class TextLogFormatter(logging.Formatter):
 
 class JsonLogFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        told = {
+        line = {
             "at": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -80,28 +82,28 @@ class JsonLogFormatter(logging.Formatter):
             **_job(record),
         }
         if (trace := _trace(self, record)) is not None:
-            told["traceback"] = trace
-        return json_text(told)
+            line["traceback"] = trace
+        return json_text(line)
 
 
 def _message(record: logging.LogRecord) -> str:
-    return safe(_discreet(record.getMessage()))
+    return safe(_redacted(record.getMessage()))
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
     if not record.exc_info:
         return None
-    return safe(_discreet(formatter.formatException(record.exc_info)), lines=True)
+    return safe(_redacted(formatter.formatException(record.exc_info)), lines=True)
 
 
 def _job(record: logging.LogRecord) -> dict[str, Any]:
-    """The job that the record is about, or inside whose task it was made."""
-    if not isinstance(said := getattr(record, "rota", None), dict):
+    """The job that the record is about, or inside whose task it was logged."""
+    if not isinstance(fields := getattr(record, "rota", None), dict):
         context = CURRENT.get()
-        said = about(context.job, context.worker)["rota"] if context is not None else {}
-    return {name: safe(value) if isinstance(value, str) else value for name, value in said.items()}
+        fields = about(context.job, context.worker)["rota"] if context is not None else {}
+    return {name: safe(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
-def _discreet(text: str) -> str:
+def _redacted(text: str) -> str:
     context = CURRENT.get()
     return text if context is None else context.redact(text)

@@ -1,4 +1,4 @@
-"""Listings that go on: how to ask for the next page."""
+"""The command that shows the next page of a list."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Iterator
 
 import click
 
-from ...terminal.text import on_terminal, safe
+from ...terminal.text import safe
 from .target import Target
 
 
-def echo_next_page(ctx: click.Context, target: Target, cursor: str | None) -> None:
-    """If there is more, tell the command that shows it."""
-    if cursor is not None:
-        click.echo(
-            f"\nMore: {_again(ctx, target)} --cursor {shlex.quote(safe(cursor))}", err=not on_terminal()
-        )
+def next_page_command(ctx: click.Context, target: Target, cursor: str | None) -> str:
+    """``More: rota jobs list --cursor …``; empty on the last page."""
+    if cursor is None:
+        return ""
+    return f"More: {_same_command(ctx, target)} --cursor {shlex.quote(safe(cursor))}"
 
 
-def _again(ctx: click.Context, target: Target) -> str:
-    """The same command once more, without its cursor; without a URL that may hold a password, or a token."""
+def _same_command(ctx: click.Context, target: Target) -> str:
+    """This command without its cursor, a token, or a URL that may hold a password."""
     url = target.url if "@" not in (target.url or "") else None
     flags = [("--api", target.api)] if target.is_remote else [("--app", target.app), ("--url", url)]
-    where = [(flag, value) for flag, value in flags if value]
-    words = [f"{flag} {shlex.quote(safe(value))}" for flag, value in where]
-    return " ".join(("rota", ctx.command_path.partition(" ")[2], *words, *_given(ctx)))
+    options = [f"{flag} {shlex.quote(safe(value))}" for flag, value in flags if value]
+    return " ".join(("rota", ctx.command_path.partition(" ")[2], *options, *_given(ctx)))
 
 
 def _given(ctx: click.Context) -> Iterator[str]:
     for option in ctx.command.params:
-        said = option.name and ctx.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
-        if not said or not isinstance(option, click.Option) or option.name not in ctx.params:
+        typed = (
+            option.name and ctx.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
+        )
+        if not typed or not isinstance(option, click.Option) or option.name not in ctx.params:
             continue
         value = ctx.params[option.name]
         if option.is_flag:

@@ -1,4 +1,4 @@
-"""Progress of what takes a while."""
+"""A progress bar for long commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 @contextmanager
 def progress(label: str, steps: int) -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal; silence elsewhere. What is yielded is told of each step."""
+    """A bar on a terminal, nothing elsewhere. Call what it yields with the steps just done."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

@@ -1,7 +1,7 @@
-"""The desk behind a server: the same rooms and actions as ``Desk``, each one an HTTP request.
+"""The operations of a server: the same groups and actions as ``Operations``, each an HTTP request.
 
-Everything is read off the table of routes, so an action that is added there is here too. The token
-goes into one header and nowhere else: not into an error, a log or the arguments of a process.
+All are generated from the table of routes, so an action added there is here too. The token goes into
+one header and nowhere else: not into an error, a log or the arguments of a process.
 """
 
 from __future__ import annotations
@@ -25,78 +25,77 @@ TOKEN_FILE = "ROTA_TOKEN_FILE"
 
 
 def read_token() -> str:
-    """The token from the file that the environment names; or an error that tells how to give one."""
+    """The token from the file that ROTA_TOKEN_FILE names; without one, an error that explains how."""
     name = os.environ.get(TOKEN_FILE)
     if not name:
         raise ConfigError(
-            "a server needs a token: set ROTA_TOKEN, or ROTA_TOKEN_FILE to a file that holds it; "
-            "rota token create makes one"
+            "--api needs an API token: set ROTA_TOKEN, or ROTA_TOKEN_FILE to a file that contains it; "
+            "create one with rota token create"
         )
     try:
         return Path(name).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ConfigError(f"{TOKEN_FILE}={name}: cannot be read: {why}") from None
+        why = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise ConfigError(f"{TOKEN_FILE}={name}: {why}") from None
 
 
 class RemoteOperations:
-    """Ask a server instead of the store. What the caller may do is the server's to say."""
+    """Operations of a server instead of a store. The server checks permissions."""
 
-    app = None  # of the server's app nothing is known here
+    app = None  # the server's app is unknown here
 
     def __init__(self, url: str, token: str, ca_file: str | None = None) -> None:
-        self.link = ApiConnection(url, token, ca_file)
+        self.connection = ApiConnection(url, token, ca_file)
         for name in ROOMS:
-            setattr(self, name, RemoteActionGroup(self.link, name))
+            setattr(self, name, RemoteActionGroup(self.connection, name))
 
     async def close(self) -> None:
-        self.link.close()
+        self.connection.close()
 
 
 class RemoteActionGroup:
-    """A room of the desk: one method for each of its routes."""
+    """One group of actions: a method for each of its routes."""
 
-    def __init__(self, link: ApiConnection, name: str) -> None:
+    def __init__(self, connection: ApiConnection, name: str) -> None:
         for route in ROUTES:
-            room, _, action = route.action.partition(".")
-            if room == name:
-                setattr(self, action, _action(link, route))
+            group, _, action = route.action.partition(".")
+            if group == name:
+                setattr(self, action, _action(connection, route))
 
 
-def _action(link: ApiConnection, route: Route) -> Callable[..., Awaitable[Any]]:
+def _action(connection: ApiConnection, route: Route) -> Callable[..., Awaitable[Any]]:
     own = inspect.signature(route.act)
-    signature = own.replace(parameters=list(own.parameters.values())[1:])  # without the room
+    signature = own.replace(parameters=list(own.parameters.values())[1:])  # without self
 
     async def act(*args: Any, **given: Any) -> Any:
-        said = signature.bind(*args, **given).arguments
-        return await _call(link, route, said)
+        return await _call(connection, route, signature.bind(*args, **given).arguments)
 
     act.__name__, act.__doc__ = route.action, route.help
     act.__signature__ = signature  # type: ignore[attr-defined]
     return act
 
 
-async def _call(link: ApiConnection, route: Route, said: dict[str, Any]) -> Any:
-    ask: ActionRequest | None = said.pop("ask", None)
+async def _call(connection: ApiConnection, route: Route, arguments: dict[str, Any]) -> Any:
+    request = next((value for value in arguments.values() if isinstance(value, ActionRequest)), None)
     path = PREFIX + route.path.replace(":path", "")
-    for name, value in said.items():
+    for name, value in arguments.items():
         path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
     body = None
-    if ask is not None and route.has_body:
-        body = msgspec.json.encode(ask)
-    elif ask is not None:
-        path = f"{path}?{urlencode(_query(ask))}".rstrip("?")
-    answer = await link.send(route.method, path, body)
-    if answer.status not in (route.status, 200):
-        raise error_of(answer)
-    return None if route.signature.answer is None else _view(answer.body, route)
+    if request is not None and route.has_body:
+        body = msgspec.json.encode(request)
+    elif request is not None:
+        path = f"{path}?{urlencode(_query(request))}".rstrip("?")
+    response = await connection.send(route.method, path, body)
+    if response.status not in (route.status, 200):
+        raise error_of(response)
+    return None if route.signature.answer is None else _view(response.body, route)
 
 
-def _query(ask: ActionRequest) -> dict[str, str]:
-    """What was said, as text; what is as usual is left out."""
-    usual = {field.name: field.default for field in msgspec.structs.fields(ask)}
-    said = msgspec.to_builtins(ask)
-    return {name: _text(said[name]) for name in said if getattr(ask, name) != usual[name]}
+def _query(request: ActionRequest) -> dict[str, str]:
+    """The fields that differ from their default, as text."""
+    defaults = {field.name: field.default for field in msgspec.structs.fields(request)}
+    values = msgspec.to_builtins(request)
+    return {name: _text(values[name]) for name in values if getattr(request, name) != defaults[name]}
 
 
 def _text(value: Any) -> str:
@@ -109,6 +108,4 @@ def _view(body: bytes, route: Route) -> Any:
     try:
         return msgspec.json.decode(body, type=route.signature.answer)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise not_a_rota_server(
-            f"its answer to {route.method} {route.path} cannot be read: {error}"
-        ) from None
+        raise not_a_rota_server(f"its response to {route.method} {route.path} is invalid: {error}") from None

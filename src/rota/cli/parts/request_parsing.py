@@ -1,4 +1,4 @@
-"""Requests from flags, held to the same bounds as those that come over HTTP."""
+"""Requests from options, checked against the same bounds as those that arrive over HTTP."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import msgspec
 from ...errors import OptionError
 from ...operate.requests import ActionRequest
 
-A = TypeVar("A", bound=ActionRequest)
+R = TypeVar("R", bound=ActionRequest)
 
-FLAGS = {"for_s": "--for", "expires_s": "--expires"}  # where the flag has another name than the field
+FLAGS = {"for_s": "--for", "expires_s": "--expires"}  # where the option has another name than the field
 
 
-def parse_request(kind: type[A], **given: Any) -> A:
-    """The request; what is out of bounds is named. None means that nothing was said."""
-    said = {name: value for name, value in given.items() if value is not None}
+def parse_request(kind: type[R], **given: Any) -> R:
+    """The request; an error names the option that is out of bounds. None means not given."""
+    fields = {name: value for name, value in given.items() if value is not None}
     try:
-        return msgspec.convert(said, kind)
+        return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
         field = where.rstrip("`")

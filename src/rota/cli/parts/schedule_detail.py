@@ -1,28 +1,26 @@
-"""One schedule with all that is known about it: gathered once, told as plain data or as a page of text.
+"""One schedule with everything known about it: gathered once, rendered as data or as text.
 
-A row that somebody broke by hand is shown like any other, with what is wrong in place of its words.
+A row that was damaged by hand is shown like any other, with the error in place of its rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from ...core.schedules.describe import words
-from ...core.schedules.firing import rule_of
 from ...core.schedules.intervals import briefly
-from ...core.schedules.zones import zone
 from ...errors import InvalidSchedule, NotFound
-from ...model import Schedule, State, Value
+from ...model import State, Value
 from ...operate import Operations
 from ...operate.requests import PreviewRequest, RunsRequest, TenantRequest
 from ...operate.views import FireView, GateView, ScheduleView
 from ...schedules.runs import RunSummary, ScheduleRun
+from ...terminal.schedules import local_time, next_run
 from ...terminal.text import json_text, plural, relative_time, safe, short_duration, state, style, utc_time
-from .job_detail import as_block
+from .detail import block, fact_lines, section, warning
 from .target import store_time
 
 SHOWN = 5
@@ -35,7 +33,7 @@ class ScheduleDetail(Value, frozen=True, kw_only=True):
     runs: Sequence[ScheduleRun]
     summary: RunSummary
     now: datetime
-    hindrance: str | None = None  # why its fires are not known
+    hindrance: str | None = None  # why its next fire times are unknown
 
 
 async def gather(operations: Operations, name: str, tenant: str) -> ScheduleDetail:
@@ -57,109 +55,86 @@ async def gather(operations: Operations, name: str, tenant: str) -> ScheduleDeta
     )
 
 
-def as_plain(page: ScheduleDetail) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(page)
-    return {**told.pop("schedule"), **{name: value for name, value in told.items() if name != "now"}}
+def as_plain(detail: ScheduleDetail) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(detail)
+    return {**plain.pop("schedule"), **{name: value for name, value in plain.items() if name != "now"}}
 
 
-# --- as words ------------------------------------------------------------------------------------
+# --- in one line ---------------------------------------------------------------------------------
 
 
-def in_words(schedule: Schedule) -> str:
-    """The rule of a schedule that comes from the store, not from the desk."""
-    try:
-        return words(rule_of(schedule))
-    except InvalidSchedule as error:
-        return f"cannot be read: {error}"
-
-
-def local(instant: datetime, timezone: str) -> str:
-    """The exact time in the schedule's own zone."""
-    try:
-        there = instant.astimezone(zone(timezone))
-    except InvalidSchedule:
-        there = instant.astimezone(UTC)
-    clock = "%H:%M:%S" if there.second else "%H:%M"
-    return there.strftime(f"%Y-%m-%d {clock} %Z")
-
-
-def next_run(schedule: Schedule | ScheduleView, now: datetime) -> str:
-    if not schedule.enabled:
-        return "off"
-    if schedule.next_run_at is None:
-        return "–"
-    return f"{relative_time(schedule.next_run_at, now)}, {local(schedule.next_run_at, schedule.timezone)}"
-
-
-def paused(gate: GateView) -> str:
+def paused_by(gate: GateView) -> str:
     until = f", until {utc_time(gate.until_at)}" if gate.until_at is not None else ""
     return f"by {gate.actor}{': ' if gate.reason else ''}{gate.reason}{until}"
 
 
-def outcome(run: ScheduleRun) -> str:
-    """The state of a run; one whose task said that it did not succeed has failed."""
+def run_state(run: ScheduleRun) -> str:
+    """The state of a run; failed if its task reported that it did not succeed."""
     return state("failed" if run.success is False and run.state is State.SUCCEEDED else run.state)
 
 
 def last_run(run: ScheduleRun | None, now: datetime) -> str:
     if run is None:
         return "–"
-    return f"{outcome(run)} {relative_time(run.finished_at or run.started_at or run.scheduled_for, now)}"
+    return f"{run_state(run)} {relative_time(run.finished_at or run.started_at or run.scheduled_for, now)}"
 
 
-def summed_up(summary: RunSummary, days: float) -> str:
+def run_duration(run: ScheduleRun) -> str:
+    return short_duration(run.duration_ms / 1000) if run.duration_ms is not None else ""
+
+
+def summary_line(summary: RunSummary, days: float) -> str:
     if not summary.runs:
         return f"no runs in the last {days:g} days"
-    ended = summary.succeeded + summary.failed
-    rate = f"{summary.success_rate_percent:g} % of {ended} succeeded" if ended else "none has ended"
+    finished = summary.succeeded + summary.failed
+    rate = f"{summary.success_rate_percent:g} % of {finished} succeeded" if finished else "none finished"
     took = ""
     if summary.average_ms is not None and summary.longest_ms is not None:
-        took = f", {short_duration(summary.average_ms / 1000)} on average, {short_duration(summary.longest_ms / 1000)} at most"
+        average, longest = (short_duration(ms / 1000) for ms in (summary.average_ms, summary.longest_ms))
+        took = f", {average} on average, {longest} at most"
     return f"{plural(summary.runs, 'run')} in the last {days:g} days: {rate}{took}"
 
 
 # --- as text -------------------------------------------------------------------------------------
 
 
-def as_text(page: ScheduleDetail) -> str:
-    schedule = page.schedule
+def as_text(detail: ScheduleDetail) -> str:
+    schedule = detail.schedule
     label = "enabled" if schedule.enabled else "disabled"
     parts = [
         f"{state(label)}  {style(safe(schedule.name), bold=True)}  {safe(schedule.words)}",
-        *_facts(page),
-        *([f"\n  {style('! ' + safe(page.hindrance), 'yellow')}"] if page.hindrance else []),
-        *(as_block("Payload", json_text(schedule.payload, indent=2))),
-        *_fires(page),
-        *_runs(page),
+        *fact_lines(_facts(schedule, detail.now)),
+        *warning(detail.hindrance),
+        *block("Payload", json_text(schedule.payload, indent=2)),
+        *_fires(detail),
+        *section(
+            "Runs", (_run(run, schedule.timezone) for run in detail.runs), summary_line(detail.summary, DAYS)
+        ),
     ]
     return "\n".join(parts)
 
 
-def _facts(page: ScheduleDetail) -> list[str]:
-    schedule, now = page.schedule, page.now
-    facts: list[tuple[str, Any]] = [
+def _facts(schedule: ScheduleView, now: datetime) -> list[tuple[str, Any]]:
+    return [
         ("task", schedule.task),
         ("tenant", schedule.tenant),
         ("off because", schedule.reason if not schedule.enabled else None),
-        ("paused", schedule.gate and paused(schedule.gate)),
+        ("paused", schedule.gate and paused_by(schedule.gate)),
         ("rule", _rule(schedule)),
         ("time zone", schedule.timezone),
         ("next run", next_run(schedule, now)),
-        ("last fire", schedule.last_fire_at and f"{relative_time(schedule.last_fire_at, now)}"),
-        ("jitter", schedule.jitter and f"up to {briefly(schedule.jitter)}"),
+        ("last fire", schedule.last_fire_at and relative_time(schedule.last_fire_at, now)),
+        ("jitter", f"up to {briefly(schedule.jitter)}" if schedule.jitter else None),
         ("missed", _missed(schedule)),
         ("overlap", schedule.overlap),
         ("calendar", schedule.calendar and f"{schedule.calendar} ({schedule.calendar_mode})"),
         ("queue", schedule.queue),
         ("priority", schedule.priority),
         ("max attempts", schedule.max_attempts),
-        ("timeout", schedule.timeout and briefly(schedule.timeout)),
-        ("made by", _maker(schedule)),
+        ("timeout", briefly(schedule.timeout) if schedule.timeout else None),
+        ("source", _source(schedule)),
         ("description", schedule.description),
         ("updated", f"{relative_time(schedule.updated_at, now)}  ({utc_time(schedule.updated_at)})"),
-    ]
-    return [
-        f"  {name:<15}{safe(value)}" for name, value in facts if value or (value == 0 and name == "priority")
     ]
 
 
@@ -179,28 +154,30 @@ def _missed(schedule: ScheduleView) -> str:
     return f"{schedule.missed}{cap}{window}"
 
 
-def _maker(schedule: ScheduleView) -> str:
-    made = {"code": f"the code of {schedule.owner}", "registry": "app.register", "sql": "SQL", "user": "hand"}
-    return made.get(schedule.source, schedule.source)
+def _source(schedule: ScheduleView) -> str:
+    sources = {
+        "code": f"the code of {schedule.owner}",
+        "registry": "app.register",
+        "sql": "SQL",
+        "user": "a user",
+    }
+    return sources.get(schedule.source, schedule.source)
 
 
-def _fires(page: ScheduleDetail) -> list[str]:
-    if not page.fires:
+def _fires(detail: ScheduleDetail) -> list[str]:
+    if not detail.fires:
         return []
-    title = "Next fires" if page.schedule.enabled else "Next fires, if it were enabled"
-    lines = [
-        f"  {local(fire.at, page.schedule.timezone)}  {relative_time(fire.at, page.now):<10}  {safe(fire.note or '')}"
-        for fire in page.fires
-    ]
-    return [f"\n{style(title, bold=True)}", *(line.rstrip() for line in lines)]
+    title = "Next runs" if detail.schedule.enabled else "Next runs, once enabled"
+    return section(title, (_fire(fire, detail) for fire in detail.fires))
 
 
-def _runs(page: ScheduleDetail) -> list[str]:
-    title = f"\n{style('Runs', bold=True)}  {summed_up(page.summary, DAYS)}"
-    return [title, *(f"  {run.job}  {run_line(run, page)}".rstrip() for run in page.runs)]
+def _fire(fire: FireView, detail: ScheduleDetail) -> str:
+    at = local_time(fire.at, detail.schedule.timezone)
+    return f"  {at}  {relative_time(fire.at, detail.now):<10}  {safe(fire.note or '')}"
 
 
-def run_line(run: ScheduleRun, page: ScheduleDetail) -> str:
-    due = local(run.scheduled_for, page.schedule.timezone) if run.scheduled_for else ""
-    took = f"took {short_duration(run.duration_ms / 1000)}" if run.duration_ms is not None else ""
-    return "  ".join(filter(None, (outcome(run), due, run.triggered_by, took, safe(run.message or ""))))
+def _run(run: ScheduleRun, timezone: str) -> str:
+    due = local_time(run.scheduled_for, timezone) if run.scheduled_for else ""
+    took = f"took {run_duration(run)}" if run.duration_ms is not None else ""
+    parts = (run.job, run_state(run), due, run.triggered_by, took, safe(run.message or ""))
+    return "  " + "  ".join(filter(None, parts))

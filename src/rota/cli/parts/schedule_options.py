@@ -1,7 +1,6 @@
-"""The flags that describe a schedule, and its errors told by the flag they belong to.
+"""The options that describe a schedule, and errors that name the option they belong to.
 
-Values are passed on as they were typed: what they mean is checked by the same code that checks a
-program's own schedules, and only named here.
+Values are passed on as typed: the code that checks a program's own schedules checks them too.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from typing import Any, TypeVar
 import click
 
 from ...errors import InvalidSchedule, OptionError, PayloadError, RotaError
-from ..commands.enqueue import read_payload
+from .job_options import PAYLOAD_HELP, read_payload
+from .options import apply_options
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -30,29 +30,35 @@ def _payload(ctx: click.Context, param: click.Parameter, value: str | None) -> M
 
 
 _RULE = (
-    click.option("--cron", metavar="TEXT", help="5 fields, 6 with seconds first, or @daily and family."),
-    click.option("--every", metavar="LENGTH", help="An interval: 90, 15m, 1h30m."),
-    click.option("--at", metavar="INSTANT", help="One instant: 2030-01-31T08:00Z."),
-    click.option("--timezone", metavar="ZONE", help="IANA name, such as Europe/Berlin.  [default: UTC]"),
-    click.option("--start-at", metavar="INSTANT", help="Not before; an interval is counted from here."),
-    click.option("--until", metavar="INSTANT", help="Not after."),
-    click.option("--jitter", metavar="LENGTH", help="Spread: later by up to this, the same each time."),
-)
+    click.option("--cron", metavar="EXPRESSION",
+                 help='Cron expression: "0 8 * * 1-5", 6 fields with seconds first, or @daily.'),
+    click.option("--every", metavar="DURATION", help="Interval: 90, 15m, 1h30m."),
+    click.option("--at", metavar="TIME", help="Run once, at this time: 2030-01-31T08:00Z."),
+    click.option("--timezone", metavar="ZONE", help="Time zone, such as Europe/Berlin.  [default: UTC]"),
+    click.option("--start-at", metavar="TIME", help="First possible time; an interval counts from here."),
+    click.option("--until", metavar="TIME", help="Last possible time."),
+    click.option("--jitter", metavar="DURATION",
+                 help="Start up to this much later, to spread load. Fixed per schedule."),
+)  # fmt: skip
 _REST = (
-    click.option("--payload", callback=_payload, help="Arguments as JSON, @FILE, or - for stdin."),
-    click.option("--enabled/--disabled", default=None, help="Whether it fires.  [default: enabled]"),
-    click.option("--queue", help="Where its jobs wait.  [default: as the task says; so below]"),
-    click.option("--priority", type=int, help="Of its jobs: larger first."),
-    click.option("--max-attempts", type=int, help="Of its jobs: 1 to 100."),
-    click.option("--timeout", metavar="LENGTH", help="For each attempt."),
-    click.option("--missed", help="skip, latest or all of the fires missed.  [default: latest]"),
-    click.option("--missed-cap", type=int, help="Catch up with so many at most.  [default: 100]"),
-    click.option("--missed-window", metavar="LENGTH", help="Never catch up with older ones."),
-    click.option("--overlap", help="allow, skip, queue or cancel_previous.  [default: allow]"),
+    click.option("--payload", callback=_payload, help=PAYLOAD_HELP),
+    click.option("--enabled/--disabled", default=None, help="Enable or disable it.  [default: enabled]"),
+    click.option("--queue", help="Queue for its jobs.  [default: the task's]"),
+    click.option("--priority", type=int, help="Priority of its jobs, higher first.  [default: the task's]"),
+    click.option("--max-attempts", type=int, help="Attempts per job, 1 to 100.  [default: the task's]"),
+    click.option("--timeout", metavar="DURATION", help="Time limit per attempt.  [default: the task's]"),
+    click.option("--missed", metavar="POLICY",
+                 help="Catch up missed runs: skip, latest or all.  [default: latest]"),
+    click.option("--missed-cap", type=int, help="Catch up at most this many.  [default: 100]"),
+    click.option("--missed-window", metavar="DURATION", help="Do not catch up runs older than this."),
+    click.option("--overlap", metavar="POLICY",
+                 help="If the previous run is not finished: allow, skip, queue or cancel_previous.  "
+                 "[default: allow]"),
     click.option("--calendar", metavar="NAME", help="Do not run on the dates of this calendar."),
-    click.option("--calendar-mode", help="skip or next_working_day.  [default: skip]"),
-    click.option("--description", help="For people."),
-)
+    click.option("--calendar-mode", metavar="MODE",
+                 help="On those dates: skip or next_working_day.  [default: skip]"),
+    click.option("--description", help="Description for people."),
+)  # fmt: skip
 FIELDS = (*RULES, "timezone", "start_at", "until", "jitter", "payload", "enabled", "queue", "priority",
           "max_attempts", "timeout", "missed", "missed_cap", "missed_window", "overlap", "calendar",
           "calendar_mode", "description", "name", "tenant", "task")  # fmt: skip
@@ -64,27 +70,21 @@ FLAGS = {
 
 
 def rule_options(command: C) -> C:
-    """Give a command the flags of a rule."""
-    return _with(_RULE, command)
+    """Give a command the options of a rule."""
+    return apply_options(command, _RULE)
 
 
 def schedule_options(command: C) -> C:
-    """Give a command every flag of a schedule but its name, tenant and task."""
-    return _with((*_RULE, *_REST), command)
+    """Give a command every option of a schedule except its name, tenant and task."""
+    return apply_options(command, (*_RULE, *_REST))
 
 
 def tenant_option(command: C) -> C:
-    return click.option("--tenant", default="default", show_default=True, help="Whose it is.")(command)
+    return click.option("--tenant", default="default", show_default=True, help="Tenant.")(command)
 
 
-def _with(options: tuple[Any, ...], command: C) -> C:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def chosen(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said; None means that it was not."""
+def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given."""
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -92,14 +92,14 @@ def one_rule(given: Mapping[str, Any], *, needed: bool) -> None:
     """Exactly one of --cron, --every, --at; or none where none is needed."""
     named = [FLAGS[name] for name in RULES if given.get(name) is not None]
     if len(named) > 1:
-        raise click.UsageError(f"{' and '.join(named)} were given: a schedule has one rule, keep one.")
+        raise click.UsageError(f"{' and '.join(named)} cannot be combined: a schedule has one rule.")
     if needed and not named:
-        raise click.UsageError("no rule was given: say --cron, --every or --at.")
+        raise click.UsageError("no rule: pass --cron, --every or --at.")
 
 
 @contextmanager
 def naming_flags() -> Iterator[None]:
-    """What is wrong with a schedule becomes a usage error that names the flag."""
+    """Errors in a schedule become usage errors that name the option."""
     try:
         yield
     except PayloadError as error:
@@ -122,13 +122,13 @@ def by_flag(error: RotaError) -> click.UsageError:
 
 
 def column_of(error: RotaError) -> int | None:
-    """The column of a cron text that the error is about, counted from 1."""
+    """The column of a cron expression that the error is about, counted from 1."""
     found = _COLUMN.search(str(error))
     return int(found["column"]) if found else None
 
 
 def _in_flags(text: str) -> str:
-    """``every='15m'`` as one would type it here: ``--every '15m'``."""
+    """``every='15m'`` as typed on the command line: ``--every '15m'``."""
 
     def flag(match: re.Match[str]) -> str:
         return FLAGS[match[1]] + ("" if match[2] else " ") + match[2]
@@ -137,7 +137,7 @@ def _in_flags(text: str) -> str:
 
 
 def _pointed(text: str) -> str:
-    """On a terminal: the cron text on a line of its own, and a caret under what is wrong with it."""
+    """On a terminal: the cron expression on its own line, with a caret under the error."""
     found = _COLUMN.match(text)
     if found is None or not found["text"].isprintable() or not sys.stderr.isatty():
         return text

@@ -1,7 +1,7 @@
-"""``rota worker --processes N``: starts workers, passes signals on, restarts those that die.
+"""``rota worker --processes N``: starts workers, forwards signals, restarts workers that die.
 
-Runs no jobs and opens no store. Each child is a plain ``rota worker`` in a session of its own, so that
-Ctrl-C reaches it once, through here. A child whose supervisor is gone drains and ends by itself.
+Runs no jobs and opens no store. Each child is a plain ``rota worker`` in its own session, so that
+Ctrl-C reaches it once, through here. A child whose supervisor has died drains and exits.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ...runtime.clock import monotonic
 from ...runtime.service import StopSignals, pause, watchdog
 from ...terminal.text import plural
 from .exit_codes import FAILED
+from .options import given_options
 from .target import URL_OVERRIDE
 
 log = logging.getLogger("rota.supervisor")
@@ -28,11 +29,11 @@ log = logging.getLogger("rota.supervisor")
 SUPERVISED = "ROTA_SUPERVISED"
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
-SETTLED_S = 60.0  # a child that lived this long starts again without a wait that has grown
+SETTLED_S = 60.0  # a child that ran this long restarts with the first delay again
 
 
 def run(processes: int, flags: Mapping[str, Any], app: str, url: str | None) -> int:
-    """Run the workers until all have ended; the worst of their exit codes."""
+    """Run the workers until all have exited; returns the highest exit code."""
     env = {**systemd.without(os.environ), SUPERVISED: "1"}
     if url is not None:
         env[URL_OVERRIDE] = url
@@ -41,20 +42,18 @@ def run(processes: int, flags: Mapping[str, Any], app: str, url: str | None) -> 
 
 def command(flags: Mapping[str, Any], app: str) -> list[str]:
     """The command line of one worker."""
-    words = [sys.executable, "-m", "rota", "worker", "--app", app]
-    for name, value in flags.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            words.append(flag)
-        elif value not in (None, False, ()):
-            words += [flag, ",".join(value) if isinstance(value, tuple) else str(value)]
-    return words
+    arguments = [sys.executable, "-m", "rota", "worker", "--app", app]
+    for name, value in given_options(flags).items():
+        arguments.append("--" + name.replace("_", "-"))
+        if value is not True:
+            arguments.append(",".join(value) if isinstance(value, tuple) else str(value))
+    return arguments
 
 
 class Supervisor:
-    def __init__(self, processes: int, words: list[str], env: Mapping[str, str]) -> None:
+    def __init__(self, processes: int, arguments: list[str], env: Mapping[str, str]) -> None:
         self._processes = processes
-        self._words = words
+        self._arguments = arguments
         self._env = env
         self._children: set[asyncio.subprocess.Process] = set()
         self._stop = asyncio.Event()
@@ -62,24 +61,24 @@ class Supervisor:
     async def run(self) -> int:
         ended = asyncio.Event()
         with StopSignals(self._end, self._end):
-            alive = asyncio.create_task(watchdog(ended), name="rota-watchdog")
-            systemd.ready(f"watching over {plural(self._processes, 'worker')}")
+            ping = asyncio.create_task(watchdog(ended), name="rota-watchdog")
+            systemd.ready(f"supervising {plural(self._processes, 'worker')}")
             try:
                 codes = await asyncio.gather(*(self._keep(number + 1) for number in range(self._processes)))
             finally:
                 ended.set()
-                await alive
+                await ping
         return max(codes)
 
     def _end(self) -> None:
-        """A child counts its signals: the first drains it, the second makes it hand back."""
+        """Forward a signal: the first makes a child drain, the second makes it release its jobs."""
         self._stop.set()
         for child in self._children:
             with suppress(ProcessLookupError):
                 child.send_signal(signal.SIGTERM)
 
     async def _keep(self, number: int) -> int:
-        """Keep worker ``number`` alive until it ends as it should; its exit code."""
+        """Restart worker ``number`` until it stops as intended; returns its exit code."""
         delay, started = FIRST_DELAY, 0
         while True:
             since = monotonic()
@@ -88,20 +87,20 @@ class Supervisor:
             if self._stop.is_set() or code == 0 or (started == 1 and code > FAILED):
                 return code if code >= 0 else FAILED
             delay = FIRST_DELAY if monotonic() - since > SETTLED_S else delay
-            log.error("worker %d died (%s); starting it again in %.1f s", number, _how(code), delay)
+            log.error("worker %d died (%s); restarting in %.1f s", number, _how(code), delay)
             if await pause(delay, self._stop):
                 return FAILED
             delay = min(delay * 2, LONGEST_DELAY)
 
     async def _child(self) -> int:
         child = await asyncio.create_subprocess_exec(
-            *self._words,
-            stdin=asyncio.subprocess.PIPE,  # its end tells the child that we are gone
+            *self._arguments,
+            stdin=asyncio.subprocess.PIPE,  # its end tells the child that this process died
             env=self._env,
             start_new_session=True,
         )
         self._children.add(child)
-        if self._stop.is_set():  # the signal came while the child was being born
+        if self._stop.is_set():  # the signal arrived while the child was starting
             child.send_signal(signal.SIGTERM)
         try:
             return await child.wait()
@@ -122,9 +121,9 @@ def is_supervised() -> bool:
 
 @contextmanager
 def watching_parent() -> Iterator[None]:
-    """In a supervised worker: drain when the supervisor is gone."""
+    """In a supervised worker: drain when the supervisor dies."""
     if is_supervised():
-        os.environ.pop(SUPERVISED)  # a worker that a task starts is nobody's child
+        os.environ.pop(SUPERVISED)  # a worker started by a task is not supervised
         threading.Thread(target=_drain_at_end_of_input, name="rota-parent", daemon=True).start()
     yield
 

@@ -1,6 +1,6 @@
-"""What a command works on: ``--app`` and ``--url``, or the server at ``--api``; given anywhere.
+"""What a command works on: ``--app`` and ``--url``, or the server at ``--api``, before or after the command.
 
-Must not import the app before a command really needs it: the root of the command line imports this.
+Must not import the app before a command needs it: the root of the command line imports this module.
 """
 
 from __future__ import annotations
@@ -11,24 +11,25 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from .options import apply_options
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from ...app import Rota
-    from ...model import Actor
     from ...operate import Operations
     from .remote import RemoteOperations
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
 
-# A supervisor hands a URL to its workers by this name: an argument would show it in the process list.
+# A supervisor passes the URL to its workers in this variable: an argument would show in the process list.
 URL_OVERRIDE = "ROTA_OVERRIDE_URL"
 
 
 @dataclass
 class Target:
-    """The options as given, the later word winning over the earlier, and any word over the environment."""
+    """The options in force: the last one given wins, and any option wins over the environment."""
 
     app: str | None = None
     url: str | None = None
@@ -36,30 +37,30 @@ class Target:
     token: str | None = field(default=None, repr=False)
     ca_file: str | None = None
     debug: bool = False
-    said: set[str] = field(default_factory=set)  # on the command line, not by the environment
+    typed: set[str] = field(default_factory=set)  # given on the command line, not by the environment
 
     @property
     def is_remote(self) -> bool:
-        """Whether a server is asked instead of the store."""
+        """Whether commands go to a server instead of the store."""
         if self.api is None:
             return False
-        if "api" in self.said and self.url is not None:
-            raise click.UsageError("--api and --url were both given: ask the server, or the store; keep one.")
-        return "api" in self.said or not self.said & {"app", "url"}
+        if "api" in self.typed and self.url is not None:
+            raise click.UsageError("--api and --url cannot be combined: use the server or the store.")
+        return "api" in self.typed or not self.typed & {"app", "url"}
 
     # --- the app itself --------------------------------------------------------------------------
 
-    def refuse_api(self) -> None:
-        """For what only works on the store itself."""
+    def require_store(self) -> None:
+        """For commands that only work on the store itself."""
         if self.is_remote:
             raise click.UsageError(
                 "this command works on the store itself, not through a server: "
-                "leave --api (ROTA_API) out, and give --app or --url."
+                "remove --api (ROTA_API) and pass --app or --url."
             )
 
     def open(self) -> Rota:
-        """The app that was named, or an app without tasks on the store in force."""
-        self.refuse_api()
+        """The app of --app, or an app without tasks on the store in force."""
+        self.require_store()
         from ...app import Rota
 
         if self.app is None:
@@ -69,26 +70,27 @@ class Target:
         app = load(self.app)
         return app if self.url is None else rebind(app, self.url)
 
-    def ask(self, question: Callable[[Rota], Awaitable[T]]) -> T:
-        """Open the app, await the answer, close the app."""
-        return _run(self.open(), question)
+    def run(self, act: Callable[[Rota], Awaitable[T]]) -> T:
+        """Open the app, await the act, close the app."""
+        return _run(self.open(), act)
 
     def offline(self) -> Rota:
-        """An app for what needs no store, such as checking flags; of a server we know no tasks."""
+        """An app for work without a store, such as checking options. With --api it has no tasks."""
         from ...app import Rota
 
         return Rota("sqlite://:memory:") if self.is_remote else self.open()
 
-    # --- the desk --------------------------------------------------------------------------------
+    # --- the operations --------------------------------------------------------------------------
 
-    def operations(self, question: Callable[[Operations], Awaitable[T]]) -> T:
-        """Await an answer of the desk: the one on the store, or the one behind the server."""
+    def operations(self, act: Callable[[Operations], Awaitable[T]]) -> T:
+        """Await an act on the operations of the store, or of the server."""
         if self.is_remote:
-            # It has the same rooms and actions, made from the table of routes: see RemoteOperations.
-            return _run(self.remote(), lambda remote: question(cast("Operations", remote)))
+            # The same groups and actions, generated from the table of routes: see RemoteOperations.
+            return _run(self.remote(), lambda remote: act(cast("Operations", remote)))
         from ...operate import Operations
+        from ...runtime.audit import program
 
-        return self.ask(lambda app: question(Operations(app, operator())))
+        return self.run(lambda app: act(Operations(app, program("cli"))))
 
     def remote(self) -> RemoteOperations:
         from .remote import RemoteOperations, read_token
@@ -97,41 +99,27 @@ class Target:
         return RemoteOperations(self.api, self.token or read_token(), self.ca_file)
 
     def place(self) -> str:
-        """Where this is, for people; without a password."""
+        """The server or store for display, without a password."""
         return str(self.api) if self.is_remote else self.open().stores.root().url
 
 
-def operator() -> Actor:
-    """Who types here: whoever can open the store may do everything, and the audit log tells who it was."""
-    import getpass
-    import socket
-
-    from ...model import Actor
-
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError):  # a container's user without a name
-        user = "unknown"
-    return Actor(name=f"{user}@{socket.gethostname()}", role="admin", payloads=True, via="cli")
-
-
 async def store_time(operations: Operations) -> datetime:
-    """The store's time, also if nothing else was asked of it yet."""
-    if operations.app is not None:  # a server reads its store's clock by itself
+    """The store's time; connects first if nothing else has."""
+    if operations.app is not None:  # a server reads its store's clock itself
         await operations.store()
     return (await operations.system.me()).now
 
 
-def _run(place: Any, question: Callable[[Any], Awaitable[T]]) -> T:
-    import asyncio  # half of the time that ``rota --help`` takes
+def _run(opened: Any, act: Callable[[Any], Awaitable[T]]) -> T:
+    import asyncio  # imported late: it would double the time of ``rota --help``
 
-    async def answer() -> T:
+    async def act_and_close() -> T:
         try:
-            return await question(place)
+            return await act(opened)
         finally:
-            await place.close()
+            await opened.close()
 
-    return asyncio.run(answer())
+    return asyncio.run(act_and_close())
 
 
 pass_target = click.make_pass_decorator(Target, ensure=True)
@@ -142,9 +130,7 @@ pass_target = click.make_pass_decorator(Target, ensure=True)
 
 def target_options(command: C) -> C:
     """Give a command ``--app``, ``--url``, ``--api``, ``--token`` and ``--ca-file``."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return apply_options(command, _OPTIONS)
 
 
 def url_option(command: C) -> C:
@@ -155,35 +141,39 @@ def url_option(command: C) -> C:
 def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     target = ctx.ensure_object(Target)
     assert param.name is not None
-    said_here = ctx.get_parameter_source(param.name) is click.core.ParameterSource.COMMANDLINE
-    if value is not None and (said_here or getattr(target, param.name) is None):
+    is_typed = ctx.get_parameter_source(param.name) is click.core.ParameterSource.COMMANDLINE
+    if value is not None and (is_typed or getattr(target, param.name) is None):
         setattr(target, param.name, value)
-    if said_here:
-        target.said.add(param.name)
+    if is_typed:
+        target.typed.add(param.name)
         if param.name == "token":
-            click.echo("rota: the process list shows --token: set ROTA_TOKEN or ROTA_TOKEN_FILE", err=True)
+            click.echo(
+                "rota: --token is visible in the process list; set ROTA_TOKEN or ROTA_TOKEN_FILE instead",
+                err=True,
+            )
 
 
 _URL = click.option(
     "--url", metavar="URL", envvar=URL_OVERRIDE, expose_value=False, callback=_remember,
-    help="The store; else that of --app, ROTA_URL, DATABASE_URL, rota.toml, sqlite:///rota.db.",
+    help="Store URL.  [default: the app's, then ROTA_URL, DATABASE_URL, rota.toml, sqlite:///rota.db]",
 )  # fmt: skip
 _OPTIONS = (
     click.option(
         "--app", metavar="MODULE:APP", envvar="ROTA_APP", expose_value=False, callback=_remember,
-        help="Where your Rota object is, such as shop.jobs:app.  [env: ROTA_APP]",
+        help="Your Rota object, such as shop.jobs:app.  [env: ROTA_APP]",
     ),
     _URL,
     click.option(
         "--api", metavar="URL", envvar="ROTA_API", expose_value=False, callback=_remember,
-        help="Ask a rota server instead of a store.  [env: ROTA_API]",
+        help="Use a rota server instead of a store.  [env: ROTA_API]",
     ),
     click.option(
         "--token", envvar="ROTA_TOKEN", expose_value=False, callback=_remember,
-        help="For --api; better in the environment.  [env: ROTA_TOKEN, ROTA_TOKEN_FILE]",
+        help="API token for --api. Prefer ROTA_TOKEN: other users can see command lines.  [env: ROTA_TOKEN, "
+        "ROTA_TOKEN_FILE]",
     ),
     click.option(
         "--ca-file", metavar="FILE", envvar="ROTA_CA_FILE", expose_value=False, callback=_remember,
-        help="For --api: the certificates to trust.  [env: ROTA_CA_FILE]",
+        help="Certificates to trust for --api.  [env: ROTA_CA_FILE]",
     ),
 )  # fmt: skip

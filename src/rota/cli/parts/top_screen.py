@@ -1,4 +1,4 @@
-"""What ``rota top`` shows and what a key does to it. Pure: values in, values out."""
+"""The state of ``rota top`` and what each key does to it. Pure: values in, values out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class TopSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen at one moment. None: not for this caller to know."""
+    """What the store showed at one time. None: hidden from this caller."""
 
     place: str
     now: datetime
@@ -24,86 +24,89 @@ class TopSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     workers: int | None
     jobs_per_s: float | None
     failures_per_min: float | None
-    gate: GateView | None  # over everything
+    gate: GateView | None  # the pause of everything
     queues: tuple[QueueView, ...] = ()
     running_jobs: tuple[JobView, ...] = ()
     failures: tuple[JobView, ...] = ()
 
 
 class TopAction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a key asks for. ``queue`` None: everything."""
+    """What a key requests. ``queue`` None: everything."""
 
     verb: Literal["quit", "pause", "resume"]
     queue: str | None = None
 
 
 class TopScreen(msgspec.Struct, frozen=True, kw_only=True):
-    glance: TopSnapshot
-    chosen: str | None = None  # the name of a queue
-    question: str = ""  # waiting for y; the act that follows is in ``proposed``
+    """Everything that is drawn."""
+
+    snapshot: TopSnapshot
+    selected: str | None = None  # the name of a queue
+    question: str = ""  # waiting for y; the action that follows is ``proposed``
     proposed: TopAction | None = None
-    note: str = ""  # what came of the last key
-    trouble: str = ""  # why the glance is an old one
-    helps: bool = False
+    note: str = ""  # the effect of the last key
+    error: str = ""  # why the snapshot is out of date
+    shows_help: bool = False
 
 
-def pressed(screen: TopScreen, key: str) -> tuple[TopScreen, TopAction | None]:
-    """The screen after a key, and what is to be done."""
+def press(screen: TopScreen, key: str) -> tuple[TopScreen, TopAction | None]:
+    """The screen after a key, and the action to carry out."""
     screen = msgspec.structs.replace(screen, note="")
     if screen.proposed is not None:
-        agreed = key in ("y", "Y")
-        rest = msgspec.structs.replace(
-            screen, question="", proposed=None, note="" if agreed else "Nothing was done."
+        is_yes = key in ("y", "Y")
+        answered = msgspec.structs.replace(
+            screen, question="", proposed=None, note="" if is_yes else "Nothing was changed."
         )
-        return rest, screen.proposed if agreed else None
+        return answered, screen.proposed if is_yes else None
     if key == "q":
         return screen, TopAction(verb="quit")
-    if key in ("?", "h") or (key == "esc" and screen.helps):
-        return msgspec.structs.replace(screen, helps=not screen.helps), None
+    if key in ("?", "h") or (key == "esc" and screen.shows_help):
+        return msgspec.structs.replace(screen, shows_help=not screen.shows_help), None
     if key == "p":
-        return _asking(screen), None
+        return _ask(screen), None
     if key in ("down", "tab", "j"):
-        return _choose(screen, 1), None
+        return _select(screen, 1), None
     if key in ("up", "backtab", "k"):
-        return _choose(screen, -1), None
+        return _select(screen, -1), None
     if key == " ":
-        return _switch(screen)
+        return _toggle(screen)
     return screen, None
 
 
-def _asking(screen: TopScreen) -> TopScreen:
-    glance = screen.glance
-    if glance.gate is not None:
-        question, act = "Let everything go on? y/n", TopAction(verb="resume")
+def _ask(screen: TopScreen) -> TopScreen:
+    snapshot = screen.snapshot
+    if snapshot.gate is not None:
+        question, action = "Resume everything? y/n", TopAction(verb="resume")
     else:
-        workers = "workers" if glance.workers is None else plural(glance.workers, "live worker")
-        question = f"Pause everything? {workers} will claim nothing, {plural(glance.running, 'running job')}"
-        question, act = f"{question} will finish. y/n", TopAction(verb="pause")
-    return msgspec.structs.replace(screen, question=question, proposed=act)
+        workers = "workers" if snapshot.workers is None else plural(snapshot.workers, "running worker")
+        running = plural(snapshot.running, "running job")
+        question = f"Pause everything? {workers} will start no jobs, {running} will finish. y/n"
+        action = TopAction(verb="pause")
+    return msgspec.structs.replace(screen, question=question, proposed=action)
 
 
-def _choose(screen: TopScreen, step: int) -> TopScreen:
-    names = [queue.name for queue in screen.glance.queues]
+def _select(screen: TopScreen, step: int) -> TopScreen:
+    names = [queue.name for queue in screen.snapshot.queues]
     if not names:
         return msgspec.structs.replace(screen, note="No queue is in use.")
-    if screen.chosen in names:
-        place = (names.index(screen.chosen) + step) % len(names)
+    if screen.selected in names:
+        position = (names.index(screen.selected) + step) % len(names)
     else:
-        place = 0 if step > 0 else len(names) - 1
-    return msgspec.structs.replace(screen, chosen=names[place])
+        position = 0 if step > 0 else len(names) - 1
+    return msgspec.structs.replace(screen, selected=names[position])
 
 
-def _switch(screen: TopScreen) -> tuple[TopScreen, TopAction | None]:
-    queue = next((one for one in screen.glance.queues if one.name == screen.chosen), None)
+def _toggle(screen: TopScreen) -> tuple[TopScreen, TopAction | None]:
+    queue = next((one for one in screen.snapshot.queues if one.name == screen.selected), None)
     if queue is None:
-        return msgspec.structs.replace(screen, note="Choose a queue first: arrows or Tab."), None
+        return msgspec.structs.replace(screen, note="Select a queue first: arrow keys or Tab."), None
     return screen, TopAction(verb="pause" if queue.gate is None else "resume", queue=queue.name)
 
 
-def pace(steps: Sequence[ActivityBucket], now: datetime) -> tuple[float, float]:
-    """Jobs ended per second and failed per minute, over this minute and the one before."""
+def throughput(buckets: Sequence[ActivityBucket], now: datetime) -> tuple[float, float]:
+    """Jobs finished per second and failed per minute, over this minute and the one before."""
     since = now.replace(second=0, microsecond=0) - MINUTE
     seconds = (now - since).total_seconds()
-    lately = [step for step in steps if step.at >= since]
-    ended = sum(step.succeeded + step.failed + step.cancelled for step in lately)
-    return ended / seconds, sum(step.failed for step in lately) * 60 / seconds
+    recent = [bucket for bucket in buckets if bucket.at >= since]
+    finished = sum(bucket.succeeded + bucket.failed + bucket.cancelled for bucket in recent)
+    return finished / seconds, sum(bucket.failed for bucket in recent) * 60 / seconds

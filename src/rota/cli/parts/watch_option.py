@@ -1,4 +1,4 @@
-"""``--watch``: a listing that is drawn again in place until Ctrl-C."""
+"""``--watch``: a list that is redrawn in place until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,25 +17,23 @@ from ...terminal.text import on_terminal, safe, style
 
 C = TypeVar("C", bound=Callable[..., Any])
 
-OFTEN_S, USUAL_S = 0.2, 2.0
-CLEAR, HOME, END_OF_LINE, REST = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b[J"
+MIN_SECONDS, DEFAULT_SECONDS = 0.2, 2.0
+CLEAR, HOME, END_OF_LINE, CLEAR_BELOW = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 def watchable(command: C) -> C:
-    """Give a listing ``--watch``; the outermost decorator under ``@group.command``."""
+    """Give a list ``--watch``; the outermost decorator that wraps the callback."""
 
     @click.option(
-        "--watch", is_flag=False, flag_value=USUAL_S, type=click.FloatRange(OFTEN_S), metavar="[SECONDS]",
-        help=f"Draw it again, every {USUAL_S:g} s unless told otherwise, until Ctrl-C.",
+        "--watch", is_flag=False, flag_value=DEFAULT_SECONDS, type=click.FloatRange(MIN_SECONDS),
+        metavar="[SECONDS]", help=f"Refresh every SECONDS (default {DEFAULT_SECONDS:g}) until Ctrl-C.",
     )  # fmt: skip
     @functools.wraps(command)
     def run(*args: Any, watch: float | None, **given: Any) -> Any:
         if watch is None:
             return command(*args, **given)
         if not on_terminal():
-            raise click.UsageError(
-                "--watch draws on a terminal, and this is none: leave it out, or use --json."
-            )
+            raise click.UsageError("--watch needs a terminal. Leave it out, or use --json.")
         return _repeat(lambda: command(*args, **given), watch)
 
     return run  # type: ignore[return-value]
@@ -57,14 +55,14 @@ def _repeat(draw: Callable[[], object], every: float) -> None:
 
 
 class _Frame(io.StringIO):
-    """What would have gone to the terminal, colours and widths included."""
+    """Captures output as a terminal would receive it, colours and widths included."""
 
     def isatty(self) -> bool:
         return True
 
 
 def _frame(draw: Callable[[], object], first: bool) -> str:
-    """One picture. A store that is away for a moment does not end the watch, unless it never was there."""
+    """One frame. A store that becomes unavailable later does not end the watch."""
     frame = _Frame()
     try:
         with redirect_stdout(frame):
@@ -72,14 +70,14 @@ def _frame(draw: Callable[[], object], first: bool) -> str:
     except StoreUnavailable as error:
         if first:
             raise
-        return f"rota: {safe(error)}\nTrying again."
+        return f"rota: {safe(error)}\nRetrying."
     return frame.getvalue()
 
 
 def _show(frame: str, every: float, first: bool) -> None:
-    room = max(shutil.get_terminal_size().lines - 1, 2)
-    head = style(f"Every {every:g} s; Ctrl-C ends.", dim=True)
-    lines = [head, "", *frame.splitlines()][:room]
+    height = max(shutil.get_terminal_size().lines - 1, 2)
+    head = style(f"Every {every:g} s. Press Ctrl-C to stop.", dim=True)
+    lines = [head, "", *frame.splitlines()][:height]
     picture = "".join(f"{line}{END_OF_LINE}\n" for line in lines)
-    sys.stdout.write(f"{CLEAR if first else ''}{HOME}{picture}{REST}")
+    sys.stdout.write(f"{CLEAR if first else ''}{HOME}{picture}{CLEAR_BELOW}")
     sys.stdout.flush()

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command import environment, make_shop, rota_command
 
-from rota.cli.commands.crontab import name_of
+from cli.command import environment, make_shop, rota_command
+from rota.cli.commands.schedule_import import name_of
 from rota.cli.root import root
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\u202eevil"

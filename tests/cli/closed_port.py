@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def nobody_listens() -> Iterator[str]:
+def closed_port() -> Iterator[str]:
     """``127.0.0.1:PORT`` that refuses every connection while the block runs."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))

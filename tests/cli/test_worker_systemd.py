@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import eventually, make_shop, said, started
 
+from cli.command import eventually, make_shop, said, started
 from rota import Rota
 from rota.runtime import systemd
 

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command import environment, make_shop, read_json, rota_command
 
+from cli.command import environment, make_shop, read_json, rota_command
 from rota import Rota
 from rota.cli.root import root
 

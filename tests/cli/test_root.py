@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from command import environment, rota_command
 
 import rota
+from cli.command import environment, rota_command
 from rota.cli.root import COMMANDS, root
 
 HEAVY = ("rota.app", "rota.store.open", "msgspec", "asyncio", "psycopg", "sqlite3", "rich")

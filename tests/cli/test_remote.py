@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command import eventually, make_shop, rota_command, said, started
 
+from cli.command import eventually, make_shop, rota_command, said, started
 from rota.cli.root import root
 
 STORE = "sqlite:///shop.db"

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command import make_shop, rota_command
-from nowhere import nobody_listens
-from typist import Typist
 
+from cli.closed_port import closed_port
+from cli.command import make_shop, rota_command
+from cli.terminal_session import TerminalSession
 from rota import Rota
-from rota.cli.parts.private_file import private_file
+from rota.cli.parts.atomic_file import atomic_file
 from rota.cli.root import root
 from rota.model import AuditEntry
 from rota.operate.access import by_password, by_token
@@ -138,13 +138,13 @@ def test_nothing_named_pauses_everything_and_resume_tells_what_is_still_paused(f
 
 def test_pausing_everything_on_a_terminal_states_the_effect_and_asks(folder: Path) -> None:
     enqueue()
-    with Typist("pause", "--url", URL, cwd=folder) as typist:
+    with TerminalSession("pause", "--url", URL, cwd=folder) as typist:
         asked = typist.read_until("Pause everything?")
         assert "0 live workers will claim nothing" in asked and "1 due job will wait" in asked
         typist.type("n\n")
         assert typist.end() == 1
     assert told("gates", "list")["items"] == []
-    with Typist("pause", "--url", URL, "--yes", cwd=folder) as typist:
+    with TerminalSession("pause", "--url", URL, "--yes", cwd=folder) as typist:
         assert typist.end() == 0
     assert [gate["id"] for gate in told("gates", "list")["items"]] == ["all"]
 
@@ -251,7 +251,7 @@ def test_an_export_has_every_line_once_in_a_file_for_its_owner(folder: Path) -> 
 def test_an_export_that_fails_leaves_the_old_file_and_nothing_else(folder: Path) -> None:
     (folder / "kept").mkdir()
     (folder / "kept" / "log.jsonl").write_text("old")
-    with nobody_listens() as address:
+    with closed_port() as address:
         failed = invoke(
             "audit", "export", "--output", "kept/log.jsonl", "--url", f"postgresql://{address}/none"
         )
@@ -263,7 +263,7 @@ def test_an_export_that_fails_leaves_the_old_file_and_nothing_else(folder: Path)
 
 
 def test_an_interrupted_export_leaves_no_half_file(folder: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), private_file("kept.jsonl") as file:
+    with pytest.raises(KeyboardInterrupt), atomic_file("kept.jsonl") as file:
         file.write("half")
         raise KeyboardInterrupt
     assert not list(folder.glob("*kept*")) and not list(folder.glob(".*kept*"))
@@ -271,7 +271,7 @@ def test_an_interrupted_export_leaves_no_half_file(folder: Path) -> None:
 
 def test_an_export_to_a_file_tells_on_a_terminal_how_far_it_is(folder: Path) -> None:
     lines_of_audit(250)
-    with Typist("audit", "export", "-o", "log.jsonl", "--url", URL, cwd=folder) as typist:
+    with TerminalSession("audit", "export", "-o", "log.jsonl", "--url", URL, cwd=folder) as typist:
         assert typist.end() == 0
         assert "200 lines, back to 2030-01-01 00:00:50Z" in typist.seen
         assert "250 lines in log.jsonl" in typist.seen
@@ -347,7 +347,7 @@ def test_a_password_comes_from_stdin_or_a_file_and_lets_in(folder: Path) -> None
 
 
 def test_a_password_typed_is_asked_for_twice_and_never_shown(folder: Path) -> None:
-    with Typist("users", "set", "anna", "--role", "admin", "--url", URL, cwd=folder) as typist:
+    with TerminalSession("users", "set", "anna", "--role", "admin", "--url", URL, cwd=folder) as typist:
         typist.read_until("12 characters or more): ")
         typist.type(f"{PASSWORD}\n")
         typist.read_until("Once more: ")

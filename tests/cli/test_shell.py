@@ -18,9 +18,9 @@ import click
 import msgspec
 import pytest
 from click.testing import CliRunner
-from command import DEADLINE_S, environment, make_shop, rota_command
-from strange_server import ME, answering, problem, reply
 
+from cli.command import DEADLINE_S, environment, make_shop, rota_command
+from cli.fake_server import ME, answering, problem, reply
 from rota.cli.root import root
 
 LISTINGS = (

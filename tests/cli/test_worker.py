@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner
-from command import eventually, make_shop, read_json, rota_command, said, started
 
+from cli.command import eventually, make_shop, read_json, rota_command, said, started
 from rota.cli.parts.supervisor import command
 from rota.cli.root import root
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from command import environment, eventually, make_shop, rota_command, started
 
+from cli.command import environment, eventually, make_shop, rota_command, started
 from rota import Rota
 
 SMALL = ("bench", "--jobs", "100")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.cli.parts.job_detail import headline, progress
+from rota.cli.parts.job_columns import error_line, progress_line
 from rota.cli.parts.time_parsing import parse_duration
 from rota.terminal.table import Column, cut, fit, width
 from rota.terminal.text import json_text, relative_time, safe, short_duration
@@ -87,7 +87,7 @@ def test_cut_text_takes_no_more_cells_than_given(text: str, size: int) -> None:
     ],
 )
 def test_any_stored_error_has_a_headline(stored: object, words: str) -> None:
-    assert headline(stored) == words
+    assert error_line(stored) == words
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_any_stored_error_has_a_headline(stored: object, words: str) -> None:
     ],
 )
 def test_any_stored_progress_can_be_told(stored: object, words: str) -> None:
-    assert progress(stored) == words
+    assert progress_line(stored) == words

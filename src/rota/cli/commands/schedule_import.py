@@ -1,4 +1,4 @@
-"""``rota schedules import crontab``: the lines of a crontab as schedules. A dry run unless told otherwise."""
+"""``rota schedules import crontab``: the lines of a crontab as schedules. A dry run by default."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from ...terminal import table
 from ...terminal.text import json_text, plural, safe
 from ..parts.exit_codes import FAILED
 from ..parts.files import read_text
+from ..parts.job_options import note_unknown_task
+from ..parts.options import json_option
 from ..parts.progress import progress
 from ..parts.schedule_options import naming_flags, tenant_option
 from ..parts.target import Target, pass_target, target_options
-from .enqueue import note_unknown
 
 COLUMNS = (
     table.Column("LINE", right=True),
@@ -31,13 +32,13 @@ COLUMNS = (
     table.Column("COMMAND", yields=1),
 )
 LONGEST_NAME = 60
-_END = re.compile(r"\s*(?:&&|\|\||[|;<>]|\d>).*", re.DOTALL)
-_GO_THERE = re.compile(r"cd\s+\S+\s*(?:&&|;)\s*(?=\S)")
-_SETTING = re.compile(r"[A-Za-z_]\w*=\S*\s+")
+_SHELL_SYNTAX = re.compile(r"\s*(?:&&|\|\||[|;<>]|\d>).*", re.DOTALL)
+_CHANGE_FOLDER = re.compile(r"cd\s+\S+\s*(?:&&|;)\s*(?=\S)")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*\s+")
 
 
 class CrontabEntry(Value, frozen=True, kw_only=True):
-    """One line that can be imported."""
+    """A line that can be imported."""
 
     line: int
     name: str
@@ -50,18 +51,18 @@ class CrontabEntry(Value, frozen=True, kw_only=True):
 
 @click.group("import")
 def import_() -> None:
-    """Bring schedules from elsewhere."""
+    """Import schedules from other programs."""
 
 
 @import_.command("crontab")
 @click.argument("file", metavar="FILE")
-@click.option("--task", help='The task that runs them, with the payload {"command": "…"}.')
-@click.option("--apply", is_flag=True, help="Create them. Without it: only tell which.")
-@click.option("--system", is_flag=True, help="A user stands before each command, as in /etc/crontab.")
-@click.option("--timezone", default="UTC", show_default=True, help="Of lines without a CRON_TZ above them.")
-@click.option("--queue", help="Where their jobs wait.")
+@click.option("--task", help='Task to run for each line, with the payload {"command": "…"}.')
+@click.option("--apply", is_flag=True, help="Create the schedules. Without it, only list them.")
+@click.option("--system", is_flag=True, help="Lines have a user column, as in /etc/crontab.")
+@click.option("--timezone", default="UTC", show_default=True, help="Time zone of lines without CRON_TZ.")
+@click.option("--queue", help="Queue for their jobs.  [default: the task's]")
 @tenant_option
-@click.option("--json", "as_json", is_flag=True, help='One object: {"items": […], "unreadable": […]}.')
+@json_option("items", "unreadable", "applied", "made")
 @target_options
 @pass_target
 def crontab(
@@ -75,25 +76,25 @@ def crontab(
     tenant: str,
     as_json: bool,
 ) -> None:
-    """Schedules from a crontab FILE (- for stdin). A dry run unless --apply is given.
+    """Import schedules from a crontab FILE (- for stdin). A dry run unless --apply is given.
 
-    Nothing of a command is run here: it becomes the payload of --task, which decides what to do with it.
+    No command is run: each becomes the payload of a job of --task.
     """
     if apply and task is None:
-        raise click.UsageError('--apply needs --task: the task that is given each line as {"command": "…"}.')
+        raise click.UsageError('--apply needs --task: the task that receives each line as {"command": "…"}.')
     with naming_flags():
         lines = from_crontab(read_text(file), system, timezone)
     entries, unreadable = _entries(lines), [line for line in lines if line.error is not None]
-    made: list[str] = []
+    created: list[str] = []
     if apply and task is not None:
-        asks = _asks(target, entries, tenant, {"task": task, "queue": queue})
-        made = target.operations(lambda operations: _create(operations, entries, asks))
+        requests = _requests(target, entries, tenant, {"task": task, "queue": queue})
+        created = target.operations(lambda operations: _create(operations, entries, requests))
     if as_json:
         bad = [{"line": line.line, "cron": line.cron, "error": line.error} for line in unreadable]
-        click.echo(json_text({"items": entries, "unreadable": bad, "applied": apply, "made": made}))
+        click.echo(json_text({"items": entries, "unreadable": bad, "applied": apply, "made": created}))
     else:
-        _tell(entries, unreadable, made, apply)
-    if unreadable or (apply and len(made) < len(entries)):
+        _echo(entries, unreadable, created, apply)
+    if unreadable or (apply and len(created) < len(entries)):
         raise SystemExit(FAILED)
 
 
@@ -115,12 +116,12 @@ def _entries(lines: Sequence[CrontabLine]) -> list[CrontabEntry]:
 
 
 def name_of(command: str) -> str:
-    """A name from what the command does: ``/usr/bin/backup.sh --full >log`` is ``backup-full``."""
-    plain = _GO_THERE.sub("", command)
-    while setting := _SETTING.match(plain):
+    """A name for the command: ``/usr/bin/backup.sh --full >log`` is ``backup-full``."""
+    plain = _CHANGE_FOLDER.sub("", command)
+    while setting := _ASSIGNMENT.match(plain):
         plain = plain[setting.end() :]
-    said = [word.rpartition("/")[2] for word in _END.sub("", plain).split()]
-    slugs = [re.sub(r"[^A-Za-z0-9_]+", "-", re.sub(r"\.\w{1,4}$", "", word)).strip("-") for word in said]
+    parts = [word.rpartition("/")[2] for word in _SHELL_SYNTAX.sub("", plain).split()]
+    slugs = [re.sub(r"[^A-Za-z0-9_]+", "-", re.sub(r"\.\w{1,4}$", "", word)).strip("-") for word in parts]
     return "-".join(filter(None, slugs))[:LONGEST_NAME].strip("-").lower() or "command"
 
 
@@ -131,20 +132,20 @@ def _free(name: str, taken: dict[str, int]) -> str:
 
 def _note(line: CrontabLine) -> str | None:
     if re.search(r"(?<!\\)%", line.command):
-        return "cron makes line breaks of %; here it stays as it is: check the command"
+        return "cron turns % into a line break; here it stays %: check the command"
     if line.user is not None and line.user != "root":
-        return f"ran as {line.user}; here it runs as the worker does"
+        return f"ran as {line.user}; here it runs as the worker's user"
     return None
 
 
-def _asks(
-    target: Target, entries: Sequence[CrontabEntry], tenant: str, said: Mapping[str, Any]
+def _requests(
+    target: Target, entries: Sequence[CrontabEntry], tenant: str, given: Mapping[str, Any]
 ) -> list[CreateScheduleRequest]:
-    """What to make of each line, all of it checked before anything is sent."""
+    """A request per line, all checked before anything is sent."""
     app = target.offline()
-    note_unknown(app, said["task"])
+    note_unknown_task(app, given["task"])
     rows = [
-        {**said, "cron": e.cron, "timezone": e.timezone, "payload": {"command": e.command},
+        {**given, "cron": e.cron, "timezone": e.timezone, "payload": {"command": e.command},
          "description": f"crontab, line {e.line}"}
         for e in entries
     ]  # fmt: skip
@@ -158,23 +159,23 @@ def _asks(
 
 
 async def _create(
-    operations: Operations, entries: Sequence[CrontabEntry], asks: Sequence[CreateScheduleRequest]
+    operations: Operations, entries: Sequence[CrontabEntry], requests: Sequence[CreateScheduleRequest]
 ) -> list[str]:
-    """The names that were made; one that is taken is told and left as it is."""
-    made = []
-    with progress("import", len(asks)) as tick:
-        for entry, ask in zip(entries, asks, strict=True):
+    """The names of the schedules created; a name that exists is reported and left unchanged."""
+    created = []
+    with progress("import", len(requests)) as tick:
+        for entry, request in zip(entries, requests, strict=True):
             try:
-                await operations.schedules.create(ask)
-                made.append(entry.name)
+                await operations.schedules.create(request)
+                created.append(entry.name)
             except AlreadyRegistered as error:
                 click.echo(f"rota: line {entry.line}: {safe(error)}", err=True)
             tick(1)
-    return made
+    return created
 
 
-def _tell(
-    entries: Sequence[CrontabEntry], unreadable: Sequence[CrontabLine], made: Sequence[str], applied: bool
+def _echo(
+    entries: Sequence[CrontabEntry], unreadable: Sequence[CrontabLine], created: Sequence[str], applied: bool
 ) -> None:
     if entries:
         table.print_table(COLUMNS, [_row(entry) for entry in entries])
@@ -183,21 +184,21 @@ def _tell(
             click.echo(f"! line {entry.line}: {safe(entry.note)}")
     for line in unreadable:
         click.echo(f"rota: {safe(line.error)}", err=True)
-    click.echo(_closing(len(entries), len(unreadable), made, applied))
+    click.echo(_closing(len(entries), len(unreadable), created, applied))
 
 
 def _row(entry: CrontabEntry) -> tuple[str, ...]:
     return (str(entry.line), entry.name, safe(entry.cron), safe(entry.words), safe(entry.command))
 
 
-def _closing(readable: int, unreadable: int, made: Sequence[str], applied: bool) -> str:
-    rest = f" {plural(unreadable, 'line')} cannot be used: see above." if unreadable else ""
+def _closing(readable: int, unreadable: int, created: Sequence[str], applied: bool) -> str:
+    rest = f" {plural(unreadable, 'line')} not imported, see above." if unreadable else ""
     if applied:
-        return f"\n{plural(len(made), 'schedule')} created.{rest}"
+        return f"\n{plural(len(created), 'schedule')} created.{rest}"
     if not readable:
-        return f"No line that can be imported.{rest}"
+        return f"No line can be imported.{rest}"
     return (
-        f"\nDry run: {plural(readable, 'schedule')} would be created, nothing was.{rest}\n"
-        "Times are in the zone shown: cron used the machine's own, which --timezone names.\n"
-        "To create them: add --task NAME --apply"
+        f"\nDry run: {plural(readable, 'schedule')} would be created; nothing was changed.{rest}\n"
+        "Times are in the zone shown. cron used the machine's own zone: set it with --timezone.\n"
+        "Add --task NAME --apply to create them."
     )

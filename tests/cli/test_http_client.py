@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command import environment, eventually
-from strange_server import ME, Reply, answering, problem, reply
 
+from cli.command import environment, eventually
+from cli.fake_server import ME, Reply, answering, problem, reply
 from rota import Rota
 from rota.admin.routes import ROUTES, Route
 from rota.cli.parts import http_client

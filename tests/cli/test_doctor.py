@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from nowhere import nobody_listens
 
+from cli.closed_port import closed_port
 from rota import Rota
 from rota.cli.root import root
 
@@ -61,7 +61,7 @@ def test_a_warning_fails_only_where_it_is_strict(url: str, tmp_path: Path) -> No
 
 
 def test_a_store_that_is_not_there_ends_with_3_and_is_told_as_a_finding() -> None:
-    with nobody_listens() as address:
+    with closed_port() as address:
         result = doctor(f"postgresql://{address}/none")
         told = doctor(f"postgresql://{address}/none", "--json")
     assert result.exit_code == 3 and "the address is right" in result.stdout

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from command import DEADLINE_S, environment
+from cli.command import DEADLINE_S, environment
 
 
-class Typist:
+class TerminalSession:
     """Runs ``rota`` on a terminal of its own; ``seen`` is all it wrote."""
 
     def __init__(self, *args: str, cwd: Path, columns: int = 100, lines: int = 30, **env: str) -> None:
@@ -35,7 +35,7 @@ class Typist:
         )  # fmt: skip
         self.seen = ""
 
-    def __enter__(self) -> Typist:
+    def __enter__(self) -> TerminalSession:
         return self
 
     def __exit__(

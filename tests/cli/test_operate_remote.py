@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command import eventually, rota_command, said, started
-from nowhere import nobody_listens
-from typist import Typist
 
+from cli.closed_port import closed_port
+from cli.command import eventually, rota_command, said, started
+from cli.terminal_session import TerminalSession
 from rota import Rota
 from rota.cli.root import root
 
@@ -151,7 +151,7 @@ def test_the_doctor_examines_from_afar(server: Server) -> None:
     assert {"store", "schema", "workers"} <= {
         f["check"] for f in msgspec.json.decode(result.stdout)["findings"]
     }
-    with nobody_listens() as address:
+    with closed_port() as address:
         away = ask({**server, "api": f"http://{address}"}, "operator", "doctor")
     assert away.exit_code == 3 and "cannot be reached" in away.stdout
 
@@ -164,7 +164,7 @@ def test_top_works_from_afar_and_shows_what_the_caller_may_know(server: Server) 
         ("acme", "tenant acme", "worker"),
     ):
         env = {"ROTA_API": server["api"], "ROTA_TOKEN": server[who]}
-        with Typist("top", "--interval", "0.2", cwd=folder, **env) as typist:
+        with TerminalSession("top", "--interval", "0.2", cwd=folder, **env) as typist:
             typist.read_until(seen)
             shown = typist.read_until("? help") + typist.read_until("? help")
             assert "mail" in shown and f" {unseen} " not in shown

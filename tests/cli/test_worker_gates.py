@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from command import make_shop, rota_command, started
 
+from cli.command import make_shop, rota_command, started
 from rota import JobHandle, Rota
 
 Until = Callable[..., Awaitable[None]]

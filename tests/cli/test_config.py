@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command import rota_command
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
+from cli.command import rota_command
 from rota import config
 from rota.cli.root import root
 from rota.config import sources

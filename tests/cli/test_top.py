@@ -11,14 +11,14 @@ from typing import Any
 import click
 import msgspec
 import pytest
-from command import eventually, make_shop, read_json, rota_command, started
-from nowhere import nobody_listens
-from typist import Typist
 
+from cli.closed_port import closed_port
+from cli.command import eventually, make_shop, read_json, rota_command, started
+from cli.terminal_session import TerminalSession
 from rota import Rota
-from rota.cli.commands.top import carry_out, look
+from rota.cli.commands.top import carry_out, take_snapshot
 from rota.cli.parts.full_screen import ENTER, LEAVE, keys
-from rota.cli.parts.top_screen import TopAction, TopScreen, TopSnapshot, pace, pressed
+from rota.cli.parts.top_screen import TopAction, TopScreen, TopSnapshot, press, throughput
 from rota.cli.parts.top_view import render, share
 from rota.model import Actor, Job, State
 from rota.operate import Operations
@@ -73,7 +73,7 @@ def picture(screen: TopScreen, width: int = 120, height: int = 30) -> str:
 
 
 def test_the_picture_tells_who_works_what_waits_runs_and_failed() -> None:
-    text = picture(TopScreen(glance=glance()))
+    text = picture(TopScreen(snapshot=glance()))
     assert "rota top  sqlite:///shop.db" in text and "2030-01-01 01:38:02Z" in text
     assert "3 workers · 1,204 due · 2 running · 4.5 jobs/s · 0 failures/min" in text
     assert "mail     1,204      3        2       1 min       12     0.3        2" in text
@@ -83,25 +83,25 @@ def test_the_picture_tells_who_works_what_waits_runs_and_failed() -> None:
 
 
 def test_a_pause_is_told_on_top_and_beside_its_queue() -> None:
-    text = picture(TopScreen(glance=glance(gate=gate(), queues=(queue("mail", closed=True),))))
+    text = picture(TopScreen(snapshot=glance(gate=gate(), queues=(queue("mail", closed=True),))))
     assert "‖ Everything is paused until 2030-01-01 02:38:02Z (in 1 h), by anna: upgrade" in text
     (line,) = (line for line in text.splitlines() if "mail" in line)
     assert line.startswith(" ‖  mail  ") and "(in 1 h), by anna" in line
-    assert " ‖  mail  " in picture(TopScreen(glance=glance(queues=(queue("mail", closed=True),))), width=60)
+    assert " ‖  mail  " in picture(TopScreen(snapshot=glance(queues=(queue("mail", closed=True),))), width=60)
 
 
 def test_a_narrow_terminal_keeps_the_error_and_lets_the_id_go() -> None:
-    narrow, wide = (picture(TopScreen(glance=glance()), width=width) for width in (60, 100))
+    narrow, wide = (picture(TopScreen(snapshot=glance()), width=width) for width in (60, 100))
     assert "no such order" in narrow and "0197f0a2" not in narrow
     assert "no such order" in wide and "0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60" in wide
 
 
 def test_an_idle_house_says_so_and_what_the_caller_may_not_know_is_left_out() -> None:
     empty: dict[str, Any] = {"queues": (), "running_jobs": (), "failures": ()}
-    text = picture(TopScreen(glance=glance(workers=None, jobs_per_s=None, failures_per_min=None, **empty)))
+    text = picture(TopScreen(snapshot=glance(workers=None, jobs_per_s=None, failures_per_min=None, **empty)))
     assert "No queue is in use." in text and "Nothing runs." in text and "No job has failed." in text
     assert "worker" not in text and "jobs/s" not in text and "failures/min" not in text
-    assert "no worker is alive" in picture(TopScreen(glance=glance(workers=0)))
+    assert "no worker is alive" in picture(TopScreen(snapshot=glance(workers=0)))
 
 
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 200])
@@ -110,7 +110,7 @@ def test_an_idle_house_says_so_and_what_the_caller_may_not_know_is_left_out() ->
 def test_the_picture_fits_every_terminal(width: int, height: int, helps: bool) -> None:
     many = tuple(queue(f"queue-{n}", closed=n % 3 == 0) for n in range(40))
     screen = TopScreen(
-        glance=glance(queues=many, gate=gate()), trouble="gone", chosen="queue-39", helps=helps
+        snapshot=glance(queues=many, gate=gate()), error="gone", selected="queue-39", shows_help=helps
     )
     lines = render(screen, width, height)
     assert len(lines) == height
@@ -121,7 +121,7 @@ def test_the_picture_fits_every_terminal(width: int, height: int, helps: bool) -
 def test_the_chosen_queue_is_always_in_sight(height: int) -> None:
     many = tuple(queue(f"queue-{n}") for n in range(40))
     for chosen in ("queue-0", "queue-20", "queue-39"):
-        lines = render(TopScreen(glance=glance(queues=many), chosen=chosen), 100, height)
+        lines = render(TopScreen(snapshot=glance(queues=many), selected=chosen), 100, height)
         (marked,) = (line for line in lines if "\x1b[7m" in line)
         assert chosen in marked and "›" in marked
 
@@ -135,7 +135,7 @@ def test_stored_text_cannot_steer_the_picture() -> None:
         ),
         failures=(job(HOSTILE, State.FAILED, error_json=msgspec.json.encode({"type": HOSTILE}).decode()),),
     )
-    for line in render(TopScreen(glance=spoiled, note=HOSTILE, trouble=HOSTILE), 300, 30):
+    for line in render(TopScreen(snapshot=spoiled, note=HOSTILE, error=HOSTILE), 300, 30):
         assert not {"\x1b", "\x07", "\x9b", "\u202e", "\r", "\n"} & set(click.unstyle(line)), line
 
 
@@ -150,8 +150,8 @@ def test_the_pace_is_that_of_this_minute_and_the_one_before() -> None:
         at = NOW.replace(second=0) - timedelta(minutes=minutes_ago)
         return ActivityBucket(at=at, name=None, succeeded=succeeded, failed=failed, cancelled=0)
 
-    assert pace([step(2, 999), step(1, 50, failed=10), step(0, 2)], NOW) == (62 / 62, 10 * 60 / 62)
-    assert pace([], NOW) == (0, 0)
+    assert throughput([step(2, 999), step(1, 50, failed=10), step(0, 2)], NOW) == (62 / 62, 10 * 60 / 62)
+    assert throughput([], NOW) == (0, 0)
 
 
 # --- the keys ------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_bytes_of_the_keyboard_become_keys() -> None:
 def after(screen: TopScreen, *typed: str) -> tuple[TopScreen, list[TopAction]]:
     acts = []
     for key in typed:
-        screen, act = pressed(screen, key)
+        screen, act = press(screen, key)
         acts += [act] if act is not None else []
     return screen, acts
 
@@ -189,23 +189,23 @@ def after(screen: TopScreen, *typed: str) -> tuple[TopScreen, list[TopAction]]:
     ],
 )
 def test_a_key_asks_for(typed: list[str], acts: list[TopAction]) -> None:
-    screen = TopScreen(glance=glance(queues=(queue("default"), queue("mail", closed=True))))
+    screen = TopScreen(snapshot=glance(queues=(queue("default"), queue("mail", closed=True))))
     assert after(screen, *typed)[1] == acts
 
 
 def test_pausing_everything_states_the_effect_first() -> None:
-    screen, _ = after(TopScreen(glance=glance()), "p")
+    screen, _ = after(TopScreen(snapshot=glance()), "p")
     assert "3 live workers will claim nothing, 2 running jobs will finish" in picture(screen).splitlines()[-1]
     screen, _ = after(screen, "n")
     assert picture(screen).splitlines()[-1] == "Nothing was done."
-    assert after(TopScreen(glance=glance(gate=gate())), "p", "y")[1] == [TopAction(verb="resume")]
+    assert after(TopScreen(snapshot=glance(gate=gate())), "p", "y")[1] == [TopAction(verb="resume")]
 
 
 def test_a_chosen_queue_stays_chosen_when_others_come_and_go() -> None:
-    screen, _ = after(TopScreen(glance=glance()), "tab", "tab")
-    screen = msgspec.structs.replace(screen, glance=glance(queues=(queue("a"), queue("b"), queue("mail"))))
+    screen, _ = after(TopScreen(snapshot=glance()), "tab", "tab")
+    screen = msgspec.structs.replace(screen, snapshot=glance(queues=(queue("a"), queue("b"), queue("mail"))))
     assert after(screen, " ")[1] == [TopAction(verb="pause", queue="mail")]
-    screen = msgspec.structs.replace(screen, glance=glance(queues=(queue("a"),)))
+    screen = msgspec.structs.replace(screen, snapshot=glance(queues=(queue("a"),)))
     screen, acts = after(screen, " ")
     assert acts == [] and "Choose a queue first" in picture(screen)
 
@@ -220,14 +220,14 @@ async def test_a_glance_is_taken_and_a_switch_thrown_on_each_store(app: Rota) ->
     me = await operations.system.me()
     await carry_out(operations, TopAction(verb="pause"))
     await carry_out(operations, TopAction(verb="pause", queue="mail"))
-    seen = await look(operations, me)
+    seen = await take_snapshot(operations, me)
     assert (seen.due, seen.running, seen.workers, seen.jobs_per_s, seen.failures) == (1, 0, 0, 0, ())
     assert [(one.name, one.queued, one.scheduled) for one in seen.queues] == [("mail", 1, 1)]
     assert seen.gate is not None and seen.queues[0].gate is not None
     assert seen.gate.actor == "anna"
     await carry_out(operations, TopAction(verb="resume"))
     await carry_out(operations, TopAction(verb="resume", queue="mail"))
-    seen = await look(operations, me)
+    seen = await take_snapshot(operations, me)
     assert seen.gate is None and seen.queues[0].gate is None
 
 
@@ -255,7 +255,7 @@ def gates(folder: Path) -> list[str]:
 def test_a_night_at_the_terminal(folder: Path) -> None:
     with (
         started("worker", "--app", "shop:app", cwd=folder),
-        Typist("top", "--url", URL, "--interval", "0.2", cwd=folder) as typist,
+        TerminalSession("top", "--url", URL, "--interval", "0.2", cwd=folder) as typist,
     ):
         typist.read_until(ENTER)
         typist.read_until("half asleep")
@@ -277,7 +277,7 @@ def test_a_night_at_the_terminal(folder: Path) -> None:
 
 
 def test_another_size_is_drawn_at_once(folder: Path) -> None:
-    with Typist("top", "--url", URL, "--interval", "3600", cwd=folder) as typist:
+    with TerminalSession("top", "--url", URL, "--interval", "3600", cwd=folder) as typist:
         typist.read_until("? help")
         typist.resize_now(60, 12)
         typist.read_until("\x1b[J")
@@ -289,7 +289,7 @@ def test_another_size_is_drawn_at_once(folder: Path) -> None:
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_terminal_is_given_back_when_a_signal_ends_it(folder: Path, end: signal.Signals) -> None:
-    with Typist("top", "--url", URL, cwd=folder) as typist:
+    with TerminalSession("top", "--url", URL, cwd=folder) as typist:
         typist.read_until("? help")
         typist.process.send_signal(end)
         assert typist.end() == 0
@@ -297,7 +297,7 @@ def test_the_terminal_is_given_back_when_a_signal_ends_it(folder: Path, end: sig
 
 
 def test_ctrl_z_lends_the_terminal_back_for_a_while(folder: Path) -> None:
-    with Typist("top", "--url", URL, cwd=folder) as typist:
+    with TerminalSession("top", "--url", URL, cwd=folder) as typist:
         typist.read_until("? help")
         typist.process.send_signal(signal.SIGTSTP)
         typist.read_until(LEAVE)
@@ -316,8 +316,8 @@ def test_off_a_terminal_it_points_to_what_a_program_can_read(folder: Path) -> No
 
 def test_a_store_that_is_away_is_told_before_the_screen_is_taken(folder: Path) -> None:
     with (
-        nobody_listens() as there,
-        Typist("top", "--url", f"postgresql://{there}/none", cwd=folder) as typist,
+        closed_port() as there,
+        TerminalSession("top", "--url", f"postgresql://{there}/none", cwd=folder) as typist,
     ):
         assert typist.end() == 3
         assert ENTER not in typist.seen and "rota: " in typist.seen

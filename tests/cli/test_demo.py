@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from command import eventually, read_json, rota_command, said, started
 
+from cli.command import eventually, read_json, rota_command, said, started
 from rota.demo.console import KINDS
 from rota.demo.tasks import app
 

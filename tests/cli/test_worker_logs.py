@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner
-from command import make_shop, rota_command
 
+from cli.command import make_shop, rota_command
 from rota.cli.root import root
 
 CANARY = "canary-7f3a"

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command import environment, eventually, make_shop
 
+from cli.command import environment, eventually, make_shop
 from rota import Rota
 from rota.cli.root import root
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from command import make_shop, rota_command
+
+from cli.command import make_shop, rota_command
 
 UNREACHABLE = "postgresql://someone:s3cret-canary@127.0.0.1:1/nowhere"
 
