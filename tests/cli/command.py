@@ -71,7 +71,7 @@ def read_json(*args: str, cwd: Path) -> Any:
 
 @contextlib.contextmanager
 def started(*args: str, cwd: Path, **env: str) -> Iterator[subprocess.Popen[str]]:
-    """A ``rota`` that goes on; its output is in ``out.txt``. It is gone when the block ends."""
+    """A ``rota`` in the background with its output in ``out.txt``. It is killed when the block ends."""
     with (cwd / "out.txt").open("w") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "rota", *args], cwd=cwd, env=environment(**env),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,3 +28,19 @@ async def app(app_url: str) -> AsyncIterator[Rota]:
     app = Rota(app_url)
     yield app
     await app.close()
+
+
+@pytest.fixture
+def until() -> Callable[..., Any]:
+    """``await until(condition)``: poll until it holds, and fail at a deadline."""
+
+    async def wait(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            answer = condition()
+            if await answer if asyncio.iscoroutine(answer) else answer:
+                return
+            assert time.monotonic() < deadline, "it did not happen in time"
+            await asyncio.sleep(0.005)
+
+    return wait

@@ -45,7 +45,7 @@ async def test_jobs_of_others_are_asked_about_and_left_alone(app_url: str, tmp_p
     await app.close()
     asked = rota_command(*SMALL, "--measure", "drain", "--url", app_url, cwd=tmp_path, stdin="n\n")
     assert asked.returncode == 1
-    assert "holds 1 job" in asked.stderr and "nothing was done" in asked.stderr
+    assert "has 1 job" in asked.stderr and "nothing was changed" in asked.stderr
     done = rota_command(*SMALL, "--measure", "drain", "--yes", "--url", app_url, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert await counts(app_url) == {"queued": 1, "running": 0, "succeeded": 0}
@@ -59,8 +59,8 @@ def test_only_the_chosen_measures_are_taken_and_explained(tmp_path: Path) -> Non
     done = rota_command(*SMALL, "--measure", "bulk", "--measure", "single", "--url", url, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines[2:5]] == ["MEASURE", "bulk", "single"]
-    assert "A single job costs a round trip and a commit" in lines[6]
+    assert [line.split()[0] for line in lines[2:5]] == ["MEASUREMENT", "bulk", "single"]
+    assert "A single enqueue costs a round trip and a commit" in lines[6]
     assert done.stderr == ""  # no bar off a terminal
 
 
@@ -74,7 +74,7 @@ def test_the_store_of_an_app_is_measured_without_its_tasks(tmp_path: Path) -> No
 def test_a_store_that_only_this_process_sees_cannot_be_drained(tmp_path: Path) -> None:
     done = rota_command(*SMALL, "--measure", "drain", "--url", "sqlite://:memory:", cwd=tmp_path)
     assert done.returncode == 1
-    assert "cannot be opened by the processes" in done.stderr
+    assert "cannot be shared with worker processes" in done.stderr
 
 
 @pytest.mark.parametrize("wrong", [("--jobs", "0"), ("--measure", "speed"), ("--workers", "0")])

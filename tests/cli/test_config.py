@@ -246,10 +246,10 @@ def test_a_link_to_the_file_stays_a_link(folder: Path) -> None:
 
 def test_it_is_said_what_was_done_and_when_it_takes_effect(folder: Path) -> None:
     assert done("set", "max_attempts", "5") == (
-        "max_attempts = 5  written to rota.toml; running workers and servers read it at their next start\n"
+        "max_attempts = 5  written to rota.toml; restart running workers and servers to apply it\n"
     )
     done("set", "tls_cert", "cert.pem")
-    assert done("set", "tls_cert", "").startswith("tls_cert  taken out of rota.toml; ")
+    assert done("set", "tls_cert", "").startswith("tls_cert  removed from rota.toml; ")
     assert (folder / "rota.toml").read_text() == "[rota]\nmax_attempts = 5\n"
 
 
@@ -261,7 +261,7 @@ def test_the_table_that_is_in_force_is_the_one_that_changes(folder: Path) -> Non
     done("set", "max_attempts", "6", "--file", "rota.toml")
     assert config.load().max_attempts == 6
     result = invoke("set", "max_attempts", "7", "--file", "pyproject.toml")
-    assert (result.exit_code, result.stderr) == (0, "rota: not in force: rota.toml comes first\n")
+    assert (result.exit_code, result.stderr) == (0, "rota: not in effect: rota.toml overrides it\n")
 
 
 def test_a_pyproject_without_our_table_gets_one(folder: Path) -> None:
@@ -275,7 +275,7 @@ def test_it_is_said_if_the_environment_comes_first(folder: Path, monkeypatch: py
     monkeypatch.setenv("ROTA_MAX_ATTEMPTS", "9")
     result = invoke("set", "max_attempts", "5")
     assert result.exit_code == 0
-    assert result.stderr == "rota: not in force: environment ROTA_MAX_ATTEMPTS comes first\n"
+    assert result.stderr == "rota: not in effect: environment ROTA_MAX_ATTEMPTS overrides it\n"
 
 
 def test_only_files_that_are_read_are_written(folder: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_wrong_value_in_the_file_can_be_put_right(folder: Path) -> None:
     (folder / "rota.toml").write_text("[rota]\nmax_attempts = 0\nlease_duration_s = 1\n")
     result = invoke("set", "max_attempts", "5")
     assert result.exit_code == 0
-    assert "cannot be used yet: rota.toml: lease_duration_s=1 is out of range: 5 to 3600" in result.stderr
+    assert "not valid yet: rota.toml: lease_duration_s=1 is out of range: 5 to 3600" in result.stderr
     assert invoke("set", "lease_duration_s", "5").stderr == ""
     assert config.load().max_attempts == 5
 

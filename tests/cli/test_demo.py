@@ -25,7 +25,7 @@ def test_a_short_demo_shows_every_kind_and_ends_well(tmp_path: Path) -> None:
     for glyph in "○▶✓✗↻⊘◷":
         assert glyph in done.stdout
     for words in (
-        "is held, no second job",
+        "is taken, no second job",
         "At 08:00, Monday through Friday, New York time",
         "◷ fired      demo.heartbeat",
         "due in 2.0 s",

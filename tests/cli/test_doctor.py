@@ -35,7 +35,7 @@ def a_due_job(url: str) -> None:
 def test_a_store_in_order_is_fine(url: str) -> None:
     result = doctor(url, "--strict")
     assert result.exit_code == 0, result.output
-    assert "in order" in result.stdout and "problem" not in result.stdout
+    assert "checks passed" in result.stdout and "problem" not in result.stdout
     told = msgspec.json.decode(doctor(url, "--json").stdout)
     assert told["worst"] == "fine"
     assert {"store", "schema", "clock", "workers"} <= {finding["check"] for finding in told["findings"]}
@@ -47,7 +47,7 @@ def test_a_problem_comes_first_with_its_remedy_and_ends_with_1(url: str) -> None
     assert result.exit_code == 1
     first, second, remedy = result.stdout.splitlines()[:3]
     assert first == "1 problem"
-    assert second == "  ✗ workers: no worker is alive"
+    assert second == "  ✗ workers: no worker is running"
     assert remedy == "    Start one: rota worker --app MODULE:APP"
 
 
@@ -64,7 +64,7 @@ def test_a_store_that_is_not_there_ends_with_3_and_is_told_as_a_finding() -> Non
     with closed_port() as address:
         result = doctor(f"postgresql://{address}/none")
         told = doctor(f"postgresql://{address}/none", "--json")
-    assert result.exit_code == 3 and "the address is right" in result.stdout
+    assert result.exit_code == 3 and "the URL is correct" in result.stdout
     assert told.exit_code == 3
     (finding,) = msgspec.json.decode(told.stdout)["findings"]
     assert (finding["check"], finding["level"]) == ("store", "problem")

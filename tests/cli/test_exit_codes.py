@@ -23,12 +23,12 @@ def shop(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("reference", "words"),
     [
-        ("shop:ap", "'ap' is not there; shop has shop:app"),
+        ("shop:ap", "'ap' does not exist; shop has shop:app"),
         ("shop:not_an_app", "is a int, not a Rota object; shop has shop:app"),
-        ("shap:app", "there is no module 'shap'"),
-        ("shop.deeper:app", "there is no module 'shop.deeper'"),
-        ("shop.py:app", "write shop:app"),
-        ("shop:", "write package.module:app"),
+        ("shap:app", "no module 'shap'"),
+        ("shop.deeper:app", "no module 'shop.deeper'"),
+        ("shop.py:app", "use shop:app"),
+        ("shop:", "use package.module:app"),
         ("broken:app", "broken.py, line 1: ModuleNotFoundError: No module named 'no_such_library'"),
         ("wrong:app", "poll_interval_ms=1 is out of range: 10 to 60000"),
     ],
@@ -127,4 +127,4 @@ def test_migrations_are_printed_without_a_connection(tmp_path: Path) -> None:
 
 def test_migrate_check_and_sql_exclude_each_other(tmp_path: Path) -> None:
     done = rota_command("migrate", "--sql", "--check", cwd=tmp_path)
-    assert (done.returncode, "keep one" in done.stderr) == (2, True)
+    assert (done.returncode, "cannot be combined" in done.stderr) == (2, True)

@@ -119,9 +119,9 @@ def test_a_dry_run_says_how_many_and_shows_a_few_and_does_nothing(folder: Path) 
     many(7)
     result = invoke("jobs", "cancel", "--task", "add", "--dry-run")
     assert result.exit_code == 0
-    assert "7 unfinished jobs of task add will be cancelled" in result.stdout
+    assert "7 live jobs of task add will be cancelled" in result.stdout
     assert result.stdout.count("queued") == 5
-    assert "nothing was done" in result.stdout
+    assert "nothing was changed" in result.stdout
     assert told("jobs", "cancel", "--task", "add", "--dry-run")["matched"] == 7
     assert count("queued") == 7
 
@@ -129,12 +129,12 @@ def test_a_dry_run_says_how_many_and_shows_a_few_and_does_nothing(folder: Path) 
 def test_many_are_cancelled_retried_and_deleted_after_a_yes(folder: Path) -> None:
     many(1203)
     refused = invoke("jobs", "cancel", "--task", "add", stdin="n\n")
-    assert (refused.exit_code, "1,203 unfinished jobs" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "1,203 live jobs" in refused.stderr) == (1, True)
     assert count("queued") == 1203
     assert "1,203 jobs cancelled" in invoke("jobs", "cancel", "--task", "add", stdin="y\n").stdout
     assert count("cancelled") == 1203
     again = invoke("jobs", "retry", "--state", "cancelled", "--task", "add", "--yes")
-    assert (again.exit_code, again.stdout) == (0, "1,203 jobs put back.\n")
+    assert (again.exit_code, again.stdout) == (0, "1,203 jobs queued.\n")
     done = told("jobs", "delete", "--task", "add", "--yes")
     assert (done["done"], done["refused"], done["stopped"]) == (1203, 0, False)
     assert told("jobs", "list")["items"] == []
@@ -144,7 +144,7 @@ def test_more_than_ten_are_deleted_only_by_their_number(folder: Path) -> None:
     many(11)
     for answer in ("y\n", "10\n", ""):
         kept = invoke("jobs", "delete", "--task", "add", stdin=answer)
-        assert (kept.exit_code, "This cannot be taken back" in kept.stderr) == (1, True)
+        assert (kept.exit_code, "This cannot be undone" in kept.stderr) == (1, True)
     assert count("queued") == 11
     assert invoke("jobs", "delete", "--task", "add", stdin="11\n").exit_code == 0
     assert count("queued") == 0
@@ -162,9 +162,9 @@ def test_jobs_are_deleted_by_their_ids(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["jobs", "retry"], "which jobs?"),
-        (["jobs", "delete", "--yes"], "which jobs?"),
-        (["jobs", "cancel", UNKNOWN, "--task", "add"], "keep one"),
+        (["jobs", "retry"], "no jobs selected"),
+        (["jobs", "delete", "--yes"], "no jobs selected"),
+        (["jobs", "cancel", UNKNOWN, "--task", "add"], "cannot be combined"),
         (["jobs", "cancel", "--task", "add", "--rate", "fast"], "--rate"),
         (["jobs", "cancel", "--task", "add", "--rate", "0/s"], "--rate"),
         (["jobs", "retry", "--state", "queued", "--yes"], "none of these states"),
@@ -177,7 +177,7 @@ def test_an_act_on_many_must_say_which_and_make_sense(folder: Path, args: list[s
 
 def test_nothing_that_matches_is_nothing_to_do(folder: Path) -> None:
     result = invoke("jobs", "cancel", "--task", "nope")
-    assert (result.exit_code, result.stdout) == (0, "No job matches: nothing to do.\n")
+    assert (result.exit_code, result.stdout) == (0, "No job matches; nothing to do.\n")
 
 
 def test_ctrl_c_ends_between_steps_and_the_same_command_goes_on(folder: Path) -> None:
@@ -193,7 +193,7 @@ def test_ctrl_c_ends_between_steps_and_the_same_command_goes_on(folder: Path) ->
     done = count("cancelled")
     assert process.returncode == 1
     assert f"{done} jobs cancelled" in out
-    assert f"stopped: {done} of 1,000 are done" in err
+    assert f"stopped after {done} of 1,000" in err
     assert 0 < done < 1000
     assert invoke(*args).stdout == f"{1000 - done} jobs cancelled.\n"
 
@@ -206,7 +206,7 @@ def test_jobs_that_come_while_the_question_is_on_the_screen_are_left_alone(folde
         stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stderr is not None
-    assert "3 unfinished jobs" in process.stderr.readline()
+    assert "3 live jobs" in process.stderr.readline()
     late = enqueue("add")
     assert process.communicate("y\n", timeout=30)[0] == "3 jobs cancelled.\n"
     assert told("jobs", "show", late)["state"] == "queued"
@@ -234,17 +234,17 @@ def test_why_tells_what_is_in_the_way(folder: Path) -> None:
 
 def test_a_queued_job_is_moved(folder: Path) -> None:
     job = enqueue("add", "--delay", "1h")
-    result = invoke("jobs", "move", job, "--now", "--priority", "9", "--queue", "fast")
+    result = invoke("jobs", "update", job, "--now", "--priority", "9", "--queue", "fast")
     assert (result.exit_code, "due now, priority 9, queue fast" in result.stdout) == (0, True), result.output
     stored = told("jobs", "show", job)
     assert (stored["priority"], stored["queue"]) == (9, "fast")
     assert datetime.fromisoformat(stored["run_at"]) <= datetime.now(UTC) + timedelta(seconds=5)
-    invoke("jobs", "move", job, "--at", "2099-01-01T08:00+02:00")
+    invoke("jobs", "update", job, "--at", "2099-01-01T08:00+02:00")
     assert told("jobs", "show", job)["run_at"] == "2099-01-01T06:00:00Z"
-    invoke("jobs", "move", job, "--delay", "1h")
+    invoke("jobs", "update", job, "--delay", "1h")
     assert datetime.fromisoformat(told("jobs", "show", job)["run_at"]) > datetime.now(UTC)
     invoke("jobs", "cancel", job)
-    late = invoke("jobs", "move", job, "--now")
+    late = invoke("jobs", "update", job, "--now")
     assert (late.exit_code, "which is cancelled" in late.stderr) == (1, True)
 
 
@@ -259,7 +259,7 @@ def test_a_queued_job_is_moved(folder: Path) -> None:
     ],
 )
 def test_a_bad_move_is_refused_before_anything_is_sent(folder: Path, args: list[str], words: str) -> None:
-    result = invoke("jobs", "move", UNKNOWN, *args)
+    result = invoke("jobs", "update", UNKNOWN, *args)
     assert (result.exit_code, words in result.stderr) == (2, True), result.output
     assert not (folder / "shop.db").exists()
 

@@ -51,24 +51,24 @@ def test_failures_are_told_by_what_went_wrong(url: str) -> None:
     assert head.split() == ["JOBS", "TASK", "ERROR", "FIRST", "LAST", "NEWEST", "JOB"]
     assert first.split()[:2] == ["2", "boom"] and "ValueError: order # is gone" in first
     assert second.split()[:2] == ["1", "boom"] and "ValueError: no ink" in second
-    assert "Of 3 failed jobs." in told.stderr
+    assert "From 3 failed jobs." in told.stderr
 
 
 def test_kinds_beyond_the_limit_are_counted(url: str) -> None:
     asyncio.run(fail(url, "no ink", "no paper"))
     told = invoke(url, "--limit", "1")
     assert len(told.stdout.splitlines()) == 2
-    assert "1 more kind of failure" in told.stderr
+    assert "1 more group" in told.stderr
 
 
 def test_one_failed_job_is_one_job(url: str) -> None:
     asyncio.run(fail(url, "no ink"))
-    assert "Of 1 failed job." in invoke(url).stderr
+    assert "From 1 failed job." in invoke(url).stderr
 
 
 def test_without_failures_it_says_so(url: str) -> None:
     asyncio.run(fail(url))
-    assert invoke(url).stdout == "No job has failed for good.\n"
+    assert invoke(url).stdout == "No job has failed.\n"
 
 
 def test_a_hostile_message_cannot_steer_the_terminal(url: str) -> None:

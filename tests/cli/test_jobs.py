@@ -151,7 +151,7 @@ def test_waiting_prints_the_output_and_fails_with_the_job(folder: Path) -> None:
 
 def test_waiting_in_vain_ends_with_a_hint(folder: Path) -> None:
     late = invoke("jobs", "enqueue", "add", "--wait", "--wait-timeout", "0.1")
-    assert (late.exit_code, "is a worker running?" in late.stderr) == (1, True)
+    assert (late.exit_code, "did not finish within" in late.stderr) == (1, True)
 
 
 # --- list and show -------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def test_an_empty_listing_says_what_would_be_there(folder: Path) -> None:
     assert "No tenant" in done("tenants", "list")
     assert done("gates", "list") == "Nothing is paused.\n"
     assert "rota token create" in done("token", "list")
-    assert "Nobody signs in" in done("users", "list")
+    assert "No password users yet" in done("users", "list")
     for group in ("queues", "tasks", "tenants", "gates", "token", "users", "audit"):
         assert told(group, "list") == {"items": [], "next": None}, group
 
@@ -95,11 +95,11 @@ def test_an_empty_listing_says_what_would_be_there(folder: Path) -> None:
 @pytest.mark.parametrize(("group", "scope"), [("queues", "queue"), ("tasks", "task"), ("tenants", "tenant")])
 def test_what_is_paused_is_listed_and_goes_on_when_resumed(folder: Path, group: str, scope: str) -> None:
     said = done(group, "pause", "mail", "--reason", "night work")
-    assert said.startswith(f"{scope.capitalize()} mail is paused until it is resumed, by ")
-    assert said.endswith("night work. Jobs already running go on.\n")
+    assert said.startswith(f"Paused {scope} mail until resumed, by ")
+    assert said.endswith("night work. Running jobs continue.\n")
     assert [gate["id"] for gate in told("gates", "list")["items"]] == [f"{scope}:mail"]
     assert [one["gate"]["reason"] for one in told(group, "list")["items"]] == ["night work"]
-    assert done(group, "resume", "mail") == f"{scope.capitalize()} mail goes on.\n"
+    assert done(group, "resume", "mail") == f"Resumed {scope} mail.\n"
     assert told("gates", "list")["items"] == []
     again = invoke(group, "resume", "mail")
     assert (again.exit_code, again.stderr) == (1, f"rota: nothing is paused under '{scope}:mail'\n")
@@ -116,7 +116,7 @@ def test_pause_and_resume_take_one_thing_by_flag(folder: Path, scope: str) -> No
 def test_a_schedule_is_paused_by_name_and_tenant(folder: Path) -> None:
     on_store(lambda app: app.schedules.create(name="nightly", task="add", cron="0 3 * * *", tenant="acme"))
     said = done("pause", "--schedule", "nightly", "--tenant", "acme")
-    assert said.startswith("Schedule acme/nightly is paused")
+    assert said.startswith("Paused schedule acme/nightly")
     assert "rota resume --schedule nightly --tenant acme" in done("gates", "list")
     done("resume", "--schedule", "nightly", "--tenant", "acme")
     assert told("gates", "list")["items"] == []
@@ -133,14 +133,14 @@ def test_nothing_named_pauses_everything_and_resume_tells_what_is_still_paused(f
     ran = rota_command("worker", "--app", "shop:app", "--burst", cwd=folder)
     assert ran.returncode == 0, ran.stderr
     assert [q["queued"] for q in told("queues", "list")["items"]] == [1, 0]
-    assert done("resume") == "Everything goes on.\nStill paused: Queue mail.\n"
+    assert done("resume") == "Resumed everything.\nStill paused: queue mail.\n"
 
 
 def test_pausing_everything_on_a_terminal_states_the_effect_and_asks(folder: Path) -> None:
     enqueue()
     with TerminalSession("pause", "--url", URL, cwd=folder) as typist:
         asked = typist.read_until("Pause everything?")
-        assert "0 live workers will claim nothing" in asked and "1 due job will wait" in asked
+        assert "0 running workers will start no jobs" in asked and "1 due job will stay queued" in asked
         typist.type("n\n")
         assert typist.end() == 1
     assert told("gates", "list")["items"] == []
@@ -152,10 +152,10 @@ def test_pausing_everything_on_a_terminal_states_the_effect_and_asks(folder: Pat
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--queue", "a", "--task", "b"], "--queue and --task were given"),
-        (["--for", "1h", "--until", "2099-01-01T00:00Z"], "--until and --for were both given"),
+        (["--queue", "a", "--task", "b"], "--queue and --task cannot be combined"),
+        (["--for", "1h", "--until", "2099-01-01T00:00Z"], "--until and --for cannot be combined"),
         (["--until", "2001-01-01T00:00Z"], "in the past"),
-        (["--until", "tomorrow"], "not an ISO instant"),
+        (["--until", "tomorrow"], "not a date and time"),
         (["--for", "99999d"], "--for: "),
         (["--reason", "x" * 201], "reason"),
         (["--queue", ""], "name"),
@@ -203,7 +203,7 @@ def test_every_change_is_told_with_its_actor_and_found_by_filter(folder: Path) -
     assert actions("--actor", actor, "--since", "1h") == [line["action"] for line in lines]
     assert actions("--actor", "nobody") == actions("--until", "1h") == actions("--result", "failed") == []
     assert "night work" in done("audit", "list")
-    assert "No line of the audit log matches." in done("audit", "list", "--tenant", "acme")
+    assert "No audit entry matches." in done("audit", "list", "--tenant", "acme")
 
 
 def test_pages_of_the_audit_log_say_how_to_go_on(folder: Path) -> None:
@@ -238,7 +238,7 @@ def test_an_export_has_every_line_once_in_a_file_for_its_owner(folder: Path) -> 
     (folder / "log.jsonl").write_text("old")
     (folder / "log.jsonl").chmod(0o644)
     result = invoke("audit", "export", "--output", "log.jsonl")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "450 lines in log.jsonl\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "450 entries in log.jsonl\n")
     assert stat.S_IMODE((folder / "log.jsonl").stat().st_mode) == 0o600
     lines = [msgspec.json.decode(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert [line["message"] for line in lines] == [str(n) for n in reversed(range(450))]
@@ -263,7 +263,7 @@ def test_an_export_that_fails_leaves_the_old_file_and_nothing_else(folder: Path)
 
 
 def test_an_interrupted_export_leaves_no_half_file(folder: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), atomic_file("kept.jsonl") as file:
+    with pytest.raises(KeyboardInterrupt), atomic_file(Path("kept.jsonl")) as file:
         file.write("half")
         raise KeyboardInterrupt
     assert not list(folder.glob("*kept*")) and not list(folder.glob(".*kept*"))
@@ -273,8 +273,8 @@ def test_an_export_to_a_file_tells_on_a_terminal_how_far_it_is(folder: Path) -> 
     lines_of_audit(250)
     with TerminalSession("audit", "export", "-o", "log.jsonl", "--url", URL, cwd=folder) as typist:
         assert typist.end() == 0
-        assert "200 lines, back to 2030-01-01 00:00:50Z" in typist.seen
-        assert "250 lines in log.jsonl" in typist.seen
+        assert "200 entries, back to 2030-01-01 00:00:50Z" in typist.seen
+        assert "250 entries in log.jsonl" in typist.seen
 
 
 # --- tokens --------------------------------------------------------------------------------------
@@ -311,10 +311,13 @@ def test_revoking_asks_tells_the_effect_and_is_all_or_nothing(folder: Path) -> N
     one = told("token", "create", "--role", "admin", "--name", "deploy")
     two = told("token", "create", "--role", "viewer")
     unknown = invoke("token", "revoke", one["id"], "nothing", "--yes")
-    assert unknown.exit_code == 1 and "nothing was done" in unknown.stderr
+    assert unknown.exit_code == 1 and "nothing was changed" in unknown.stderr
     refused = invoke("token", "revoke", one["id"], stdin="n\n")
     assert refused.exit_code == 1
-    assert "(deploy), admin of all tenants, with payloads, was never used: the next request" in refused.stderr
+    assert (
+        "(deploy), admin of all tenants, with payloads, never used: requests with it will be denied"
+        in refused.stderr
+    )
     assert len(told("token", "list")["items"]) == 2
     assert invoke("token", "revoke", one["id"], two["id"], stdin="y\n").exit_code == 0
     assert told("token", "list")["items"] == []
@@ -332,7 +335,7 @@ def lets_in(name: str, password: str) -> Any:
 
 def test_a_password_comes_from_stdin_or_a_file_and_lets_in(folder: Path) -> None:
     said = done("users", "set", "anna", "--role", "operator", "--password-file", "-", stdin=f"{PASSWORD}\n")
-    assert said == "anna may sign in: operator of all tenants, with payloads.\n"
+    assert said == "anna can sign in: operator of all tenants, with payloads.\n"
     assert lets_in("anna", PASSWORD).role == "operator" and lets_in("anna", "another password") is None
     (folder / "secret").write_text(f"{PASSWORD} two\n")
     done("users", "set", "anna", "--role", "viewer", "--tenant", "acme", "--password-file", "secret")
@@ -341,16 +344,16 @@ def test_a_password_comes_from_stdin_or_a_file_and_lets_in(folder: Path) -> None
     assert (listed["name"], listed["role"], listed["tenant"], listed["payloads"]) == (
         "anna", "viewer", "acme", False,
     )  # fmt: skip
-    assert done("users", "remove", "anna", "--yes") == "anna  removed\n"
+    assert done("users", "remove", "anna", "--yes") == "anna  deleted\n"
     assert lets_in("anna", f"{PASSWORD} two") is None
     assert invoke("users", "remove", "anna", "--yes").exit_code == 1
 
 
 def test_a_password_typed_is_asked_for_twice_and_never_shown(folder: Path) -> None:
     with TerminalSession("users", "set", "anna", "--role", "admin", "--url", URL, cwd=folder) as typist:
-        typist.read_until("12 characters or more): ")
+        typist.read_until("at least 12 characters): ")
         typist.type(f"{PASSWORD}\n")
-        typist.read_until("Once more: ")
+        typist.read_until("Repeat the password: ")
         typist.type(f"{PASSWORD}\n")
         assert typist.end() == 0
         assert PASSWORD not in typist.seen

@@ -82,7 +82,7 @@ def test_a_watched_listing_is_drawn_again_in_place_until_ctrl_c(folder: Path) ->
     terminal.seen = ""
     terminal.until("queued")
     assert "\x1b[H" in terminal.seen and "\x1b[2J" not in terminal.seen
-    assert "Every 0.2 s; Ctrl-C ends." in terminal.seen
+    assert "Every 0.2 s. Press Ctrl-C to stop." in terminal.seen
     assert terminal.end() == 0
 
 
@@ -99,7 +99,7 @@ def test_a_watch_survives_a_store_that_is_away_for_a_while(folder: Path) -> None
         terminal = Terminal(folder, "jobs", "list", "--watch", "0.2", ROTA_API=url, ROTA_TOKEN="x")
         terminal.until("No jobs yet")
         is_away.set()
-        terminal.until("Trying again")
+        terminal.until("Retrying")
         is_away.clear()
         terminal.seen = ""
         terminal.until("No jobs yet")
@@ -114,7 +114,7 @@ def test_a_watch_survives_a_store_that_is_away_for_a_while(folder: Path) -> None
 def test_a_watch_off_a_terminal_is_refused(folder: Path, words: str) -> None:
     for flag in (["--watch"], ["--watch", "3"]):
         result = CliRunner().invoke(root, [*words.split(), *flag])
-        assert (result.exit_code, "--watch draws on a terminal" in result.stderr) == (2, True), result.output
+        assert (result.exit_code, "--watch needs a terminal" in result.stderr) == (2, True), result.output
 
 
 def test_a_watch_is_not_faster_than_the_eye(folder: Path) -> None:

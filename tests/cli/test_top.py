@@ -99,9 +99,9 @@ def test_a_narrow_terminal_keeps_the_error_and_lets_the_id_go() -> None:
 def test_an_idle_house_says_so_and_what_the_caller_may_not_know_is_left_out() -> None:
     empty: dict[str, Any] = {"queues": (), "running_jobs": (), "failures": ()}
     text = picture(TopScreen(snapshot=glance(workers=None, jobs_per_s=None, failures_per_min=None, **empty)))
-    assert "No queue is in use." in text and "Nothing runs." in text and "No job has failed." in text
+    assert "No queue is in use." in text and "No job is running." in text and "No job has failed." in text
     assert "worker" not in text and "jobs/s" not in text and "failures/min" not in text
-    assert "no worker is alive" in picture(TopScreen(snapshot=glance(workers=0)))
+    assert "no worker is running" in picture(TopScreen(snapshot=glance(workers=0)))
 
 
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 200])
@@ -195,9 +195,11 @@ def test_a_key_asks_for(typed: list[str], acts: list[TopAction]) -> None:
 
 def test_pausing_everything_states_the_effect_first() -> None:
     screen, _ = after(TopScreen(snapshot=glance()), "p")
-    assert "3 live workers will claim nothing, 2 running jobs will finish" in picture(screen).splitlines()[-1]
+    assert (
+        "3 running workers will start no jobs, 2 running jobs will finish" in picture(screen).splitlines()[-1]
+    )
     screen, _ = after(screen, "n")
-    assert picture(screen).splitlines()[-1] == "Nothing was done."
+    assert picture(screen).splitlines()[-1] == "Nothing was changed."
     assert after(TopScreen(snapshot=glance(gate=gate())), "p", "y")[1] == [TopAction(verb="resume")]
 
 
@@ -207,7 +209,7 @@ def test_a_chosen_queue_stays_chosen_when_others_come_and_go() -> None:
     assert after(screen, " ")[1] == [TopAction(verb="pause", queue="mail")]
     screen = msgspec.structs.replace(screen, snapshot=glance(queues=(queue("a"),)))
     screen, acts = after(screen, " ")
-    assert acts == [] and "Choose a queue first" in picture(screen)
+    assert acts == [] and "Select a queue first" in picture(screen)
 
 
 # --- the store -----------------------------------------------------------------------------------
@@ -261,14 +263,14 @@ def test_a_night_at_the_terminal(folder: Path) -> None:
         typist.read_until("half asleep")
         typist.read_until("no such order")
         typist.type("?")
-        typist.read_until("this help, and back")
+        typist.read_until("Show or hide this help")
         typist.type("?\t\t ")
-        typist.read_until("Queue slow is paused.")
+        typist.read_until("Paused queue slow.")
         assert gates(folder) == ["queue:slow"]
         typist.type("p")
-        typist.read_until("1 live worker will claim nothing")
+        typist.read_until("1 running worker will start no jobs")
         typist.type("y")
-        typist.read_until("Everything is paused until it is resumed")
+        typist.read_until("Everything is paused until resumed")
         assert gates(folder) == ["all", "queue:slow"]
         typist.type("q")
         assert typist.end() == 0

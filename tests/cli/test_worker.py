@@ -77,7 +77,7 @@ def test_the_banner_says_what_will_run_and_how_to_stop(shop: Path) -> None:
     for words in (
         "sqlite:///shop.db",
         "add, boom, nap",
-        "mail, default, bulk but slow",
+        "mail, default, bulk except slow",
         "7 jobs at once",
         "Ctrl-C",
     ):
@@ -146,7 +146,7 @@ def test_a_second_signal_hands_back_what_runs(shop: Path) -> None:
         eventually(lambda: "SIGTERM: no new jobs" in said(shop), "the first signal is heard")
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(20) == 1
-    assert "1 running job handed back unfinished" in said(shop)
+    assert "released 1 unfinished job" in said(shop)
     assert (state(job), ask("jobs", "show", job)["attempt"]) == ("queued", 0)
 
 
@@ -169,7 +169,7 @@ def test_health_follows_the_worker(shop: Path) -> None:
         assert found["id"].startswith("front-desk-")
         assert (found["pid"], found["tasks"]) == (worker.pid, ["add", "boom", "nap"])
         assert ask("health")["problems"] == [
-            "no live worker knows task mystery: 1 due job or more wait for one that does"
+            "no running worker has task mystery: 1 due job or more cannot start"
         ]
         mystery = ask("jobs", "list", "--task", "mystery")["items"][0]["id"]
         assert "No live worker knows the task mystery" in ask("jobs", "show", mystery)["hindrance"]
@@ -185,7 +185,7 @@ def test_a_running_job_hears_of_its_cancellation(shop: Path) -> None:
     with started(*WORKER, cwd=shop):
         running(job)
         result = CliRunner().invoke(root, ["jobs", "cancel", job])
-        assert "asked to stop" in result.stdout
+        assert "requested to stop" in result.stdout
         eventually(lambda: state(job) == "cancelled", "the job stops")
 
 
@@ -221,7 +221,7 @@ def test_a_supervisor_restarts_the_dead_and_drains_the_living(shop: Path) -> Non
         eventually(
             lambda: {w["pid"] for w in workers()} - {w["pid"] for w in first}, "the dead one is replaced"
         )
-        assert "died (SIGKILL); starting it again" in said(shop)
+        assert "died (SIGKILL); restarting" in said(shop)
         job = enqueue("nap", '{"seconds": 1}')
         running(job)
         supervisor.send_signal(signal.SIGINT)

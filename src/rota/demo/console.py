@@ -114,6 +114,7 @@ def header(url: str, entries: Sequence[tuple[str, str]] = ()) -> str:
         ("one job", f"{at} jobs show ID"),
         ("schedules", f"{at} schedules list"),
         ("workers", f"{at} workers list"),
+        ("counts", f"{at} stats"),
         ("live view", f"{at} top"),
     )
     return "\n".join(
