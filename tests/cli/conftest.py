@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from cli.command import make_shop
+from cli.in_process import URL
 from rota import Rota
 
 
@@ -44,3 +46,12 @@ def until() -> Callable[..., Any]:
             await asyncio.sleep(0.005)
 
     return wait
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the sample app and its store."""
+    make_shop(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROTA_URL", URL)
+    return tmp_path

@@ -27,7 +27,7 @@ async def counts(url: str) -> dict[str, int]:
         await app.close()
 
 
-async def test_it_takes_every_measure_and_leaves_nothing(app_url: str, tmp_path: Path) -> None:
+async def test_every_measurement_runs_and_leaves_no_jobs(app_url: str, tmp_path: Path) -> None:
     done = rota_command(*SMALL, "--json", "--workers", "2", "--url", app_url, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = msgspec.json.decode(done.stdout)
@@ -39,7 +39,7 @@ async def test_it_takes_every_measure_and_leaves_nothing(app_url: str, tmp_path:
     assert await counts(app_url) == {"queued": 0, "running": 0, "succeeded": 0}
 
 
-async def test_jobs_of_others_are_asked_about_and_left_alone(app_url: str, tmp_path: Path) -> None:
+async def test_other_jobs_need_confirmation_and_are_not_changed(app_url: str, tmp_path: Path) -> None:
     app = Rota(app_url)
     kept = await app.enqueue("someone.elses", {"n": 1})
     await app.close()
@@ -54,7 +54,7 @@ async def test_jobs_of_others_are_asked_about_and_left_alone(app_url: str, tmp_p
     await app.close()
 
 
-def test_only_the_chosen_measures_are_taken_and_explained(tmp_path: Path) -> None:
+def test_only_the_selected_measurements_run(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'rota.db'}"
     done = rota_command(*SMALL, "--measure", "bulk", "--measure", "single", "--url", url, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -71,20 +71,20 @@ def test_the_store_of_an_app_is_measured_without_its_tasks(tmp_path: Path) -> No
     assert "shop.db" in done.stdout
 
 
-def test_a_store_that_only_this_process_sees_cannot_be_drained(tmp_path: Path) -> None:
+def test_an_in_memory_store_cannot_be_drained(tmp_path: Path) -> None:
     done = rota_command(*SMALL, "--measure", "drain", "--url", "sqlite://:memory:", cwd=tmp_path)
     assert done.returncode == 1
     assert "cannot be shared with worker processes" in done.stderr
 
 
 @pytest.mark.parametrize("wrong", [("--jobs", "0"), ("--measure", "speed"), ("--workers", "0")])
-def test_wrong_values_are_named(tmp_path: Path, wrong: tuple[str, str]) -> None:
+def test_an_invalid_option_is_named(tmp_path: Path, wrong: tuple[str, str]) -> None:
     done = rota_command("bench", *wrong, cwd=tmp_path)
     assert done.returncode == 2
     assert wrong[0] in done.stderr
 
 
-def test_an_unreachable_store_is_said_in_one_line(tmp_path: Path) -> None:
+def test_an_unreachable_store_is_reported_in_one_line(tmp_path: Path) -> None:
     done = rota_command(*SMALL, "--url", "postgresql://127.0.0.1:1/nothing", cwd=tmp_path)
     assert done.returncode == 3
     assert done.stderr.startswith("rota: ") and "Traceback" not in done.stderr
@@ -104,7 +104,7 @@ async def test_an_interrupted_run_cleans_up(tmp_path: Path) -> None:
     assert await counts(url) == {"queued": 0, "running": 0, "succeeded": 0}
 
 
-def test_there_is_a_bar_on_a_terminal(tmp_path: Path) -> None:
+def test_a_terminal_shows_a_progress_bar(tmp_path: Path) -> None:
     mine, theirs = pty.openpty()
     command = [sys.executable, "-m", "rota", *SMALL, "--measure", "single", "--url", "sqlite://:memory:"]
     done = subprocess.run(

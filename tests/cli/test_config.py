@@ -90,13 +90,13 @@ def test_list_shows_every_setting_with_value_source_and_range(
     assert found["tls_cert"] == ["–", "default"]
 
 
-def test_list_as_json_is_what_explain_tells(folder: Path) -> None:
+def test_list_as_json_matches_explain(folder: Path) -> None:
     told = msgspec.json.decode(done("list", "--json"))
     assert told["next"] is None
     assert msgspec.json.encode(told["items"]) == msgspec.json.encode(config.explain(config.load()))
 
 
-def test_list_tells_the_settings_of_an_app_and_of_flags(folder: Path) -> None:
+def test_list_shows_settings_of_the_app_and_of_options(folder: Path) -> None:
     (folder / "shop_of_config.py").write_text("from rota import Rota\napp = Rota(max_attempts=9)\n")
     told = rota_command("config", "list", "--json", "--app", "shop_of_config:app", cwd=folder)
     found = {one["name"]: one for one in msgspec.json.decode(told.stdout)["items"]}
@@ -114,7 +114,7 @@ def test_get_prints_the_bare_value(folder: Path, key: str, text: str) -> None:
     assert done("get", key) == f"{text}\n"
 
 
-def test_get_names_the_nearest_setting_if_there_is_no_such(folder: Path) -> None:
+def test_get_of_an_unknown_setting_suggests_the_nearest(folder: Path) -> None:
     said = refused("get", "max_atempts")
     assert said == "rota: rota config: there is no setting 'max_atempts'; did you mean max_attempts?\n"
 
@@ -148,7 +148,7 @@ def values(name: str) -> st.SearchStrategy[Any]:
 
 @pytest.mark.parametrize("name", FIELDS)
 @pytest.mark.parametrize("before", ["", COMMENTED], ids=["new", "commented"])
-def test_what_is_set_is_what_is_loaded(folder: Path, name: str, before: str) -> None:
+def test_a_value_that_is_set_is_loaded_again(folder: Path, name: str, before: str) -> None:
     @effort(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
     @given(values(name))
     @example(FIELDS[name].default)
@@ -163,7 +163,7 @@ def test_what_is_set_is_what_is_loaded(folder: Path, name: str, before: str) -> 
     check()
 
 
-def test_comments_layout_and_all_else_stay(folder: Path) -> None:
+def test_set_keeps_comments_and_layout(folder: Path) -> None:
     file = folder / "rota.toml"
     file.write_text(COMMENTED)
     done("set", "max_attempts", "5")
@@ -211,7 +211,7 @@ def test_a_value_is_written_in_its_own_type(folder: Path, key: str, text: str, v
         ("url", f"mysql://root:{CANARY}@db/shop", "no store for MySQL"),
     ],
 )
-def test_a_value_that_cannot_be_used_is_refused_and_nothing_is_written(
+def test_an_invalid_value_is_rejected_and_nothing_is_written(
     folder: Path, key: str, text: str, words: str
 ) -> None:
     for before in (None, COMMENTED):
@@ -222,7 +222,7 @@ def test_a_value_that_cannot_be_used_is_refused_and_nothing_is_written(
         assert CANARY not in said
 
 
-def test_a_new_file_is_for_its_owner_alone_and_an_old_one_keeps_its_mode(folder: Path) -> None:
+def test_a_new_file_is_private_and_an_existing_one_keeps_its_mode(folder: Path) -> None:
     before = os.umask(0)
     try:
         done("set", "max_attempts", "5")
@@ -244,7 +244,7 @@ def test_a_link_to_the_file_stays_a_link(folder: Path) -> None:
     assert config.load().max_attempts == 5
 
 
-def test_it_is_said_what_was_done_and_when_it_takes_effect(folder: Path) -> None:
+def test_set_reports_the_change_and_when_it_applies(folder: Path) -> None:
     assert done("set", "max_attempts", "5") == (
         "max_attempts = 5  written to rota.toml; restart running workers and servers to apply it\n"
     )
@@ -253,7 +253,7 @@ def test_it_is_said_what_was_done_and_when_it_takes_effect(folder: Path) -> None
     assert (folder / "rota.toml").read_text() == "[rota]\nmax_attempts = 5\n"
 
 
-def test_the_table_that_is_in_force_is_the_one_that_changes(folder: Path) -> None:
+def test_set_changes_the_table_in_use(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("[project]\nname = 'shop'\n\n[tool.rota]\nmax_attempts = 4\n")
     done("set", "max_attempts", "5")
     assert [path.name for path in folder.iterdir()] == ["pyproject.toml"]
@@ -264,27 +264,29 @@ def test_the_table_that_is_in_force_is_the_one_that_changes(folder: Path) -> Non
     assert (result.exit_code, result.stderr) == (0, "rota: not in effect: rota.toml overrides it\n")
 
 
-def test_a_pyproject_without_our_table_gets_one(folder: Path) -> None:
+def test_a_pyproject_without_a_rota_table_gets_one(folder: Path) -> None:
     before = "[project]\nname = 'shop'\n\n[tool.other]\nx = 1\n"
     (folder / "pyproject.toml").write_text(before)
     done("set", "max_attempts", "5", "--file", "pyproject.toml")
     assert (folder / "pyproject.toml").read_text() == f"{before}\n[tool.rota]\nmax_attempts = 5\n"
 
 
-def test_it_is_said_if_the_environment_comes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_warns_if_the_environment_overrides_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ROTA_MAX_ATTEMPTS", "9")
     result = invoke("set", "max_attempts", "5")
     assert result.exit_code == 0
     assert result.stderr == "rota: not in effect: environment ROTA_MAX_ATTEMPTS overrides it\n"
 
 
-def test_only_files_that_are_read_are_written(folder: Path) -> None:
+def test_only_configuration_files_are_written(folder: Path) -> None:
     assert "rota reads rota.toml and pyproject.toml only" in refused(
         "set", "max_attempts", "5", "--file", "settings.toml"
     )
 
 
-def test_a_wrong_value_in_the_file_can_be_put_right(folder: Path) -> None:
+def test_an_invalid_value_in_the_file_can_be_corrected(folder: Path) -> None:
     (folder / "rota.toml").write_text("[rota]\nmax_attempts = 0\nlease_duration_s = 1\n")
     result = invoke("set", "max_attempts", "5")
     assert result.exit_code == 0
@@ -294,7 +296,7 @@ def test_a_wrong_value_in_the_file_can_be_put_right(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[rota\n", "rota = 3\n", "[rota]\nx = 1\nx = 2\n"])
-def test_a_file_that_cannot_be_understood_is_left_alone(folder: Path, text: str) -> None:
+def test_an_unreadable_file_is_not_changed(folder: Path, text: str) -> None:
     (folder / "rota.toml").write_text(text)
     assert "rota.toml" in refused("set", "max_attempts", "5")
 
@@ -302,7 +304,7 @@ def test_a_file_that_cannot_be_understood_is_left_alone(folder: Path, text: str)
 # --- passwords -----------------------------------------------------------------------------------
 
 
-def test_a_password_is_shown_only_when_asked_for(folder: Path) -> None:
+def test_a_password_is_shown_only_with_show_secrets(folder: Path) -> None:
     result = invoke("set", "url", "-", stdin=f"{SECRET_URL}\n")
     assert result.stdout.startswith("url = postgresql://shop:***@db/shop  written to rota.toml; ")
     assert config.load().url == SECRET_URL
@@ -314,7 +316,7 @@ def test_a_password_is_shown_only_when_asked_for(folder: Path) -> None:
         assert SECRET_URL in loud.stdout
 
 
-def test_a_password_in_a_file_that_others_can_read_is_warned_of(folder: Path) -> None:
+def test_a_password_in_a_world_readable_file_causes_a_warning(folder: Path) -> None:
     (folder / "rota.toml").write_text("[rota]\n")
     (folder / "rota.toml").chmod(0o644)
     for args in (["set", "url", SECRET_URL], ["list"]):

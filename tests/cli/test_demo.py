@@ -17,7 +17,7 @@ def test_every_sample_task_has_a_kind() -> None:
     assert set(app.registry.names) == set(KINDS)
 
 
-def test_a_short_demo_shows_every_kind_and_ends_well(tmp_path: Path) -> None:
+def test_a_short_demo_shows_every_kind_and_succeeds(tmp_path: Path) -> None:
     done = rota_command("demo", "--seconds", "5", cwd=tmp_path, TMPDIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     for task, kind in KINDS.items():
@@ -37,7 +37,7 @@ def test_a_short_demo_shows_every_kind_and_ends_well(tmp_path: Path) -> None:
         assert words in done.stdout
 
 
-def test_the_demos_own_hints_work_from_another_terminal(tmp_path: Path) -> None:
+def test_the_commands_in_the_demo_header_work(tmp_path: Path) -> None:
     with started("demo", cwd=tmp_path, TMPDIR=str(tmp_path)) as demo:
         eventually(lambda: "✗ failed" in said(tmp_path), "a job fails for good")
         shown = r"rota (--url \S+ (?:jobs list|schedules list|stats|workers list))$"
@@ -65,7 +65,7 @@ def test_a_second_signal_ends_the_demo_at_once(tmp_path: Path) -> None:
         assert demo.wait(20) == 1
 
 
-def test_a_quiet_demo_tells_only_the_sums(tmp_path: Path) -> None:
+def test_a_quiet_demo_prints_only_summaries(tmp_path: Path) -> None:
     done = rota_command("demo", "--seconds", "3.5", "--quiet", "--url", "sqlite:///here.db", cwd=tmp_path)
     assert done.returncode == 0
     assert "succeeded" in done.stdout and "✓" not in done.stdout

@@ -32,7 +32,7 @@ def a_due_job(url: str) -> None:
     asyncio.run(go())
 
 
-def test_a_store_in_order_is_fine(url: str) -> None:
+def test_doctor_of_a_healthy_store_passes_all_checks(url: str) -> None:
     result = doctor(url, "--strict")
     assert result.exit_code == 0, result.output
     assert "checks passed" in result.stdout and "problem" not in result.stdout
@@ -41,7 +41,7 @@ def test_a_store_in_order_is_fine(url: str) -> None:
     assert {"store", "schema", "clock", "workers"} <= {finding["check"] for finding in told["findings"]}
 
 
-def test_a_problem_comes_first_with_its_remedy_and_ends_with_1(url: str) -> None:
+def test_doctor_lists_problems_first_and_exits_with_1(url: str) -> None:
     a_due_job(url)
     result = doctor(url)
     assert result.exit_code == 1
@@ -51,7 +51,7 @@ def test_a_problem_comes_first_with_its_remedy_and_ends_with_1(url: str) -> None
     assert remedy == "    Start one: rota worker --app MODULE:APP"
 
 
-def test_a_warning_fails_only_where_it_is_strict(url: str, tmp_path: Path) -> None:
+def test_doctor_fails_on_a_warning_only_with_strict(url: str, tmp_path: Path) -> None:
     assert doctor(url).exit_code == 0
     (tmp_path / "rota.db").chmod(0o644)
     result = doctor(url)
@@ -60,7 +60,7 @@ def test_a_warning_fails_only_where_it_is_strict(url: str, tmp_path: Path) -> No
     assert msgspec.json.decode(doctor(url, "--strict", "--json").stdout)["worst"] == "warning"
 
 
-def test_a_store_that_is_not_there_ends_with_3_and_is_told_as_a_finding() -> None:
+def test_doctor_of_an_unreachable_store_exits_with_3_and_a_finding() -> None:
     with closed_port() as address:
         result = doctor(f"postgresql://{address}/none")
         told = doctor(f"postgresql://{address}/none", "--json")
@@ -70,7 +70,7 @@ def test_a_store_that_is_not_there_ends_with_3_and_is_told_as_a_finding() -> Non
     assert (finding["check"], finding["level"]) == ("store", "problem")
 
 
-def test_a_schema_that_lacks_migrations_ends_with_4(postgres_url: str) -> None:
+def test_doctor_of_an_outdated_schema_exits_with_4(postgres_url: str) -> None:
     result = doctor(postgres_url)
     assert result.exit_code == 4, result.output
     assert "schema" in result.stdout and "rota migrate" in result.stdout

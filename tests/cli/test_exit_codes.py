@@ -52,14 +52,14 @@ def test_a_worker_needs_an_app(tmp_path: Path) -> None:
     assert "--app MODULE:APP" in done.stderr
 
 
-def test_an_app_without_tasks_is_refused(tmp_path: Path) -> None:
+def test_a_worker_needs_tasks(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("from rota import Rota\napp = Rota('sqlite://:memory:')\n")
     done = rota_command("worker", "--app", "empty", cwd=tmp_path)
     assert done.returncode == 2
     assert "has no tasks" in done.stderr
 
 
-def test_a_traceback_is_shown_only_when_asked_for(tmp_path: Path) -> None:
+def test_a_traceback_is_shown_only_with_debug(tmp_path: Path) -> None:
     done = rota_command("--url", "oracle://x", "stats", cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     for extra, env in ((["--debug"], {}), ([], {"ROTA_DEBUG": "1"})):
@@ -68,14 +68,14 @@ def test_a_traceback_is_shown_only_when_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_the_url_may_stand_before_or_after_the_command(tmp_path: Path, where: str) -> None:
+def test_the_url_may_go_before_or_after_the_command(tmp_path: Path, where: str) -> None:
     given = ["--url", "sqlite:///here.db"]
     args = [*given, "stats"] if where == "before" else ["stats", *given]
     assert rota_command(*args, cwd=tmp_path).returncode == 0
     assert (tmp_path / "here.db").exists()
 
 
-def test_the_later_url_wins_over_the_earlier(tmp_path: Path) -> None:
+def test_the_last_url_wins(tmp_path: Path) -> None:
     rota_command("--url", "sqlite:///one.db", "stats", "--url", "sqlite:///two.db", cwd=tmp_path)
     assert sorted(p.name for p in tmp_path.glob("*.db")) == ["two.db"]
 

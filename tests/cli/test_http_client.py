@@ -60,7 +60,7 @@ def invoke(api: str, *args: str, **env: str) -> Result:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.action)
-async def test_every_action_of_the_desk_has_its_twin(route: Route) -> None:
+async def test_every_operation_has_a_remote_counterpart(route: Route) -> None:
     room, _, name = route.action.partition(".")
     app = Rota("sqlite://:memory:")
     near = getattr(getattr(Operations(app, Actor(name="t")), room), name)
@@ -69,7 +69,7 @@ async def test_every_action_of_the_desk_has_its_twin(route: Route) -> None:
     assert inspect.iscoroutinefunction(far)
 
 
-def test_nothing_of_a_room_is_left_out() -> None:
+def test_every_action_of_a_group_has_a_route() -> None:
     operations = Operations(Rota("sqlite://:memory:"), Actor(name="t"))
     for room in ("jobs", "schedules", "gates", "system", "access"):
         own = getattr(operations, room)
@@ -79,7 +79,7 @@ def test_nothing_of_a_room_is_left_out() -> None:
         }
 
 
-async def test_a_request_says_what_was_asked_and_no_more() -> None:
+async def test_a_request_contains_only_what_was_given() -> None:
     with answering(reply(200, b'{"items": [], "next": null}')) as (url, asked):
         operations: Any = RemoteOperations(f"{url}/behind/", TOKEN)
         await operations.jobs.list(JobsRequest(state=("failed", "queued"), task="a&b=c ü/", limit=7))  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ async def test_a_request_says_what_was_asked_and_no_more() -> None:
     assert headers["Authorization"] == f"Bearer {TOKEN}"
 
 
-async def test_what_stands_in_a_path_stays_in_its_place() -> None:
+async def test_path_parameters_are_quoted() -> None:
     with answering(reply(204)) as (url, asked):
         operations: Any = RemoteOperations(url, TOKEN)
         await operations.gates.resume("schedule:default/../../x?y#z")
@@ -98,7 +98,7 @@ async def test_what_stands_in_a_path_stays_in_its_place() -> None:
     assert asked[0][:2] == ("DELETE", "/api/admin/gates/schedule%3Adefault%2F..%2F..%2Fx%3Fy%23z")
 
 
-async def test_a_kept_line_that_was_closed_meanwhile_is_opened_again_for_a_question_only() -> None:
+async def test_a_closed_connection_is_reopened_for_reads_only() -> None:
     def once(request: BaseHTTPRequestHandler) -> None:
         reply(200, b'{"items": [], "next": null}')(request)
         request.close_connection = True  # without saying so
@@ -131,7 +131,7 @@ async def test_a_kept_line_that_was_closed_meanwhile_is_opened_again_for_a_quest
         (503, "store_unavailable", {}, StoreUnavailable),
     ],
 )
-async def test_a_refusal_is_the_error_that_the_desk_would_raise(
+async def test_a_problem_response_becomes_the_matching_error(
     status: int, code: str, more: dict[str, str], kind: type[Exception]
 ) -> None:
     with answering(problem(status, code, **more)) as (url, _):
@@ -160,7 +160,7 @@ async def test_a_refusal_is_the_error_that_the_desk_would_raise(
         (problem(503, "store_unavailable", detail="\x1b]0;owned\x07"), 3, "owned"),
     ],
 )
-def test_a_strange_answer_is_explained(answer: Reply, code: int, words: str) -> None:
+def test_an_unexpected_response_is_explained(answer: Reply, code: int, words: str) -> None:
     with answering(answer) as (url, asked):
         result = invoke(url, "jobs", "list")
     assert (result.exit_code, words in result.stderr) == (code, True), result.output
@@ -168,7 +168,7 @@ def test_a_strange_answer_is_explained(answer: Reply, code: int, words: str) -> 
     assert len(asked) == 1  # a redirect is never followed
 
 
-def test_a_server_that_hangs_up_or_is_not_there_is_exit_code_3() -> None:
+def test_an_unreachable_server_exits_with_3() -> None:
     def hang_up(request: BaseHTTPRequestHandler) -> None:
         request.close_connection = True
 
@@ -180,7 +180,7 @@ def test_a_server_that_hangs_up_or_is_not_there_is_exit_code_3() -> None:
     assert (health.exit_code, msgspec.json.decode(health.stdout)["status"]) == (3, "unreachable")
 
 
-def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_respond_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "TIMEOUT_S", 0.2)
     release = threading.Event()
 
@@ -194,7 +194,7 @@ def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result.exit_code, "no response in time" in result.stderr) == (3, True)
 
 
-def test_a_server_that_goes_away_in_the_middle_of_many_is_told_with_how_many_are_done(tmp_path: Path) -> None:
+def test_a_bulk_action_reports_its_progress_if_the_server_fails(tmp_path: Path) -> None:
     step = {"action": "cancel", "matched": 1200, "exact": True, "refused": 0, "sample": []}
     steps = [{**step, "dry_run": True, "done": 0}, {**step, "dry_run": False, "done": 500, "next": JOB}]
 
@@ -213,7 +213,7 @@ def test_a_server_that_goes_away_in_the_middle_of_many_is_told_with_how_many_are
     assert msgspec.json.decode(asked[-1][3])["cursor"] == JOB
 
 
-def test_ctrl_c_does_not_wait_for_a_silent_server(tmp_path: Path) -> None:
+def test_ctrl_c_does_not_wait_for_a_response(tmp_path: Path) -> None:
     release = threading.Event()
 
     def silent(request: BaseHTTPRequestHandler) -> None:
@@ -234,7 +234,7 @@ def test_ctrl_c_does_not_wait_for_a_silent_server(tmp_path: Path) -> None:
             release.set()
 
 
-def test_an_answer_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_oversized_response_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "MAX_BYTES", 1000)
     with answering(reply(200, b" " * 5000)) as (url, _):
         assert "larger than 1000 bytes" in invoke(url, "stats").stderr
@@ -250,14 +250,14 @@ def test_an_answer_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
         ("http://host/?token=x", "must not contain ? or #"),
     ],
 )
-def test_an_address_that_is_none_is_refused(api: str, words: str) -> None:
+def test_an_invalid_api_url_is_rejected(api: str, words: str) -> None:
     result = invoke(api, "stats")
     assert (result.exit_code, words in result.stderr) == (2, True), result.output
     assert "s3cret" not in result.output
 
 
 @pytest.mark.parametrize("token", ["a b", "line\nbreak", "ünïcode", "\x00"])
-def test_a_token_that_cannot_be_one_is_refused_unseen(token: str) -> None:
+def test_an_invalid_token_is_rejected_without_showing_it(token: str) -> None:
     result = CliRunner().invoke(root, ["--api", "http://127.0.0.1:1", "--token", token, "stats"])
     assert (result.exit_code, "invalid characters" in result.stderr) == (2, True)
     assert token not in result.output
@@ -285,7 +285,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_a_certificate_is_verified_and_an_own_authority_can_be_named(certificate: Path) -> None:
+def test_certificates_are_verified_and_ca_file_is_trusted(certificate: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, f"{certificate}.key")
     with answering(reply(200, b'{"items": [], "next": null}'), context) as (url, asked):

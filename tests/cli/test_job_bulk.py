@@ -115,7 +115,7 @@ def test_a_bad_filter_is_named(folder: Path, args: list[str], words: str) -> Non
 # --- saying first --------------------------------------------------------------------------------
 
 
-def test_a_dry_run_says_how_many_and_shows_a_few_and_does_nothing(folder: Path) -> None:
+def test_a_dry_run_shows_a_count_and_a_sample_and_changes_nothing(folder: Path) -> None:
     many(7)
     result = invoke("jobs", "cancel", "--task", "add", "--dry-run")
     assert result.exit_code == 0
@@ -126,7 +126,7 @@ def test_a_dry_run_says_how_many_and_shows_a_few_and_does_nothing(folder: Path) 
     assert count("queued") == 7
 
 
-def test_many_are_cancelled_retried_and_deleted_after_a_yes(folder: Path) -> None:
+def test_bulk_actions_run_after_confirmation(folder: Path) -> None:
     many(1203)
     refused = invoke("jobs", "cancel", "--task", "add", stdin="n\n")
     assert (refused.exit_code, "1,203 live jobs" in refused.stderr) == (1, True)
@@ -140,7 +140,7 @@ def test_many_are_cancelled_retried_and_deleted_after_a_yes(folder: Path) -> Non
     assert told("jobs", "list")["items"] == []
 
 
-def test_more_than_ten_are_deleted_only_by_their_number(folder: Path) -> None:
+def test_deleting_more_than_ten_jobs_needs_their_number(folder: Path) -> None:
     many(11)
     for answer in ("y\n", "10\n", ""):
         kept = invoke("jobs", "delete", "--task", "add", stdin=answer)
@@ -170,17 +170,17 @@ def test_jobs_are_deleted_by_their_ids(folder: Path) -> None:
         (["jobs", "retry", "--state", "queued", "--yes"], "none of these states"),
     ],
 )
-def test_an_act_on_many_must_say_which_and_make_sense(folder: Path, args: list[str], words: str) -> None:
+def test_a_bulk_action_needs_a_valid_selection(folder: Path, args: list[str], words: str) -> None:
     result = invoke(*args)
     assert (result.exit_code, words in result.stderr) == (2, True), result.output
 
 
-def test_nothing_that_matches_is_nothing_to_do(folder: Path) -> None:
+def test_a_bulk_action_without_matches_does_nothing(folder: Path) -> None:
     result = invoke("jobs", "cancel", "--task", "nope")
     assert (result.exit_code, result.stdout) == (0, "No job matches; nothing to do.\n")
 
 
-def test_ctrl_c_ends_between_steps_and_the_same_command_goes_on(folder: Path) -> None:
+def test_ctrl_c_stops_between_steps_and_the_command_can_continue(folder: Path) -> None:
     many(1000)
     args = ["jobs", "cancel", "--task", "add", "--yes"]
     process = subprocess.Popen(
@@ -198,7 +198,7 @@ def test_ctrl_c_ends_between_steps_and_the_same_command_goes_on(folder: Path) ->
     assert invoke(*args).stdout == f"{1000 - done} jobs cancelled.\n"
 
 
-def test_jobs_that_come_while_the_question_is_on_the_screen_are_left_alone(folder: Path) -> None:
+def test_jobs_created_during_the_prompt_are_not_changed(folder: Path) -> None:
     many(3)
     process = subprocess.Popen(
         [sys.executable, "-m", "rota", "jobs", "cancel", "--task", "add"], cwd=folder, text=True,
@@ -215,14 +215,14 @@ def test_jobs_that_come_while_the_question_is_on_the_screen_are_left_alone(folde
 # --- why and move --------------------------------------------------------------------------------
 
 
-def test_why_tells_what_is_in_the_way(folder: Path) -> None:
+def test_why_lists_reasons_and_remedies(folder: Path) -> None:
     job = enqueue("add", "--delay", "1h")
     text = invoke("jobs", "why", job).stdout
     for words in (
         "queued",
         "It is due later",
         "(in 60 min)",
-        f"rota jobs move {job} --now",
+        f"rota jobs update {job} --now",
         "No worker is alive",
     ):
         assert words in text.replace("in 1 h", "in 60 min")
@@ -232,7 +232,7 @@ def test_why_tells_what_is_in_the_way(folder: Path) -> None:
     assert invoke("jobs", "why", UNKNOWN).exit_code == 1
 
 
-def test_a_queued_job_is_moved(folder: Path) -> None:
+def test_update_changes_a_queued_job(folder: Path) -> None:
     job = enqueue("add", "--delay", "1h")
     result = invoke("jobs", "update", job, "--now", "--priority", "9", "--queue", "fast")
     assert (result.exit_code, "due now, priority 9, queue fast" in result.stdout) == (0, True), result.output
@@ -258,7 +258,9 @@ def test_a_queued_job_is_moved(folder: Path) -> None:
         (["--priority", "99999999999"], "--priority"),
     ],
 )
-def test_a_bad_move_is_refused_before_anything_is_sent(folder: Path, args: list[str], words: str) -> None:
+def test_an_invalid_update_is_rejected_before_anything_is_sent(
+    folder: Path, args: list[str], words: str
+) -> None:
     result = invoke("jobs", "update", UNKNOWN, *args)
     assert (result.exit_code, words in result.stderr) == (2, True), result.output
     assert not (folder / "shop.db").exists()
@@ -267,7 +269,7 @@ def test_a_bad_move_is_refused_before_anything_is_sent(folder: Path, args: list[
 # --- audit ---------------------------------------------------------------------------------------
 
 
-def test_what_is_changed_from_here_is_in_the_audit_log_with_who_did_it(folder: Path) -> None:
+def test_changes_are_audited_with_their_actor(folder: Path) -> None:
     job = enqueue("add")
     invoke("jobs", "cancel", job, "--reason", "not today")
     invoke("jobs", "cancel", job)

@@ -43,7 +43,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"sqlite:///{tmp_path / 'rota.db'}"
 
 
-def test_failures_are_told_by_what_went_wrong(url: str) -> None:
+def test_failures_are_grouped_by_error(url: str) -> None:
     asyncio.run(fail(url, "order 1 is gone", "order 22 is gone", "no ink"))
     told = invoke(url)
     assert told.exit_code == 0, told.output
@@ -54,7 +54,7 @@ def test_failures_are_told_by_what_went_wrong(url: str) -> None:
     assert "From 3 failed jobs." in told.stderr
 
 
-def test_kinds_beyond_the_limit_are_counted(url: str) -> None:
+def test_groups_beyond_the_limit_are_counted(url: str) -> None:
     asyncio.run(fail(url, "no ink", "no paper"))
     told = invoke(url, "--limit", "1")
     assert len(told.stdout.splitlines()) == 2
@@ -66,12 +66,12 @@ def test_one_failed_job_is_one_job(url: str) -> None:
     assert "From 1 failed job." in invoke(url).stderr
 
 
-def test_without_failures_it_says_so(url: str) -> None:
+def test_no_failures_prints_the_empty_state(url: str) -> None:
     asyncio.run(fail(url))
     assert invoke(url).stdout == "No job has failed.\n"
 
 
-def test_a_hostile_message_cannot_steer_the_terminal(url: str) -> None:
+def test_control_characters_in_a_message_are_escaped(url: str) -> None:
     asyncio.run(fail(url, HOSTILE))
     told = invoke(url)
     assert "red" in told.stdout
@@ -86,7 +86,9 @@ def site(url: str) -> Iterator[Site]:
     started.close()
 
 
-def test_a_server_tells_the_same_as_the_store(url: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_lists_the_same_failures_as_the_store(
+    url: str, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here: Any = msgspec.json.decode(invoke(url, "--json").stdout)
     monkeypatch.setenv("ROTA_TOKEN", site.token("viewer"))
     there = CliRunner().invoke(root, ["jobs", "failures", "--api", site.server.url, "--json"])

@@ -107,14 +107,14 @@ def test_a_payload_is_read_from_a_file_and_from_stdin(folder: Path) -> None:
     assert [told("jobs", "show", j)["payload"] for j in (first, second)] == [{"a": 1}, {"a": 2}]
 
 
-def test_a_payload_that_does_not_fit_the_apps_task_is_refused(folder: Path) -> None:
+def test_a_payload_that_does_not_fit_the_apps_task_is_rejected(folder: Path) -> None:
     done = rota_command("--app", "shop", "jobs", "enqueue", "add", "--payload", '{"a": 1}', cwd=folder)
     assert (done.returncode, "--payload" in done.stderr, "'b'" in done.stderr) == (2, True, True)
     done = rota_command("--app", "shop", "jobs", "enqueue", "ad", cwd=folder)
     assert (done.returncode, "Did you mean 'add'?" in done.stderr) == (0, True)
 
 
-def test_what_the_apps_task_says_of_its_jobs_holds_here_too(folder: Path) -> None:
+def test_options_of_the_apps_task_apply(folder: Path) -> None:
     (folder / "mail.py").write_text(
         "from rota import Rota\napp = Rota('sqlite:///shop.db')\n"
         "@app.task(queue='mail', tags=['x'], tenant='acme', priority=3)\nasync def send(): ...\n"
@@ -124,7 +124,7 @@ def test_what_the_apps_task_says_of_its_jobs_holds_here_too(folder: Path) -> Non
     assert (job["queue"], job["tags"], job["tenant"], job["priority"]) == ("mail", ["x"], "acme", 3)
 
 
-def test_a_taken_key_returns_the_job_or_fails_as_asked(folder: Path) -> None:
+def test_a_taken_key_returns_the_job_or_fails(folder: Path) -> None:
     first = enqueue("add", "--key", "k")
     assert enqueue("add", "--key", "k") == first
     refused = invoke("jobs", "enqueue", "add", "--key", "k", "--on-conflict", "raise")
@@ -149,7 +149,7 @@ def test_waiting_prints_the_output_and_fails_with_the_job(folder: Path) -> None:
         worker.wait()
 
 
-def test_waiting_in_vain_ends_with_a_hint(folder: Path) -> None:
+def test_a_wait_that_times_out_ends_with_a_hint(folder: Path) -> None:
     late = invoke("jobs", "enqueue", "add", "--wait", "--wait-timeout", "0.1")
     assert (late.exit_code, "did not finish within" in late.stderr) == (1, True)
 
@@ -157,7 +157,7 @@ def test_waiting_in_vain_ends_with_a_hint(folder: Path) -> None:
 # --- list and show -------------------------------------------------------------------------------
 
 
-def test_an_empty_list_teaches_the_first_step(folder: Path) -> None:
+def test_an_empty_list_shows_the_first_step(folder: Path) -> None:
     assert "rota jobs enqueue TASK" in invoke("jobs", "list").stdout
     assert "No job matches" in invoke("jobs", "list", "--queue", "mail").stdout
     assert told("jobs", "list") == {"items": [], "next": None}
@@ -179,7 +179,7 @@ def test_filters_and_pages_find_every_job_once(folder: Path) -> None:
     assert seen == ids[::-1]
 
 
-def test_a_full_page_says_how_to_go_on(folder: Path) -> None:
+def test_a_full_page_shows_the_command_for_the_next(folder: Path) -> None:
     ids = [enqueue("add") for _ in range(3)]
     result = invoke("jobs", "list", "--task", "add", "--limit", "2")
     more = result.stderr.strip()
@@ -188,14 +188,14 @@ def test_a_full_page_says_how_to_go_on(folder: Path) -> None:
     assert ids[0] in rest.stdout and ids[1] not in rest.stdout
 
 
-def test_a_cursor_that_nobody_gave_out_does_no_harm(folder: Path, migrated_postgres_url: str) -> None:
+def test_an_unknown_cursor_does_no_harm(folder: Path, migrated_postgres_url: str) -> None:
     for url in ("sqlite:///shop.db", migrated_postgres_url):
         result = invoke("jobs", "list", "--url", url, "--cursor", "no'cursor")
         assert result.exit_code in (0, 2), result.output
         assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
-def test_show_tells_everything_about_a_finished_job(folder: Path) -> None:
+def test_show_prints_all_facts_of_a_finished_job(folder: Path) -> None:
     job = enqueue("nap", "--payload", '{"seconds": 0}', "--tag", "siesta")
     failed = enqueue("boom", "--payload", '{"text": "no luck"}', "--max-attempts", "1")
     work(folder)
@@ -217,18 +217,18 @@ def test_show_tells_everything_about_a_finished_job(folder: Path) -> None:
     assert "ValueError: no luck" in invoke("jobs", "list", "--state", "failed").stdout
 
 
-def test_show_says_why_nobody_will_take_a_job(folder: Path) -> None:
+def test_show_explains_why_no_worker_can_run_a_job(folder: Path) -> None:
     assert "No worker is alive" in invoke("jobs", "show", enqueue("add")).stdout
 
 
-def test_an_id_that_cannot_be_one_is_a_usage_error_and_an_unknown_one_a_failure(folder: Path) -> None:
+def test_an_invalid_id_is_a_usage_error_and_an_unknown_one_a_failure(folder: Path) -> None:
     for command in ("show", "retry", "cancel"):
         assert invoke("jobs", command, "abc").exit_code == 2
         missing = invoke("jobs", command, UNKNOWN)
         assert (missing.exit_code, UNKNOWN in missing.stderr) == (1, True)
 
 
-def test_list_and_stats_and_workers_are_json_in_a_process_of_their_own(folder: Path) -> None:
+def test_list_stats_and_workers_print_json(folder: Path) -> None:
     enqueue("add", "--payload", '{"a": 1, "b": 2}')
     assert len(read_json("--url", "sqlite:///shop.db", "jobs", "list", cwd=folder)["items"]) == 1
     stats = read_json("--url", "sqlite:///shop.db", "stats", cwd=folder)
@@ -242,7 +242,7 @@ def test_list_and_stats_and_workers_are_json_in_a_process_of_their_own(folder: P
 # --- retry and cancel ----------------------------------------------------------------------------
 
 
-def test_several_jobs_are_cancelled_and_a_refusal_does_not_stop_the_rest(folder: Path) -> None:
+def test_one_job_that_cannot_be_cancelled_does_not_stop_the_others(folder: Path) -> None:
     one, two = enqueue("add"), enqueue("add")
     assert invoke("jobs", "cancel", one, "--reason", "not today").exit_code == 0
     result = invoke("jobs", "cancel", one, two)
@@ -252,7 +252,7 @@ def test_several_jobs_are_cancelled_and_a_refusal_does_not_stop_the_rest(folder:
     assert told("jobs", "show", one)["error"]["message"] == "not today"
 
 
-def test_nothing_is_sent_if_one_id_cannot_be_one(folder: Path) -> None:
+def test_one_invalid_id_prevents_all_changes(folder: Path) -> None:
     job = enqueue("add")
     assert invoke("jobs", "cancel", job, "nonsense").exit_code == 2
     assert told("jobs", "show", job)["state"] == "queued"

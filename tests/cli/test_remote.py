@@ -73,7 +73,7 @@ def still(text: str) -> str:
     return re.sub(r" +|─+|━+", " ", timeless)
 
 
-def test_every_look_is_the_same_from_near_and_far(both: Both) -> None:
+def test_reads_through_the_server_match_the_store(both: Both) -> None:
     job = both.do("jobs", "enqueue", "add", "--payload", '{"a": 1}', "--tag", "look", "--delay", "1h").strip()
     both.do("jobs", "enqueue", "boom", "--tag", "look")
     both.do(
@@ -96,7 +96,7 @@ def test_every_look_is_the_same_from_near_and_far(both: Both) -> None:
             assert msgspec.json.decode(far.stdout) == msgspec.json.decode(near.stdout), words
 
 
-def test_jobs_are_enqueued_moved_cancelled_retried_and_deleted_from_afar(both: Both) -> None:
+def test_jobs_are_enqueued_updated_cancelled_retried_and_deleted_through_the_server(both: Both) -> None:
     job = both.told(
         "jobs", "enqueue", "add", "--payload", '{"a": 1, "b": 2}', "--key", "far", "--delay", "1h"
     )
@@ -113,7 +113,7 @@ def test_jobs_are_enqueued_moved_cancelled_retried_and_deleted_from_afar(both: B
     assert both.near("jobs", "show", job["id"]).exit_code == 1
 
 
-def test_many_are_done_from_afar(both: Both) -> None:
+def test_bulk_actions_work_through_the_server(both: Both) -> None:
     for _ in range(12):
         both.near("jobs", "enqueue", "add", "--tag", "many")
     dry = both.far("jobs", "cancel", "--tag", "many", "--dry-run")
@@ -125,7 +125,7 @@ def test_many_are_done_from_afar(both: Both) -> None:
     assert both.told("jobs", "list", "--tag", "many")["items"] == []
 
 
-def test_a_job_is_waited_for_from_afar(both: Both) -> None:
+def test_waiting_for_a_job_works_through_the_server(both: Both) -> None:
     with started("worker", "--app", "shop:app", "--url", STORE, cwd=both.folder):
         assert both.do("jobs", "enqueue", "add", "--payload", '{"a": 2, "b": 3}', "--wait") == "5\n"
         failed = both.far(
@@ -135,7 +135,7 @@ def test_a_job_is_waited_for_from_afar(both: Both) -> None:
         assert "shop" in both.do("workers", "list") or "add" in both.do("workers", "list")
 
 
-def test_schedules_are_made_changed_switched_filled_and_deleted_from_afar(both: Both) -> None:
+def test_schedules_are_managed_through_the_server(both: Both) -> None:
     made = both.told(
         "schedules", "create", "--name", "far", "--task", "add", "--cron", "@hourly", "--timeout", "1m",
         "--payload", '{"a": 1}', "--start-at", "2020-01-01T00:00+01:00", "--tenant", "acme",
@@ -163,7 +163,7 @@ def test_schedules_are_made_changed_switched_filled_and_deleted_from_afar(both: 
     assert both.far("schedules", "show", "far", *of).exit_code == 1
 
 
-def test_a_crontab_and_a_calendar_are_imported_from_afar(both: Both) -> None:
+def test_a_crontab_and_a_calendar_are_imported_through_the_server(both: Both) -> None:
     (both.folder / "crontab").write_text("0 3 * * * /bin/sweep\n")
     done = both.do("schedules", "import", "crontab", "crontab", "--task", "shell", "--apply")
     assert "1 schedule created" in done
@@ -175,7 +175,7 @@ def test_a_crontab_and_a_calendar_are_imported_from_afar(both: Both) -> None:
     assert "deleted" in both.do("calendars", "delete", "far", "--yes")
 
 
-def test_heritage_q8_and_q9_every_mistake_has_its_own_answer_from_near_and_far(both: Both) -> None:
+def test_heritage_q8_and_q9_every_mistake_has_its_own_error_on_store_and_server(both: Both) -> None:
     job = both.do("jobs", "enqueue", "add").strip()
     both.do("jobs", "cancel", job)
     both.do("schedules", "create", "--name", "taken", "--task", "add", "--every", "1h")
@@ -204,7 +204,7 @@ def test_heritage_q8_and_q9_every_mistake_has_its_own_answer_from_near_and_far(b
             assert "Traceback" not in result.output
 
 
-def test_a_token_that_may_not_is_told_so_and_a_wrong_one_is_not_let_in(both: Both) -> None:
+def test_a_token_without_permission_is_denied_and_an_invalid_one_is_not_authenticated(both: Both) -> None:
     job = both.do("jobs", "enqueue", "add", "--payload", '{"note": "canary"}').strip()
     viewer = make_token(both.folder, "--role", "viewer")
     refused = both.far("jobs", "cancel", job, token=viewer)
@@ -219,7 +219,7 @@ def test_a_token_that_may_not_is_told_so_and_a_wrong_one_is_not_let_in(both: Bot
         assert wrong not in stranger.output
 
 
-def test_the_token_comes_from_a_file_and_on_the_command_line_it_is_warned_about(both: Both) -> None:
+def test_the_token_is_read_from_a_file_and_a_typed_one_causes_a_warning(both: Both) -> None:
     (both.folder / "token").write_text(f"{both.token}\n")
     done = rota_command("stats", "--api", both.api, cwd=both.folder, ROTA_TOKEN_FILE="token")
     assert (done.returncode, done.stderr) == (0, "")
@@ -232,7 +232,7 @@ def test_the_token_comes_from_a_file_and_on_the_command_line_it_is_warned_about(
     assert (gone.returncode, "ROTA_TOKEN_FILE=nowhere" in gone.stderr) == (2, True)
 
 
-def test_what_works_on_the_store_alone_refuses_the_api(both: Both) -> None:
+def test_commands_that_need_a_store_reject_api(both: Both) -> None:
     for command in (["migrate"], ["worker", "--app", "shop"], ["bench", "--yes"], ["serve"]):
         result = CliRunner().invoke(root, ["--api", both.api, *command])
         assert (result.exit_code, "not through a server" in result.stderr) == (2, True), (
@@ -243,12 +243,12 @@ def test_what_works_on_the_store_alone_refuses_the_api(both: Both) -> None:
     assert (both_given.exit_code, "--api and --url" in both_given.stderr) == (2, True)
 
 
-def test_a_url_that_is_said_wins_over_an_api_in_the_environment(both: Both) -> None:
+def test_a_typed_url_wins_over_an_api_in_the_environment(both: Both) -> None:
     env = {"ROTA_API": "http://127.0.0.1:1", "ROTA_TOKEN": "x"}
     assert CliRunner(env=env).invoke(root, ["stats", "--url", STORE]).exit_code == 0
 
 
-def test_a_page_from_afar_says_how_to_go_on_without_the_token(both: Both) -> None:
+def test_a_page_of_the_server_shows_the_next_command_without_the_token(both: Both) -> None:
     for _ in range(3):
         both.near("jobs", "enqueue", "add", "--tag", "page")
     result = both.far("jobs", "list", "--tag", "page", "--limit", "2")
@@ -258,7 +258,7 @@ def test_a_page_from_afar_says_how_to_go_on_without_the_token(both: Both) -> Non
     assert len(both.far(*more.removeprefix("More: rota ").split()).stdout.splitlines()) == 2
 
 
-def test_health_from_afar_tells_of_the_server(both: Both) -> None:
+def test_health_through_the_server_names_the_server(both: Both) -> None:
     near, far = (msgspec.json.decode(face("health", "--json").stdout) for face in (both.near, both.far))
     assert (near.pop("store"), far.pop("store")) == (STORE, both.api)
     assert near.pop("oldest_due_s") <= far.pop("oldest_due_s")

@@ -55,7 +55,7 @@ def test_every_command_loads_and_has_help(name: str) -> None:
     assert result.output.startswith(f"Usage: root {name}")
 
 
-def test_version_is_told(tmp_path: Path) -> None:
+def test_version_is_printed(tmp_path: Path) -> None:
     done = rota_command("--version", cwd=tmp_path)
     assert (done.returncode, done.stdout.strip()) == (0, f"rota {rota.__version__}")
 

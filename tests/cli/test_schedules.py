@@ -105,7 +105,7 @@ def test_every_flag_of_create_reaches_the_schedule(folder: Path) -> None:
     assert len(stored["fires"]) == 5
 
 
-def test_intervals_and_single_instants_are_rules_too(folder: Path) -> None:
+def test_every_and_at_are_rules_too(folder: Path) -> None:
     assert create("often", "--every", "1h30m")["every"] == 5400
     assert create("once", "--at", "2099-01-31T08:00+02:00")["at"] == "2099-01-31T06:00:00Z"
 
@@ -154,7 +154,7 @@ def test_a_bad_flag_is_named_and_nothing_is_sent(folder: Path, args: list[str], 
     assert not (folder / "shop.db").exists()
 
 
-def test_what_only_the_store_can_tell_is_named_by_its_flag_too(folder: Path) -> None:
+def test_errors_found_by_the_store_name_their_option(folder: Path) -> None:
     result = invoke(
         "schedules", "create", "--name", "n", "--task", "t", "--every", "5m", "--calendar", "gone"
     )
@@ -170,7 +170,7 @@ def test_a_name_is_taken_only_once(folder: Path) -> None:
     assert (again.exit_code, "already has a schedule" in again.stderr) == (2, True)
 
 
-def test_a_payload_that_does_not_fit_the_apps_task_is_refused(folder: Path) -> None:
+def test_a_payload_that_does_not_fit_the_apps_task_is_rejected(folder: Path) -> None:
     done = rota_command(
         "--app", "shop", "schedules", "create", "--name", "n", "--task", "add", "--every", "5m",
         "--payload", '{"a": 1}', cwd=folder,
@@ -195,7 +195,7 @@ def on_a_terminal(folder: Path, *args: str) -> tuple[int, str]:
     return process.wait(30), received.decode().replace("\r\n", "\n")
 
 
-def test_a_terminal_shows_where_a_cron_text_is_wrong(folder: Path) -> None:
+def test_a_terminal_points_at_the_error_in_a_cron_expression(folder: Path) -> None:
     code, text = on_a_terminal(folder, "schedules", "validate", "--cron", "0 25 * * *")
     assert code == 2
     assert "'--cron': hour, column 3: value 25 is out of range; use 0 to 23" not in text
@@ -214,7 +214,7 @@ def test_an_update_changes_what_is_given_and_keeps_the_rest(folder: Path) -> Non
     assert (after["queue"], after["priority"], after["id"]) == (None, 3, before["id"])
 
 
-def test_the_beginning_and_the_end_of_a_schedule_can_be_taken_away(folder: Path) -> None:
+def test_start_at_and_until_can_be_cleared(folder: Path) -> None:
     create("n", "--every", "1h", "--start-at", "2030-01-01T00:00Z", "--until", "2040-01-01T00:00Z")
     do("schedules", "update", "n", "--clear", "until", "--description", "x")
     after = told("schedules", "show", "n")
@@ -234,7 +234,9 @@ def test_the_beginning_and_the_end_of_a_schedule_can_be_taken_away(folder: Path)
         (["--timezone", "Berlin"], "did you mean Europe/Berlin?"),
     ],
 )
-def test_a_bad_update_is_refused_before_anything_is_sent(folder: Path, args: list[str], words: str) -> None:
+def test_an_invalid_update_is_rejected_before_anything_is_sent(
+    folder: Path, args: list[str], words: str
+) -> None:
     result = invoke("schedules", "update", "nightly", *args)
     assert (result.exit_code, words in result.stderr) == (2, True), result.output
     assert not (folder / "shop.db").exists()
@@ -248,7 +250,7 @@ def test_the_task_may_change_while_the_stored_payload_stays(folder: Path) -> Non
     assert (stored["task"], stored["payload"]) == ("boom", {"text": "x"})
 
 
-def test_switching_tells_the_next_run_and_a_wrong_name_does_not_stop_the_rest(folder: Path) -> None:
+def test_enable_shows_the_next_run_and_an_unknown_name_does_not_stop_the_others(folder: Path) -> None:
     create("a"), create("b")
     assert "a  disabled" in do("schedules", "disable", "a", "b", "--reason", "stock-taking")
     assert "off: stock-taking" in do("schedules", "list")
@@ -266,7 +268,7 @@ def test_an_unknown_schedule_is_a_failure_that_names_it(folder: Path) -> None:
     assert invoke("schedules", "update", "nope", "--every", "5m").exit_code == 1
 
 
-def test_a_schedule_is_deleted_only_after_the_effect_was_stated(folder: Path) -> None:
+def test_delete_shows_the_effect_and_asks(folder: Path) -> None:
     create("nightly")
     for answer in ("n\n", ""):
         kept = invoke("schedules", "delete", "nightly", stdin=answer)
@@ -281,7 +283,7 @@ def test_a_schedule_is_deleted_only_after_the_effect_was_stated(folder: Path) ->
 # --- looking -------------------------------------------------------------------------------------
 
 
-def test_empty_lists_teach_the_first_step(folder: Path) -> None:
+def test_empty_lists_show_the_first_step(folder: Path) -> None:
     assert "rota schedules create" in do("schedules", "list")
     assert "No schedule matches" in do("schedules", "list", "--task", "x")
     assert "rota schedules list" in do("runs", "list")
@@ -292,7 +294,7 @@ def test_empty_lists_teach_the_first_step(folder: Path) -> None:
     assert "rota schedules trigger nightly" in do("runs", "list", "--schedule", "nightly")
 
 
-def test_the_list_is_sorted_and_tells_rule_next_and_last_run_in_words(folder: Path) -> None:
+def test_the_list_is_sorted_and_shows_rule_next_and_last_run(folder: Path) -> None:
     create("zebra", "--every", "15m")
     create("ape", "--cron", "0 8 * * 1-5", "--timezone", "America/New_York")
     do("schedules", "trigger", "zebra")
@@ -315,7 +317,7 @@ def test_pages_of_schedules_find_every_one_once(folder: Path) -> None:
     assert [line.split()[0] for line in rest.stdout.splitlines()] == ["NAME", "c"]
 
 
-def test_a_preview_says_what_the_clocks_do(folder: Path) -> None:
+def test_a_preview_notes_clock_changes(folder: Path) -> None:
     create("night", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--start-at", "2030-03-30T00:00Z")
     text = do("schedules", "preview", "night", "-n", "3")
     assert "2030-03-31 03:00 CEST" in text
@@ -336,7 +338,7 @@ def test_a_rule_is_validated_without_a_store(folder: Path) -> None:
     assert not (folder / "shop.db").exists()
 
 
-def test_a_row_broken_by_hand_is_shown_with_what_is_wrong(folder: Path) -> None:
+def test_a_damaged_row_is_shown_with_its_error(folder: Path) -> None:
     create("good"), create("bad")
     with sqlite3.connect(folder / "shop.db") as connection:
         connection.execute("UPDATE rota_schedules SET cron = 'nonsense' WHERE name = 'bad'")
@@ -359,7 +361,7 @@ def test_hostile_text_is_shown_escaped(folder: Path) -> None:
 # --- trigger, runs, backfill ---------------------------------------------------------------------
 
 
-def test_a_triggered_run_is_manual_and_leaves_the_next_fire_alone(folder: Path) -> None:
+def test_a_triggered_run_is_manual_and_keeps_the_next_run(folder: Path) -> None:
     before = create("sum", "--payload", '{"a": 1, "b": 2}')
     create("bad", "--payload", '{"text": "no luck"}', "--max-attempts", "1", task="boom")
     job = do("schedules", "trigger", "sum").strip()
@@ -384,7 +386,7 @@ def instants(hours: int) -> tuple[str, str]:
     return (until - timedelta(hours=hours)).isoformat(), until.isoformat()
 
 
-def test_a_backfill_counts_first_and_makes_each_job_once(folder: Path) -> None:
+def test_a_backfill_is_a_dry_run_first_and_creates_each_job_once(folder: Path) -> None:
     create("hourly", "--cron", "@hourly")
     since, until = instants(12)
     asked = ("schedules", "backfill", "hourly", "--since", since, "--until", until)
@@ -408,7 +410,7 @@ def test_a_backfill_counts_first_and_makes_each_job_once(folder: Path) -> None:
         ("2020-01-01T00:00Z", "2999-01-01T00:00Z", "--until"),
     ],
 )
-def test_a_bad_range_is_named_by_its_flag(folder: Path, since: str, until: str, flag: str) -> None:
+def test_an_invalid_range_names_its_option(folder: Path, since: str, until: str, flag: str) -> None:
     create("hourly", "--cron", "@hourly")
     result = invoke("schedules", "backfill", "hourly", "--since", since, "--until", until)
     assert (result.exit_code, flag in result.stderr) == (2, True), result.output
@@ -417,7 +419,7 @@ def test_a_bad_range_is_named_by_its_flag(folder: Path, since: str, until: str, 
 # --- import crontab ------------------------------------------------------------------------------
 
 
-def test_a_crontab_is_only_told_unless_applied(folder: Path) -> None:
+def test_a_crontab_import_is_a_dry_run_without_apply(folder: Path) -> None:
     result = invoke("schedules", "import", "crontab", "crontab")
     assert result.exit_code == 1  # some lines cannot be used
     for words in (
@@ -434,7 +436,7 @@ def test_a_crontab_is_only_told_unless_applied(folder: Path) -> None:
     assert not (folder / "shop.db").exists()
 
 
-def test_an_applied_crontab_gives_each_command_to_the_task(folder: Path) -> None:
+def test_an_applied_crontab_passes_each_command_to_the_task(folder: Path) -> None:
     refused = invoke("schedules", "import", "crontab", "crontab", "--apply")
     assert (refused.exit_code, "--task" in refused.stderr) == (2, True)
     args = ("schedules", "import", "crontab", "crontab", "--task", "shell", "--queue", "cron", "--apply")
@@ -500,7 +502,7 @@ def test_a_calendar_is_imported_shown_used_and_deleted_with_a_warning(folder: Pa
     assert invoke("calendars", "delete", "holidays", "--yes").exit_code == 1
 
 
-def test_a_file_that_is_no_calendar_is_refused_with_its_line(folder: Path) -> None:
+def test_an_invalid_calendar_file_is_rejected_with_its_line(folder: Path) -> None:
     (folder / "bad.ics").write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:someday\n")
     result = invoke("calendars", "import", "bad.ics", "--name", "n")
     assert (result.exit_code, "line" in result.stderr) == (2, True)

@@ -74,7 +74,7 @@ class Terminal:
             os.close(self._leader)
 
 
-def test_a_watched_listing_is_drawn_again_in_place_until_ctrl_c(folder: Path) -> None:
+def test_a_watched_list_is_redrawn_until_ctrl_c(folder: Path) -> None:
     terminal = Terminal(folder, "jobs", "list", "--watch", "0.2")
     terminal.until("No jobs yet")
     rota_command("jobs", "enqueue", "add", "--url", "sqlite:///shop.db", cwd=folder)
@@ -86,7 +86,7 @@ def test_a_watched_listing_is_drawn_again_in_place_until_ctrl_c(folder: Path) ->
     assert terminal.end() == 0
 
 
-def test_a_watch_survives_a_store_that_is_away_for_a_while(folder: Path) -> None:
+def test_a_watch_survives_an_unavailable_store(folder: Path) -> None:
     is_away = threading.Event()
 
     def answer(request: BaseHTTPRequestHandler) -> None:
@@ -111,18 +111,18 @@ def test_a_watch_survives_a_store_that_is_away_for_a_while(folder: Path) -> None
 
 
 @pytest.mark.parametrize("words", [*LISTINGS, "stats"])
-def test_a_watch_off_a_terminal_is_refused(folder: Path, words: str) -> None:
+def test_a_watch_needs_a_terminal(folder: Path, words: str) -> None:
     for flag in (["--watch"], ["--watch", "3"]):
         result = CliRunner().invoke(root, [*words.split(), *flag])
         assert (result.exit_code, "--watch needs a terminal" in result.stderr) == (2, True), result.output
 
 
-def test_a_watch_is_not_faster_than_the_eye(folder: Path) -> None:
+def test_a_watch_has_a_shortest_interval(folder: Path) -> None:
     result = CliRunner().invoke(root, ["stats", "--watch", "0.01"])
     assert (result.exit_code, "--watch" in result.stderr) == (2, True)
 
 
-def test_an_act_on_many_shows_its_progress_on_a_terminal(folder: Path) -> None:
+def test_a_bulk_action_shows_progress_on_a_terminal(folder: Path) -> None:
     for _ in range(3):
         assert CliRunner().invoke(root, ["jobs", "enqueue", "add"]).exit_code == 0
     terminal = Terminal(folder, "jobs", "cancel", "--task", "add", "--yes")
@@ -135,7 +135,7 @@ def test_an_act_on_many_shows_its_progress_on_a_terminal(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", LISTINGS)
-def test_every_listing_is_one_object_of_items_and_next(folder: Path, words: str) -> None:
+def test_every_list_as_json_has_items_and_next(folder: Path, words: str) -> None:
     result = CliRunner().invoke(root, [*words.split(), "--json"])
     assert result.exit_code == 0, result.output
     told = msgspec.json.decode(result.stdout)

@@ -72,7 +72,7 @@ def picture(screen: TopScreen, width: int = 120, height: int = 30) -> str:
 # --- the picture ---------------------------------------------------------------------------------
 
 
-def test_the_picture_tells_who_works_what_waits_runs_and_failed() -> None:
+def test_the_screen_shows_workers_queues_running_jobs_and_failures() -> None:
     text = picture(TopScreen(snapshot=glance()))
     assert "rota top  sqlite:///shop.db" in text and "2030-01-01 01:38:02Z" in text
     assert "3 workers · 1,204 due · 2 running · 4.5 jobs/s · 0 failures/min" in text
@@ -82,7 +82,7 @@ def test_the_picture_tells_who_works_what_waits_runs_and_failed() -> None:
     assert text.splitlines()[-1].startswith("q quit")
 
 
-def test_a_pause_is_told_on_top_and_beside_its_queue() -> None:
+def test_a_pause_is_shown_in_the_head_and_beside_its_queue() -> None:
     text = picture(TopScreen(snapshot=glance(gate=gate(), queues=(queue("mail", closed=True),))))
     assert "‖ Everything is paused until 2030-01-01 02:38:02Z (in 1 h), by anna: upgrade" in text
     (line,) = (line for line in text.splitlines() if "mail" in line)
@@ -90,13 +90,13 @@ def test_a_pause_is_told_on_top_and_beside_its_queue() -> None:
     assert " ‖  mail  " in picture(TopScreen(snapshot=glance(queues=(queue("mail", closed=True),))), width=60)
 
 
-def test_a_narrow_terminal_keeps_the_error_and_lets_the_id_go() -> None:
+def test_a_narrow_terminal_keeps_the_error_and_drops_the_id() -> None:
     narrow, wide = (picture(TopScreen(snapshot=glance()), width=width) for width in (60, 100))
     assert "no such order" in narrow and "0197f0a2" not in narrow
     assert "no such order" in wide and "0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60" in wide
 
 
-def test_an_idle_house_says_so_and_what_the_caller_may_not_know_is_left_out() -> None:
+def test_empty_tables_have_an_empty_state_and_hidden_counts_are_left_out() -> None:
     empty: dict[str, Any] = {"queues": (), "running_jobs": (), "failures": ()}
     text = picture(TopScreen(snapshot=glance(workers=None, jobs_per_s=None, failures_per_min=None, **empty)))
     assert "No queue is in use." in text and "No job is running." in text and "No job has failed." in text
@@ -107,7 +107,7 @@ def test_an_idle_house_says_so_and_what_the_caller_may_not_know_is_left_out() ->
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 200])
 @pytest.mark.parametrize("height", [1, 3, 8, 24, 60])
 @pytest.mark.parametrize("helps", [False, True])
-def test_the_picture_fits_every_terminal(width: int, height: int, helps: bool) -> None:
+def test_the_screen_fits_every_terminal(width: int, height: int, helps: bool) -> None:
     many = tuple(queue(f"queue-{n}", closed=n % 3 == 0) for n in range(40))
     screen = TopScreen(
         snapshot=glance(queues=many, gate=gate()), error="gone", selected="queue-39", shows_help=helps
@@ -118,7 +118,7 @@ def test_the_picture_fits_every_terminal(width: int, height: int, helps: bool) -
 
 
 @pytest.mark.parametrize("height", [12, 14, 24])
-def test_the_chosen_queue_is_always_in_sight(height: int) -> None:
+def test_the_selected_queue_is_always_visible(height: int) -> None:
     many = tuple(queue(f"queue-{n}") for n in range(40))
     for chosen in ("queue-0", "queue-20", "queue-39"):
         lines = render(TopScreen(snapshot=glance(queues=many), selected=chosen), 100, height)
@@ -126,7 +126,7 @@ def test_the_chosen_queue_is_always_in_sight(height: int) -> None:
         assert chosen in marked and "›" in marked
 
 
-def test_stored_text_cannot_steer_the_picture() -> None:
+def test_control_characters_in_stored_text_are_escaped() -> None:
     spoiled = glance(
         place=HOSTILE,
         queues=(queue(HOSTILE, closed=True),),
@@ -139,13 +139,13 @@ def test_stored_text_cannot_steer_the_picture() -> None:
         assert not {"\x1b", "\x07", "\x9b", "\u202e", "\r", "\n"} & set(click.unstyle(line)), line
 
 
-def test_room_is_shared_fairly() -> None:
+def test_space_is_shared_fairly() -> None:
     assert share(9, [1, 40, 40]) == [1, 4, 4]
     assert share(30, [2, 3, 4]) == [2, 3, 4]
     assert share(-2, [2, 3, 4]) == [0, 0, 0]
 
 
-def test_the_pace_is_that_of_this_minute_and_the_one_before() -> None:
+def test_throughput_covers_this_minute_and_the_one_before() -> None:
     def step(minutes_ago: int, succeeded: int, failed: int = 0) -> ActivityBucket:
         at = NOW.replace(second=0) - timedelta(minutes=minutes_ago)
         return ActivityBucket(at=at, name=None, succeeded=succeeded, failed=failed, cancelled=0)
@@ -188,12 +188,12 @@ def after(screen: TopScreen, *typed: str) -> tuple[TopScreen, list[TopAction]]:
         (["x", "\x1b[5~"], []),
     ],
 )
-def test_a_key_asks_for(typed: list[str], acts: list[TopAction]) -> None:
+def test_a_key_requests(typed: list[str], acts: list[TopAction]) -> None:
     screen = TopScreen(snapshot=glance(queues=(queue("default"), queue("mail", closed=True))))
     assert after(screen, *typed)[1] == acts
 
 
-def test_pausing_everything_states_the_effect_first() -> None:
+def test_pausing_everything_shows_the_effect_first() -> None:
     screen, _ = after(TopScreen(snapshot=glance()), "p")
     assert (
         "3 running workers will start no jobs, 2 running jobs will finish" in picture(screen).splitlines()[-1]
@@ -203,7 +203,7 @@ def test_pausing_everything_states_the_effect_first() -> None:
     assert after(TopScreen(snapshot=glance(gate=gate())), "p", "y")[1] == [TopAction(verb="resume")]
 
 
-def test_a_chosen_queue_stays_chosen_when_others_come_and_go() -> None:
+def test_a_selected_queue_stays_selected_when_others_change() -> None:
     screen, _ = after(TopScreen(snapshot=glance()), "tab", "tab")
     screen = msgspec.structs.replace(screen, snapshot=glance(queues=(queue("a"), queue("b"), queue("mail"))))
     assert after(screen, " ")[1] == [TopAction(verb="pause", queue="mail")]
@@ -215,7 +215,7 @@ def test_a_chosen_queue_stays_chosen_when_others_come_and_go() -> None:
 # --- the store -----------------------------------------------------------------------------------
 
 
-async def test_a_glance_is_taken_and_a_switch_thrown_on_each_store(app: Rota) -> None:
+async def test_a_snapshot_and_an_action_work_on_each_store(app: Rota) -> None:
     await app.enqueue("add", {"a": 1}, queue="mail")
     await app.enqueue("add", {"a": 1}, queue="mail", delay=3600)
     operations = Operations(app, Actor(name="anna", role="admin", payloads=True))
@@ -254,7 +254,7 @@ def gates(folder: Path) -> list[str]:
     return [one["id"] for one in read_json("gates", "list", "--url", URL, cwd=folder)["items"]]
 
 
-def test_a_night_at_the_terminal(folder: Path) -> None:
+def test_a_session_at_the_terminal(folder: Path) -> None:
     with (
         started("worker", "--app", "shop:app", cwd=folder),
         TerminalSession("top", "--url", URL, "--interval", "0.2", cwd=folder) as typist,
@@ -278,7 +278,7 @@ def test_a_night_at_the_terminal(folder: Path) -> None:
         assert typist.modes() == typist.modes_before
 
 
-def test_another_size_is_drawn_at_once(folder: Path) -> None:
+def test_a_new_size_is_drawn_at_once(folder: Path) -> None:
     with TerminalSession("top", "--url", URL, "--interval", "3600", cwd=folder) as typist:
         typist.read_until("? help")
         typist.resize_now(60, 12)
@@ -290,7 +290,7 @@ def test_another_size_is_drawn_at_once(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_terminal_is_given_back_when_a_signal_ends_it(folder: Path, end: signal.Signals) -> None:
+def test_a_signal_restores_the_terminal(folder: Path, end: signal.Signals) -> None:
     with TerminalSession("top", "--url", URL, cwd=folder) as typist:
         typist.read_until("? help")
         typist.process.send_signal(end)
@@ -298,7 +298,7 @@ def test_the_terminal_is_given_back_when_a_signal_ends_it(folder: Path, end: sig
         assert typist.seen.endswith(LEAVE) and typist.modes() == typist.modes_before
 
 
-def test_ctrl_z_lends_the_terminal_back_for_a_while(folder: Path) -> None:
+def test_ctrl_z_restores_the_terminal_until_resumed(folder: Path) -> None:
     with TerminalSession("top", "--url", URL, cwd=folder) as typist:
         typist.read_until("? help")
         typist.process.send_signal(signal.SIGTSTP)
@@ -311,12 +311,12 @@ def test_ctrl_z_lends_the_terminal_back_for_a_while(folder: Path) -> None:
         assert typist.end() == 0
 
 
-def test_off_a_terminal_it_points_to_what_a_program_can_read(folder: Path) -> None:
+def test_off_a_terminal_it_suggests_stats_json(folder: Path) -> None:
     result = rota_command("top", "--url", URL, cwd=folder)
     assert result.returncode == 2 and "rota stats --json" in result.stderr
 
 
-def test_a_store_that_is_away_is_told_before_the_screen_is_taken(folder: Path) -> None:
+def test_an_unavailable_store_is_reported_before_the_screen_is_used(folder: Path) -> None:
     with (
         closed_port() as there,
         TerminalSession("top", "--url", f"postgresql://{there}/none", cwd=folder) as typist,

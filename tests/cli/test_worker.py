@@ -60,7 +60,7 @@ def test_a_burst_runs_what_is_due_and_ends(shop: Path) -> None:
     assert workers() == []
 
 
-def test_the_banner_says_what_will_run_and_how_to_stop(shop: Path) -> None:
+def test_the_banner_shows_what_will_run_and_how_to_stop(shop: Path) -> None:
     done = rota_command(
         *WORKER,
         "--burst",
@@ -84,14 +84,14 @@ def test_the_banner_says_what_will_run_and_how_to_stop(shop: Path) -> None:
         assert words in done.stderr
 
 
-def test_log_lines_are_json_where_there_is_no_terminal(shop: Path) -> None:
+def test_log_lines_are_json_off_a_terminal(shop: Path) -> None:
     done = rota_command("worker", "--app", "shop", "--burst", cwd=shop)
     records = [msgspec.json.decode(line) for line in done.stderr.splitlines()]
     assert records
     assert all({"at", "level", "logger", "message"} <= record.keys() for record in records)
 
 
-def test_what_a_task_logs_is_seen_and_kept(shop: Path) -> None:
+def test_logs_of_a_task_are_printed_and_stored(shop: Path) -> None:
     with (shop / "shop.py").open("a") as file:
         file.write("\nimport logging\n@app.task\ndef talk() -> None:\n")
         file.write("    logging.getLogger('shop').info('hello\\x1b[2J')\n")
@@ -128,7 +128,7 @@ def test_a_bad_option_is_a_usage_error(args: list[str]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_finishes_what_runs(shop: Path, number: signal.Signals) -> None:
+def test_a_signal_lets_running_jobs_finish(shop: Path, number: signal.Signals) -> None:
     job = enqueue("nap", '{"seconds": 1}')
     with started(*WORKER, cwd=shop) as worker:
         running(job)
@@ -138,7 +138,7 @@ def test_a_signal_finishes_what_runs(shop: Path, number: signal.Signals) -> None
     assert f"{number.name}: no new jobs" in said(shop)
 
 
-def test_a_second_signal_hands_back_what_runs(shop: Path) -> None:
+def test_a_second_signal_releases_running_jobs(shop: Path) -> None:
     job = enqueue("nap", '{"seconds": 60}')
     with started(*WORKER, cwd=shop) as worker:
         running(job)
@@ -150,7 +150,7 @@ def test_a_second_signal_hands_back_what_runs(shop: Path) -> None:
     assert (state(job), ask("jobs", "show", job)["attempt"]) == ("queued", 0)
 
 
-def test_what_does_not_end_in_time_is_handed_back(shop: Path) -> None:
+def test_jobs_that_exceed_the_shutdown_timeout_are_released(shop: Path) -> None:
     job = enqueue("nap", '{"seconds": 60}')
     with started(*WORKER, "--shutdown-timeout", "0.2", cwd=shop) as worker:
         running(job)
@@ -180,7 +180,7 @@ def test_health_follows_the_worker(shop: Path) -> None:
         assert "front-desk-" in listed.stdout
 
 
-def test_a_running_job_hears_of_its_cancellation(shop: Path) -> None:
+def test_a_running_job_is_cancelled(shop: Path) -> None:
     job = enqueue("nap", '{"seconds": 60}')
     with started(*WORKER, cwd=shop):
         running(job)
@@ -213,7 +213,7 @@ def test_several_processes_share_a_burst_on_the_given_store(shop: Path) -> None:
     assert sorted(job["id"] for job in items) == sorted(jobs)
 
 
-def test_a_supervisor_restarts_the_dead_and_drains_the_living(shop: Path) -> None:
+def test_a_supervisor_restarts_dead_workers_and_drains_the_others(shop: Path) -> None:
     with started(*WORKER, "--processes", "2", cwd=shop) as supervisor:
         first = eventually(lambda: found if len(found := workers()) == 2 else None, "two workers are up")
         victim = first[0]["pid"]
@@ -247,7 +247,7 @@ def test_workers_drain_when_their_supervisor_is_killed(shop: Path) -> None:
         eventually(lambda: not workers(), "both sign off")
 
 
-def test_a_configuration_that_cannot_work_is_not_tried_again(shop: Path) -> None:
+def test_an_invalid_configuration_is_not_retried(shop: Path) -> None:
     (shop / "fickle.py").write_text(
         "import os\nfrom rota import Rota\n"
         "if 'ROTA_SUPERVISED' in os.environ: raise RuntimeError('not here')\n"

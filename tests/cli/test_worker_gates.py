@@ -58,7 +58,7 @@ async def is_queued(job: JobHandle) -> bool:
 
 
 @pytest.mark.usefixtures("worker")
-async def test_a_worker_heeds_the_gates_of_queue_task_and_tenant(app: Rota, until: Until) -> None:
+async def test_a_worker_obeys_pauses_of_queue_task_and_tenant(app: Rota, until: Until) -> None:
     switch = Switch(app, until)
     everything: dict[str, dict[str, Any]] = {
         "queue": {"queue": "mail"}, "task": {"task": "add"}, "tenant": {"tenant": "acme"},
@@ -74,7 +74,7 @@ async def test_a_worker_heeds_the_gates_of_queue_task_and_tenant(app: Rota, unti
 
 
 @pytest.mark.usefixtures("worker")
-async def test_while_everything_is_paused_running_jobs_finish_and_none_begins(
+async def test_while_everything_is_paused_running_jobs_finish_and_none_starts(
     app: Rota, until: Until
 ) -> None:
     nap = await app.enqueue("nap", {"seconds": 3})
@@ -96,7 +96,7 @@ async def test_while_everything_is_paused_running_jobs_finish_and_none_begins(
 
 
 @pytest.mark.usefixtures("worker")
-async def test_a_gate_ends_by_itself(app: Rota, until: Until) -> None:
+async def test_a_pause_ends_at_its_end_time(app: Rota, until: Until) -> None:
     await Switch(app, until).pause(queue="mail", until=app.clock.now() + timedelta(seconds=6))
     held = await app.enqueue("add", ADD, queue="mail")
     assert await held.result(timeout=20) == 3
@@ -107,7 +107,7 @@ async def test_a_gate_ends_by_itself(app: Rota, until: Until) -> None:
 
 
 @pytest.mark.usefixtures("worker")
-async def test_a_paused_schedule_fires_no_more_until_it_is_resumed(app: Rota, until: Until) -> None:
+async def test_a_paused_schedule_creates_no_jobs_until_resumed(app: Rota, until: Until) -> None:
     await app.schedules.create(name="secondly", task="nap", every=1, payload={"seconds": 0}, missed="skip")
 
     async def fires() -> int:

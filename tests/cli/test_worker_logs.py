@@ -54,7 +54,7 @@ def burst(shop: Path, form: str) -> str:
     return done.stderr
 
 
-def test_json_lines_say_which_job_they_are_about(shop: Path) -> None:
+def test_json_log_lines_name_their_job(shop: Path) -> None:
     where = ("--queue", "till", "--tenant", "acme", "--max-attempts", "1")
     pay = enqueue("pay", f'{{"api_key": "{CANARY}", "how": "raise"}}', *where)
     count = enqueue("count", f'{{"api_key": "{CANARY}"}}')

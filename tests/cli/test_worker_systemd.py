@@ -63,7 +63,7 @@ def hear_until(socket_of_systemd: socket.socket, word: str) -> list[str]:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_worker_says_that_it_is_ready_alive_and_stopping(
+def test_a_worker_notifies_systemd_of_ready_watchdog_and_stopping(
     shop: Path, socket_of_systemd: socket.socket, processes: int
 ) -> None:
     env = {"NOTIFY_SOCKET": socket_of_systemd.getsockname(), "WATCHDOG_USEC": "200000"}
@@ -81,7 +81,7 @@ def test_a_worker_says_that_it_is_ready_alive_and_stopping(
     assert "READY=1" not in rest(socket_of_systemd)
 
 
-def test_a_worker_whose_loop_stands_still_is_no_longer_alive(
+def test_a_worker_with_a_blocked_loop_sends_no_watchdog_ping(
     shop: Path, socket_of_systemd: socket.socket
 ) -> None:
     with (shop / "shop.py").open("a") as file:
@@ -107,7 +107,7 @@ def _enqueue(shop: Path, task: str) -> None:
 # --- the words themselves ------------------------------------------------------------------------
 
 
-def test_nothing_is_said_where_nobody_listens(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_without_systemd_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     assert not systemd.is_wanted() and not systemd.ready()
     monkeypatch.setenv("NOTIFY_SOCKET", str(folder / "nobody"))
@@ -117,7 +117,7 @@ def test_nothing_is_said_where_nobody_listens(monkeypatch: pytest.MonkeyPatch, f
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has abstract sockets")
-def test_an_abstract_socket_is_reached_and_a_line_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abstract_socket_works_and_a_message_stays_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(f"\0rota-{os.getpid()}")
         listener.settimeout(5)
@@ -133,7 +133,7 @@ def test_an_abstract_socket_is_reached_and_a_line_stays_one(monkeypatch: pytest.
         ("30000000", "own", 15.0), ("30000000", "1", None),
     ],
 )  # fmt: skip
-def test_the_watchdog_is_told_twice_as_often_as_it_asks(
+def test_watchdog_pings_are_sent_at_twice_the_required_rate(
     monkeypatch: pytest.MonkeyPatch, usec: str, pid: str, seconds: float | None
 ) -> None:
     monkeypatch.setenv("WATCHDOG_USEC", usec)
@@ -141,6 +141,6 @@ def test_the_watchdog_is_told_twice_as_often_as_it_asks(
     assert systemd.watchdog_s() == seconds
 
 
-def test_child_processes_do_not_speak_to_systemd() -> None:
+def test_child_processes_do_not_notify_systemd() -> None:
     told = systemd.without({"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1", "PATH": "/bin"})
     assert told == {"PATH": "/bin"}

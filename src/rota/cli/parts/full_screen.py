@@ -75,7 +75,7 @@ class FullScreen:
     def paint(self, lines: Sequence[str]) -> None:
         """Draw over the previous picture, without flicker."""
         shown = lines if coloured() else [click.unstyle(line) for line in lines]
-        self._write("\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in shown) + "\x1b[J")
+        self._write("\x1b[H" + "\r\n".join(f"\x1b[K{line}" for line in shown) + "\x1b[J")
 
     def _write(self, text: str) -> None:
         sys.stdout.write(text)

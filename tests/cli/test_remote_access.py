@@ -96,14 +96,14 @@ def test_everything_can_be_paused_and_resumed(
     assert told(server, "operator", "gates", "list")["items"] == []
 
 
-def test_listings_are_those_of_the_store(server: Server) -> None:
+def test_remote_lists_match_those_of_the_store(server: Server) -> None:
     assert [one["name"] for one in told(server, "viewer", "queues", "list")["items"]] == ["default", "mail"]
     assert [one["name"] for one in told(server, "viewer", "tenants", "list")["items"]] == ["acme", "other"]
     assert "mail" in done(server, "viewer", "queues", "list")
     assert told(server, "viewer", "tasks", "list")["items"] == []
 
 
-def test_the_audit_log_tells_whose_token_it_was_and_what_was_refused(server: Server) -> None:
+def test_the_audit_log_names_the_token_and_denied_actions(server: Server) -> None:
     done(server, "operator", "queues", "pause", "mail")
     refused = ask(server, "viewer", "queues", "pause", "mail")
     assert refused.exit_code == 1 and "viewer" in refused.stderr
@@ -117,7 +117,7 @@ def test_the_audit_log_tells_whose_token_it_was_and_what_was_refused(server: Ser
     assert actors >= {"token:operator", "token:viewer"}
 
 
-def test_a_tenants_operator_steers_what_is_theirs_and_nothing_else(server: Server) -> None:
+def test_a_tenants_operator_can_change_only_that_tenant(server: Server) -> None:
     assert [one["name"] for one in told(server, "acme", "tenants", "list")["items"]] == ["acme"]
     assert ask(server, "acme", "pause").exit_code == 1
     assert ask(server, "acme", "queues", "pause", "mail").exit_code == 1
@@ -129,7 +129,7 @@ def test_a_tenants_operator_steers_what_is_theirs_and_nothing_else(server: Serve
     assert done(server, "acme", "resume", "--schedule", "nightly") == "Resumed schedule nightly.\n"
 
 
-def test_a_revoked_token_is_refused_at_once(server: Server) -> None:
+def test_a_revoked_token_is_denied_at_once(server: Server) -> None:
     made = told(server, "admin", "token", "create", "--role", "viewer")
     assert ask(server, made["token"], "queues", "list").exit_code == 0
     assert done(server, "admin", "token", "revoke", made["id"], "--yes") == f"{made['id']}  revoked\n"
@@ -137,7 +137,7 @@ def test_a_revoked_token_is_refused_at_once(server: Server) -> None:
     assert refused.exit_code == 2 and made["token"] not in refused.output
 
 
-def test_users_are_kept_through_the_server(server: Server) -> None:
+def test_users_are_managed_through_the_server(server: Server) -> None:
     args = ("users", "set", "anna", "--role", "viewer", "--password-file", "-")
     assert "anna can sign in" in done(server, "admin", *args, stdin="correct horse battery\n")
     assert [one["name"] for one in told(server, "admin", "users", "list")["items"]] == ["anna"]
@@ -145,7 +145,7 @@ def test_users_are_kept_through_the_server(server: Server) -> None:
     assert ask(server, "operator", "users", "list").exit_code == 1
 
 
-def test_the_doctor_examines_from_afar(server: Server) -> None:
+def test_doctor_works_through_the_server(server: Server) -> None:
     result = ask(server, "operator", "doctor", "--json")
     assert result.exit_code == 1
     assert {"store", "schema", "workers"} <= {
@@ -156,7 +156,7 @@ def test_the_doctor_examines_from_afar(server: Server) -> None:
     assert away.exit_code == 3 and "is unreachable" in away.stdout
 
 
-def test_top_works_from_afar_and_shows_what_the_caller_may_know(server: Server) -> None:
+def test_top_works_through_the_server_and_hides_what_is_not_allowed(server: Server) -> None:
     folder = Path(server["folder"])
     before = len(told(server, "admin", "audit", "list", "--result", "refused")["items"])
     for who, seen, unseen in (
