@@ -47,7 +47,7 @@ def test_doctor_lists_problems_first_and_exits_with_1(url: str) -> None:
     assert result.exit_code == 1
     first, second, remedy = result.stdout.splitlines()[:3]
     assert first == "1 problem"
-    assert second == "  ✗ workers: no worker is running"
+    assert second == "  ✗ workers: no worker is alive"
     assert remedy == "    Start one: rota worker --app MODULE:APP"
 
 

@@ -155,7 +155,7 @@ class Benchmark:
     async def _child(self) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             sys.executable, "-m", "rota.cli.parts.bench_worker",
-            stdin=asyncio.subprocess.PIPE,  # its end tells the child that this process died
+            stdin=asyncio.subprocess.PIPE,  # closed when this process dies, which makes the child drain
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, SUPERVISED: "1", "ROTA_URL": self._app.settings.url},
             start_new_session=True,

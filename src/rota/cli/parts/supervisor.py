@@ -95,7 +95,7 @@ class Supervisor:
     async def _child(self) -> int:
         child = await asyncio.create_subprocess_exec(
             *self._arguments,
-            stdin=asyncio.subprocess.PIPE,  # its end tells the child that this process died
+            stdin=asyncio.subprocess.PIPE,  # closed when this process dies, which makes the child drain
             env=self._env,
             start_new_session=True,
         )

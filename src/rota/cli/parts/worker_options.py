@@ -43,7 +43,7 @@ def run_options(command: C) -> C:
 
 
 def exit_code(worker: Worker) -> int:
-    """1 if running jobs were released by a second signal; says how many."""
+    """1 if running jobs were released by a second signal; prints how many were released."""
     if worker.released:
         click.echo(f"rota: released {plural(worker.released, 'unfinished job')}", err=True)
     return FAILED if worker.was_forced else 0
