@@ -15,6 +15,7 @@ from rota.errors import IllegalMove, NotFound
 from rota.model import ClaimRequest, Edit, Job, JobFilter, State
 from rota.operate import Operations, job_edits
 from rota.operate.requests import CancelRequest, EnqueueRequest, UpdateJobRequest
+from rota.store.calls import claim
 from rota.store.protocol import Store
 from rota.testing import drain
 
@@ -31,7 +32,7 @@ async def queued(app: Rota) -> Job:
 async def running(app: Rota) -> Job:
     job, store = await queued(app), await app.stores.get()
     want = ClaimRequest(worker="w", tasks=("send",), limit=1, lease_s=60.0)
-    await store.claim(want, app.clock.now())
+    await claim(store, want, app.clock.now())
     return await job_edits.get(store, job.id)
 
 
@@ -128,7 +129,7 @@ async def test_edit_returns_the_job_as_it_is_stored(
 async def test_edit_of_a_job_that_changed_state_reads_it_again(app: Rota) -> None:
     job, store = await queued(app), await app.stores.get()
     want = ClaimRequest(worker="w", tasks=("send",), limit=1, lease_s=60.0)
-    await store.claim(want, app.clock.now())
+    await claim(store, want, app.clock.now())
     after = await job_edits.edit(store, app.clock, job, lifecycle.cancel("why", app.clock.now()))
     assert (after.state, after.cancel_requested, after.worker) == (State.RUNNING, True, "w")
 

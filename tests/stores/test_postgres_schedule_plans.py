@@ -108,7 +108,7 @@ async def test_last_runs_probes_the_jobs_of_each_schedule(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
     await store.insert([new(schedule=f"s{n % 50}", tenant=f"t{n % 7}") for n in range(3000)], T0)
-    await store.claim(want(1000), T0)
+    await claim(store, want(1000), T0)
     session = Explained(migrated_postgres_url)
     with session.connection as connection:
         connection.execute("ANALYZE")

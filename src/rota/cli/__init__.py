@@ -1,4 +1,4 @@
-"""The command ``rota``. A face: it asks ``operate`` and the app, and decides nothing about jobs."""
+"""The command ``rota``: a client of ``operate`` and the app that decides nothing about jobs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ def main() -> None:
     from .root import root
 
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a glyph that the terminal lacks must not end a listing
+        if hasattr(stream, "reconfigure"):  # a character that the terminal lacks must not end a list
             stream.reconfigure(errors="replace")
     root(prog_name="rota")

@@ -1,4 +1,4 @@
-"""The root of the command line: global options, and commands that are imported only when they are called.
+"""The root of the command line: global options, and commands imported only when they are called.
 
 ``rota --help`` must feel instant, so nothing here may import the app, a store or msgspec.
 """
@@ -12,42 +12,42 @@ import click
 
 from .. import __version__
 from ..errors import RotaError
-from .failures import report
-from .target import Target, target_options
+from .parts.exit_codes import report
+from .parts.target import Target, target_options
 
-# name: (module, what it does); each module has a command of the name's own.
+# name: (module in commands/, summary); each module defines a command of that name
 COMMANDS = {
-    "demo": ("demo", "See everything at once: a store, a worker and sample tasks."),
-    "up": ("up", "Run jobs and serve the admin interface, in one process."),
+    "demo": ("demo", "Try rota: a store, a worker and sample tasks in one process."),
+    "up": ("up", "Run jobs and serve the admin interface in one process."),
     "worker": ("worker", "Run jobs."),
     "serve": ("serve", "Serve the admin interface."),
-    "migrate": ("migrate", "Bring the store's schema up to date."),
-    "jobs": ("jobs", "List, show, enqueue, retry, cancel, move and delete jobs."),
-    "schedules": ("schedules", "List, show, create, change and try out schedules."),
-    "runs": ("runs", "What schedules have run, and how it went."),
-    "calendars": ("calendars", "Dates on which schedules do not run."),
+    "migrate": ("migrate", "Migrate the store's schema."),
+    "jobs": ("jobs", "List, show, enqueue, retry, cancel, update and delete jobs."),
+    "schedules": ("schedules", "List, show, create, change and preview schedules."),
+    "runs": ("runs", "List the runs of schedules."),
+    "calendars": ("calendars", "Manage dates on which schedules do not run."),
     "queues": ("queues", "List, pause and resume queues."),
     "tasks": ("tasks", "List, pause and resume tasks."),
     "tenants": ("tenants", "List, pause and resume tenants."),
     "pause": ("gates", "Pause everything, or one queue, task, tenant or schedule."),
-    "resume": ("gates", "Let what was paused go on."),
-    "gates": ("gates", "What is paused, by whom, and why."),
-    "workers": ("workers", "The workers that are alive."),
-    "stats": ("stats", "Counts by state and queue."),
-    "top": ("top", "A live view: queues, running jobs, failures."),
-    "audit": ("audit", "Who did what, and how it ended."),
-    "health": ("health", "Is everything all right? For people and probes."),
-    "doctor": ("doctor", "Look at everything that can go wrong, with remedies."),
-    "token": ("token", "Make, list and revoke access tokens."),
-    "users": ("users", "People who sign in with a password."),
-    "config": ("config", "The settings in force, and where they come from."),
-    "bench": ("bench", "How fast is this store? A short measurement."),
-    "completion": ("completion", "Completion of commands and options for your shell."),
+    "resume": ("gates", "Resume everything, or one queue, task, tenant or schedule."),
+    "gates": ("gates", "List what is paused, by whom and why."),
+    "workers": ("workers", "List workers."),
+    "stats": ("stats", "Show counts by state and queue."),
+    "top": ("top", "Show queues, running jobs and failures, live."),
+    "audit": ("audit", "List and export the audit log."),
+    "health": ("health", "Check the store, schema and workers, for people and probes."),
+    "doctor": ("doctor", "Check for problems and show how to fix them."),
+    "token": ("tokens", "Create, list and revoke API tokens."),
+    "users": ("users", "Manage users who sign in with a password."),
+    "config": ("config", "List, get and set settings."),
+    "bench": ("bench", "Measure the speed of this store."),
+    "completion": ("completion", "Print a completion script for your shell."),
 }
 
 
 class Root(click.Group):
-    """Loads a command when it is called; turns every RotaError into one line and an exit code."""
+    """Imports a command when it is called; prints every RotaError as one line with an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -55,12 +55,14 @@ class Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f".{COMMANDS[cmd_name][0]}", __package__), cmd_name)
+        command: click.Command = getattr(
+            import_module(f".commands.{COMMANDS[cmd_name][0]}", __package__), cmd_name
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, says) for name, (_, says) in COMMANDS.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -71,13 +73,15 @@ class Root(click.Group):
 
 @click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="rota", message="%(prog)s %(version)s")
-@click.option("--debug", is_flag=True, envvar="ROTA_DEBUG", help="Show the traceback of an error.")
+@click.option(
+    "--debug", is_flag=True, envvar="ROTA_DEBUG", help="Show the traceback of an error.  [env: ROTA_DEBUG]"
+)
 @target_options
 @click.pass_context
 def root(ctx: click.Context, debug: bool) -> None:
     """Durable jobs and schedules on the database you already have.
 
-    Exit codes: 0 done, 1 failed, 2 usage, configuration or import, 3 store unreachable,
+    Exit codes: 0 success, 1 failure, 2 usage, configuration or import error, 3 store unreachable,
     4 schema out of date.
     """
     ctx.ensure_object(Target).debug = debug

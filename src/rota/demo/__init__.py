@@ -1,5 +1,5 @@
-"""``rota demo``: a store, a worker and sample tasks in one process, for a first look.
+"""``rota demo``: a store, a worker and sample tasks in one process.
 
-``tasks`` are the samples, written as a user would write them; ``feed`` enqueues them, ``telling`` says
-what happens, ``show`` runs it all. Nothing outside this folder and its command may depend on it.
+``tasks`` are the samples, written as a user would write them; ``feed`` enqueues them, ``console`` prints
+events, ``show`` runs it all. Only the command ``rota demo`` may depend on this package.
 """

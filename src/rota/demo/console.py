@@ -1,4 +1,4 @@
-"""What the demo says: a header, a line for what is worth seeing, a summary now and then."""
+"""The output of the demo: a header, a line per event, a summary every few seconds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 import click
 
 from ..app import Rota
-from ..cli import table
-from ..cli.schedule_page import in_words, next_run
-from ..cli.text import LOOKS, on_terminal, safe, span, style
 from ..model import Job, Schedule
 from ..runtime.events import Event
 from ..tasks.handle import JobHandle
+from ..terminal.schedules import describe_rule, next_run
+from ..terminal.table import cut
+from ..terminal.text import STATE_STYLES, on_terminal, safe, short_duration, style
 
-BEFORE_NOTE = 62  # cells of a line that come before its note
-WORTH_A_START = ("demo.report", "demo.primes")
+NOTE_COLUMN = 62  # the cell of a line where its note starts
+SHOW_START = ("demo.report", "demo.primes")
 KINDS = {
     "demo.greet": "quick, async",
     "demo.report": "slow, with progress",
     "demo.flaky": "flaky, retried",
-    "demo.failing": "fails for good",
+    "demo.failing": "fails, no retry left",
     "demo.reminder": "deferred",
     "demo.primes": "in a process",
     "demo.fingerprint": "in a thread",
@@ -38,7 +38,7 @@ KINDS = {
 
 
 class DemoConsole:
-    """Prints what happens to the samples, and counts it."""
+    """Prints and counts the events of the sample tasks."""
 
     def __init__(self, app: Rota, *, quiet: bool) -> None:
         self.counts: Counter[str] = Counter()
@@ -47,19 +47,23 @@ class DemoConsole:
 
     def listen(self) -> None:
         for name in ("started", "succeeded", "retried", "failed", "cancelled", "released", "rescued"):
-            self._app.on(f"job.{name}")(self._happened)
+            self._app.on(f"job.{name}")(self._job_event)
         self._app.on("schedule.fired")(self._fired)
 
     def planned(self, schedule: Schedule) -> None:
+        """Print a schedule and its next run."""
         now = self._app.clock.now()
-        self._line(now, "planned", schedule.task, f"{in_words(schedule)}; next {next_run(schedule, now)}")
+        self._line(
+            now, "planned", schedule.task, f"{describe_rule(schedule)}; next {next_run(schedule, now)}"
+        )
 
-    async def enqueued(self, job: JobHandle, already: bool) -> None:
-        if already:
-            note = f"asked again: key {job.key} is held, no second job"
+    async def enqueued(self, job: JobHandle, existed: bool) -> None:
+        """Print a job that is due later, or that existed before."""
+        if existed:
+            note = f"enqueued again: key {job.key} is taken, no second job"
             self._line(self._app.clock.now(), "queued", job.task, note)
         elif job.run_at > job.created_at:
-            note = f"due in {span((job.run_at - job.created_at).total_seconds())}"
+            note = f"due in {short_duration((job.run_at - job.created_at).total_seconds())}"
             self._line(job.created_at, "queued", job.task, note)
 
     async def _fired(self, event: Event) -> None:
@@ -67,24 +71,24 @@ class DemoConsole:
         self.counts["fired"] += 1
         self._line(event.at, "fired", event.job.task, f"by schedule {event.schedule}")
 
-    async def _happened(self, event: Event) -> None:
+    async def _job_event(self, event: Event) -> None:
         assert event.job is not None
-        what = event.name.removeprefix("job.")
-        self.counts[what] += 1
-        if what == "started":
-            if event.job.task in WORTH_A_START:
+        name = event.name.removeprefix("job.")
+        self.counts[name] += 1
+        if name == "started":
+            if event.job.task in SHOW_START:
                 self._line(event.at, "running", event.job.task, "")
-        elif what in LOOKS:
-            self._line(event.at, what, event.job.task, _outcome(event, event.job))
+        elif name in STATE_STYLES:
+            self._line(event.at, name, event.job.task, _outcome(event, event.job))
 
-    def _line(self, at: datetime, what: str, task: str, note: str) -> None:
+    def _line(self, at: datetime, event: str, task: str, note: str) -> None:
         if self._quiet:
             return
-        glyph, colour = LOOKS[what]
+        glyph, colour = STATE_STYLES[event]
         kind = style(f"{KINDS.get(task, ''):<20}", dim=True)
-        state = style(f"{glyph} {what:<9}", colour)
+        state = style(f"{glyph} {event:<9}", colour)
         if on_terminal():
-            note = table.cut(safe(note), max(shutil.get_terminal_size().columns - BEFORE_NOTE, 1))
+            note = cut(safe(note), max(shutil.get_terminal_size().columns - NOTE_COLUMN, 1))
         click.echo(f"{at.astimezone():%H:%M:%S}  {state}  {safe(task):<17} {kind} {safe(note)}".rstrip())
 
 
@@ -93,7 +97,7 @@ def _outcome(event: Event, job: Job) -> str:
     cause = f"{error.get('type')}: {error.get('message')}"
     match event.name:
         case "job.succeeded":
-            took = span((event.at - (job.started_at or event.at)).total_seconds())
+            took = short_duration((event.at - (job.started_at or event.at)).total_seconds())
             return f"in {took}" + (f"  → {job.output_json}" if job.output_json not in (None, "null") else "")
         case "job.retried":
             return f"attempt {job.attempt} of {job.max_attempts}: {cause}"
@@ -106,20 +110,21 @@ def _outcome(event: Event, job: Job) -> str:
 def header(url: str, entries: Sequence[tuple[str, str]] = ()) -> str:
     at = command(url)
     rows = (
-        ("the jobs", f"{at} jobs list"),
-        ("one of them", f"{at} jobs show ID"),
+        ("jobs", f"{at} jobs list"),
+        ("one job", f"{at} jobs show ID"),
         ("schedules", f"{at} schedules list"),
-        ("the figures", f"{at} stats"),
-        ("the workers", f"{at} workers list"),
+        ("workers", f"{at} workers list"),
+        ("counts", f"{at} stats"),
+        ("live view", f"{at} top"),
     )
     return "\n".join(
         (
             style("rota demo", bold=True) + ": a store, a worker, an API and sample tasks in one process.",
-            f"The store is {safe(url)}",
-            *(f"  {what:<13}{style(safe(line), 'cyan')}" for what, line in entries),
-            "Look closer from another terminal:",
-            *(f"  {what:<13}{style(line, 'cyan')}" for what, line in rows),
-            "Ctrl-C finishes what runs and stops.",
+            f"Store: {safe(url)}",
+            *(f"  {label:<13}{style(safe(text), 'cyan')}" for label, text in entries),
+            "Try these in another terminal:",
+            *(f"  {label:<13}{style(text, 'cyan')}" for label, text in rows),
+            "Ctrl-C stops after running jobs finish.",
             "",
         )
     )
@@ -136,7 +141,7 @@ def summary(stats: Mapping[str, Any], running: list[Job]) -> str:
         f"{stats['failed']} failed",
         f"{stats['cancelled']} cancelled",
         f"{stats['running']} running",
-        f"{stats['queued']} queued" + (f" ({depth} not yet due)" if depth else ""),
+        f"{stats['queued']} queued" + (f" ({depth} due later)" if depth else ""),
     ]
     progress = [
         f"{safe(j.task)} {j.progress['percent']:.0f}%"
@@ -147,7 +152,7 @@ def summary(stats: Mapping[str, Any], running: list[Job]) -> str:
     return style(f"{'──' if on_terminal() else '--'} {line}", bold=True)
 
 
-def closing(counts: Mapping[str, int], url: str, keeps: bool) -> str:
-    done = ", ".join(f"{counts[what]} {what}" for what in ("succeeded", "retried", "failed", "cancelled"))
-    where = f"\nThe jobs are still there: {command(url)} jobs list --state failed" if keeps else ""
+def closing(counts: Mapping[str, int], url: str, is_kept: bool) -> str:
+    done = ", ".join(f"{counts[state]} {state}" for state in ("succeeded", "retried", "failed", "cancelled"))
+    where = f"\nThe jobs are still stored: {command(url)} jobs list --state failed" if is_kept else ""
     return f"\n{style('Stopped.', bold=True)} {done}.{where}"

@@ -1,4 +1,4 @@
-"""Enqueues the samples, gently and in a fixed order, until told to stop."""
+"""Enqueues the sample tasks at a low rate and in a fixed order, until stopped."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from ..runtime.service import pause
 from ..tasks.handle import JobHandle
 from . import tasks
 
-FIRST_ROUND_S = 0.25  # all kinds are soon to be seen
+FIRST_ROUND_S = 0.25  # shows every kind of task soon
 LATER_S = 0.5
 DELAY_S = 2.0
 
-Tell = Callable[[JobHandle, bool], Awaitable[None]]  # the job, and whether it had been there already
+Report = Callable[[JobHandle, bool], Awaitable[None]]  # the job, and whether it existed before
 
 NAMES = ("Ada", "Grace", "Edsger", "Barbara", "Donald")
 TENANTS = ("acme", "globex")
 CITIES = ("Lisbon", "Nairobi", "Oslo", "Lima")
 
 
-async def feed(stop: asyncio.Event, tell: Tell) -> None:
-    """A job of each kind in turn; the first round a little faster."""
+async def feed(stop: asyncio.Event, report: Report) -> None:
+    """Enqueue a job of each kind in turn; the first round a little faster."""
     seen: dict[str, str] = {}
-    for number, make in zip(count(), cycle(KINDS), strict=False):
-        job = await make(number // len(KINDS) + number)
-        already = job.key is not None and seen.get(job.key) == job.id
+    for number, enqueue in zip(count(), cycle(KINDS), strict=False):
+        job = await enqueue(number // len(KINDS) + number)
+        existed = job.key is not None and seen.get(job.key) == job.id
         if job.key is not None:
             seen[job.key] = job.id
-        await tell(job, already)
+        await report(job, existed)
         if await pause(FIRST_ROUND_S if number < len(KINDS) else LATER_S, stop):
             return
 

@@ -1,4 +1,4 @@
-"""Runs the demo: worker, feed and telling in one event loop, until the time is up or a signal comes."""
+"""Runs the demo: worker, feed and console in one event loop, until a time limit or a signal."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from .console import DemoConsole, closing, header, summary
 from .feed import feed
 
 SUMMARY_S = 3.0
-DECLARED_S = 0.2  # between looks for the schedules that the worker is about to declare
+DECLARED_S = 0.2  # poll interval while waiting for the worker to declare the schedules
 SHUTDOWN_S = 10.0
 
 
 async def show(app: Rota, *, seconds: float | None, quiet: bool, link: bool = False) -> bool:
-    """True if all that ran was finished; False if it was handed back at a second signal."""
+    """Returns False if a second signal released running jobs, else True."""
     await app.migrate()
     store = await app.stores.get()
-    teller = DemoConsole(app, quiet=quiet)
-    teller.listen()
+    console = DemoConsole(app, quiet=quiet)
+    console.listen()
     try:
         async with _served(app, link) as entries:
             click.echo(header(store.url, entries))
-            await _run(app, teller, seconds)
-        click.echo(closing(teller.counts, store.url, keeps=store.capabilities.shared))
+            await _run(app, console, seconds)
+        click.echo(closing(console.counts, store.url, is_kept=store.capabilities.shared))
     finally:
         await app.close()
-    return not teller.counts["released"]
+    return not console.counts["released"]
 
 
 @asynccontextmanager
 async def _served(app: Rota, link: bool) -> AsyncIterator[list[tuple[str, str]]]:
-    """The admin interface beside the worker, on a free port; what to tell of it."""
+    """Serve the admin interface on a free port; yields the lines for the header."""
     try:
         from ..admin.server import Listen, PortInUse, Server
     except ImportError:
-        yield [("dashboard", "pip install 'rota[server]', then start again")]
+        yield [("dashboard", "pip install 'rota[server]', then run rota demo again")]
         return
     from ..admin.first_token import first_token
 
@@ -62,14 +62,14 @@ async def _served(app: Rota, link: bool) -> AsyncIterator[list[tuple[str, str]]]
         await server.stop()
 
 
-async def _run(app: Rota, teller: DemoConsole, seconds: float | None) -> None:
-    """Work, with signals heard until the last job has ended."""
+async def _run(app: Rota, console: DemoConsole, seconds: float | None) -> None:
+    """Run the worker, and handle signals until the last job has finished."""
     stop, forced = asyncio.Event(), asyncio.Event()
     with StopSignals(stop.set, forced.set):
         async with app.running(concurrency=8, shutdown_timeout=SHUTDOWN_S, name="demo") as worker:
             forcing = asyncio.create_task(_force(worker, forced))
-            await _until(app, teller, stop, seconds)
-            click.echo("Stopping: finishing what runs …")
+            await _until(app, console, stop, seconds)
+            click.echo("Stopping: waiting for running jobs …")
     forcing.cancel()
 
 
@@ -78,9 +78,9 @@ async def _force(worker: Worker, forced: asyncio.Event) -> None:
     worker.force()
 
 
-async def _until(app: Rota, teller: DemoConsole, stop: asyncio.Event, seconds: float | None) -> None:
-    """Feed and sum up until told to stop, or until the time is up."""
-    parts = (feed(stop, teller.enqueued), _plan(app, teller, stop), _sum_up(app, stop))
+async def _until(app: Rota, console: DemoConsole, stop: asyncio.Event, seconds: float | None) -> None:
+    """Feed and summarise until a signal, or until the time is up."""
+    parts = (feed(stop, console.enqueued), _print_schedules(app, console, stop), _summarise(app, stop))
     tasks = [asyncio.create_task(part) for part in parts]
     try:
         with suppress(TimeoutError):
@@ -91,19 +91,19 @@ async def _until(app: Rota, teller: DemoConsole, stop: asyncio.Event, seconds: f
         await asyncio.gather(*tasks)
 
 
-async def _plan(app: Rota, teller: DemoConsole, stop: asyncio.Event) -> None:
-    """Tell the schedules once they are there."""
+async def _print_schedules(app: Rota, console: DemoConsole, stop: asyncio.Event) -> None:
+    """Print the schedules once they are declared."""
     while not await pause(DECLARED_S, stop):
         with suppress(StoreError):
             schedules = (await app.schedules.list()).items
             for schedule in schedules:
-                teller.planned(schedule)
+                console.planned(schedule)
             if schedules:
                 return
 
 
-async def _sum_up(app: Rota, stop: asyncio.Event) -> None:
+async def _summarise(app: Rota, stop: asyncio.Event) -> None:
     while not await pause(SUMMARY_S, stop):
-        with suppress(StoreError):  # the worker says so, and waits for the store to come back
+        with suppress(StoreError):  # the worker logs it and reconnects
             running: list[Job] = list((await app.jobs(state="running", limit=8)).items)
             click.echo(summary(await app.stats(), running))

@@ -1,4 +1,4 @@
-"""Sample tasks, one of each kind. The store comes from ROTA_URL: task processes import this anew."""
+"""Sample tasks, one of each kind. The store comes from ROTA_URL: task processes import this again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def greet(name: str) -> dict[str, str]:
 
 @app.task(name="demo.report", queue="reports")
 async def report(ctx: Context, pages: int) -> dict[str, int]:
-    """Slow, and says how far it is."""
+    """Slow, with progress."""
     for page in range(1, pages + 1):
         await asyncio.sleep(0.25)
         ctx.progress(100 * page / pages, f"page {page} of {pages}")
@@ -32,12 +32,12 @@ async def report(ctx: Context, pages: int) -> dict[str, int]:
     name="demo.flaky", queue="demo", max_attempts=4, backoff=Backoff(base=0.4, factor=2, cap=2, jitter=0.1)
 )
 async def flaky(ctx: Context, city: str) -> dict[str, Any]:
-    """Fails twice, then works: retried with backoff."""
+    """Fails twice, then succeeds: retried with backoff."""
     ctx.log(f"asking the weather service for {city}")
     await asyncio.sleep(0.1)
     if ctx.attempt < 3:
-        ctx.log("no answer; it is worth another try", level="warning")
-        raise ConnectionError(f"the weather service for {city} hung up")
+        ctx.log("no answer, retrying", level="warning")
+        raise ConnectionError(f"the weather service for {city} closed the connection")
     ctx.log("21 degrees")
     return {"city": city, "degrees": 21}
 
@@ -46,7 +46,7 @@ async def flaky(ctx: Context, city: str) -> dict[str, Any]:
     name="demo.failing", queue="mail", max_attempts=2, backoff=Backoff(base=0.3, factor=1, cap=1, jitter=0)
 )
 async def failing(ctx: Context, order: int, address: str = "") -> dict[str, Any]:
-    """Fails for good, until somebody looks: retried with an address in its payload, it succeeds."""
+    """Fails until it is retried with an address in its payload."""
     ctx.log(f"order {order} loaded")
     if not address:
         raise ValueError(f"order {order} has no address")
@@ -61,7 +61,7 @@ async def reminder(text: str) -> str:
 
 @app.task(name="demo.primes", queue="reports", executor="process", timeout=30)
 def primes(below: int) -> dict[str, int]:
-    """Keeps a processor busy: runs in a process of its own."""
+    """CPU-heavy: runs in a process of its own."""
     sieve = bytearray([1]) * below
     sieve[:2] = b"\0\0"
     for n in range(2, int(below**0.5) + 1):
@@ -78,29 +78,29 @@ def fingerprint(text: str) -> str:
 
 @app.task(name="demo.refresh", queue="demo")
 async def refresh(page: str) -> str:
-    """Enqueued with a key: while one is live, asking again gives the same job."""
+    """Enqueued with an idempotency key: while one is live, enqueueing again returns the same job."""
     await asyncio.sleep(1.5)
     return page
 
 
 @app.task(name="demo.sweep", queue="demo", auto_remove=True)
 async def sweep() -> None:
-    """Leaves nothing behind once it has succeeded."""
+    """Deleted when it succeeds."""
 
 
 @app.every("3s", name="demo.heartbeat", queue="demo", overlap="skip")
 async def heartbeat() -> None:
-    """Recurring, by interval: nobody enqueues it, its schedule does."""
+    """Recurring, by interval: enqueued by its schedule."""
 
 
 @app.cron("0 8 * * 1-5", timezone="America/New_York", name="demo.digest", queue="demo")
 async def digest() -> str:
-    """Recurring, by cron text: weekday mornings in New York, also when the clocks change there."""
+    """Recurring, by cron expression: weekday mornings in New York, across clock changes."""
     return "nothing new"
 
 
 @app.task(name="demo.newsletter", queue="mail")
 async def newsletter(subscribers: int) -> None:
-    """Finds nothing to do and says so."""
+    """Cancels itself, because there is nothing to do."""
     if not subscribers:
-        raise Cancel("nobody has subscribed")
+        raise Cancel("no subscribers")

@@ -19,7 +19,7 @@ import msgspec
 
 from ..core.payload.masking import masked
 from ..errors import RotaError, StoreError
-from ..model import Actor, AuditEntry
+from ..model import Actor, AuditEntry, Via
 
 if TYPE_CHECKING:
     from ..app import Rota
@@ -31,14 +31,14 @@ LONGEST_MESSAGE = 500
 
 
 @cache
-def program() -> Actor:
-    """Whoever runs this program."""
+def program(via: Via = "python") -> Actor:
+    """The user who runs this program."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container may run under a number that has no name
         user = "unknown"
     name = f"{user}@{socket.gethostname()}"
-    return Actor(name=name, role="admin", payloads=True, via="python")
+    return Actor(name=name, role="admin", payloads=True, via=via)
 
 
 @contextmanager

@@ -161,14 +161,14 @@ def _later(facts: WhyFacts) -> Iterable[Reason]:
             code="retry_later",
             text=f"Attempt {job.attempt} of {job.max_attempts} failed; "
             f"the next is due at {_exact(job.run_at)}.",
-            remedy=f"Run it now: rota jobs move {job.id} --now",
+            remedy=f"Run it now: rota jobs update {job.id} --now",
             clears_at=job.run_at,
         )
     else:
         yield Reason(
             code="due_later",
             text=f"It is due later: at {_exact(job.run_at)}.",
-            remedy=f"Run it now: rota jobs move {job.id} --now",
+            remedy=f"Run it now: rota jobs update {job.id} --now",
             clears_at=job.run_at,
         )
 

@@ -1,0 +1,1 @@
+"""The commands of ``rota``: one module per command or group. ``root`` imports each one when it is called."""

@@ -1,0 +1,119 @@
+"""``rota audit``: who did what to which object, and with which result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...model import Page
+from ...operate import Operations
+from ...operate.requests import MOST, AuditRequest
+from ...operate.views import AuditView
+from ...terminal.text import json_text, relative_time, safe, style, utc_time
+from ..parts.atomic_file import atomic_file
+from ..parts.listing import Columns, ListColumn, listing
+from ..parts.request_parsing import parse_request
+from ..parts.target import Target, pass_target, store_time, target_options
+from ..parts.time_parsing import resolve_when, when_option
+
+COLOURS = {"refused": "yellow", "failed": "red"}
+COLUMNS: Columns[AuditView] = (
+    ListColumn("AT", lambda entry, now: utc_time(entry.at)),
+    ListColumn("", lambda entry, now: relative_time(entry.at, now), yields=5),
+    ListColumn("ACTOR", lambda entry, now: safe(entry.actor), yields=4),
+    ListColumn("ACTION", lambda entry, now: safe(entry.action)),
+    ListColumn("OBJECT", lambda entry, now: safe(entry.object or "–"), yields=3),
+    ListColumn("RESULT", lambda entry, now: style(safe(entry.result), COLOURS.get(entry.result))),
+    ListColumn("VIA", lambda entry, now: safe(entry.via), yields=2),
+    ListColumn("MESSAGE", lambda entry, now: safe(entry.message or "")[:200], yields=1),
+)
+since_option = when_option("since", "Not older than")
+until_option = when_option("until", "Only older than")
+
+
+@click.group()
+def audit() -> None:
+    """List and export the audit log."""
+
+
+@listing(audit, COLUMNS, paged=True, empty="No audit entries yet.", no_match="No audit entry matches.")
+@click.option("--actor", metavar="NAME", help="Only entries of this actor.")
+@click.option(
+    "--action", metavar="NAME", help="Only this action (job.cancel), or a prefix ending in a dot (job.)."
+)
+@click.option("--object", "object_", metavar="ID", help="Only this object: job:ID, queue:mail.")
+@click.option("--tenant", help="Only this tenant.")
+@click.option("--result", type=click.Choice(("done", "refused", "failed")), help="Only this result.")
+@since_option
+@until_option
+async def list_entries(operations: Operations, /, object_: str | None, **given: Any) -> Page[AuditView]:
+    """List audit entries, newest first."""
+    return await operations.system.audit(_request(given, await store_time(operations), object=object_))
+
+
+def _request(given: dict[str, Any], now: datetime, **more: Any) -> AuditRequest:
+    times = {name: resolve_when(given[name], now) for name in ("since", "until") if given[name] is not None}
+    return parse_request(AuditRequest, **{**given, **times, **more})
+
+
+@audit.command()
+@since_option
+@until_option
+@click.option("--output", "-o", metavar="FILE", default="-",
+              help="File to write, readable only by you.  [default: stdout]")  # fmt: skip
+@target_options
+@pass_target
+def export(target: Target, since: str | None, until: str | None, output: str) -> None:
+    """Export all audit entries, newest first: one JSON object per line."""
+    if output == "-":
+        target.operations(_exporter(since, until, click.echo, lambda count, back_to: None))
+        return
+    has_counter = sys.stderr.isatty()
+    with atomic_file(Path(output)) as file:
+        count = target.operations(
+            _exporter(
+                since,
+                until,
+                lambda line: file.write(f"{line}\n"),
+                _show_count if has_counter else lambda count, back_to: None,
+            )
+        )
+    if has_counter:
+        click.echo("\r\x1b[K", err=True, nl=False)
+    entries = f"{count:,} {'entry' if count == 1 else 'entries'}"
+    click.echo(f"{entries} in {safe(output)}", err=True)
+
+
+def _exporter(
+    since: str | None,
+    until: str | None,
+    write: Callable[[str], object],
+    progress: Callable[[int, datetime], object],
+) -> Callable[[Operations], Awaitable[int]]:
+    """Writes page after page; returns the number of entries."""
+
+    async def run(operations: Operations) -> int:
+        now = await store_time(operations)
+        count, cursor = 0, None
+        while True:
+            request = _request({"since": since, "until": until}, now, limit=MOST, cursor=cursor)
+            page = await operations.system.audit(request)
+            for entry in page.items:
+                write(json_text(entry))
+            count += len(page.items)
+            if page.items:
+                progress(count, page.items[-1].at)
+            if (cursor := page.next) is None:
+                return count
+
+    return run
+
+
+def _show_count(count: int, back_to: datetime) -> None:
+    """Progress on one line of the terminal; the total is unknown."""
+    click.echo(f"\r{count:,} entries, back to {utc_time(back_to)}\x1b[K", err=True, nl=False)

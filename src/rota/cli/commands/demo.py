@@ -1,0 +1,42 @@
+"""``rota demo``: everything in one process, with sample tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+import click
+
+from ...terminal.text import on_terminal
+from ..parts import logs
+from ..parts.exit_codes import FAILED
+from ..parts.target import Target, pass_target, url_option
+
+
+@click.command()
+@click.option("--seconds", type=click.FloatRange(0.1), metavar="N", help="Stop after N seconds.")
+@click.option("--quiet", is_flag=True, help="Print summaries only, no line per job.")
+@click.option("--print-link", is_flag=True, help="Print a one-time sign-in link, even off a terminal.")
+@url_option
+@pass_target
+def demo(target: Target, seconds: float | None, quiet: bool, print_link: bool) -> None:
+    """Try rota: a store, a worker, the admin interface and sample tasks in one process.
+
+    Uses a fresh SQLite file in a temporary directory unless --url names a store.
+    """
+    target.require_store()
+    # The sample tasks read it, also in the processes that some of them run in.
+    os.environ["ROTA_URL"] = target.url or _fresh()
+    logs.set_up("error", "text")
+    from ...demo.show import show
+    from ...demo.tasks import app
+
+    if not asyncio.run(show(app, seconds=seconds, quiet=quiet, link=print_link or on_terminal())):
+        raise SystemExit(FAILED)
+
+
+def _fresh() -> str:
+    folder = Path(tempfile.mkdtemp(prefix="rota-demo-"))
+    return f"sqlite:///{folder.as_posix()}/demo.db"

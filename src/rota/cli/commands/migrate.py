@@ -1,0 +1,58 @@
+"""``rota migrate``: bring the store's schema up to date, check it, or print it as SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from ...app import Rota
+from ...terminal.text import plural
+from ..parts.exit_codes import SCHEMA
+from ..parts.target import Target, pass_target, target_options
+
+
+@click.command()
+@click.option(
+    "--check",
+    is_flag=True,
+    help="List what would be changed, and change nothing. Exit 4 if there is anything.",
+)
+@click.option("--sql", is_flag=True, help="Print the whole schema as SQL without connecting.")
+@target_options
+@pass_target
+def migrate(target: Target, check: bool, sql: bool) -> None:
+    """Migrate the store's schema. Safe to run from several places at once."""
+    if check and sql:
+        raise click.UsageError("--check and --sql cannot be combined.")
+    if sql:
+        click.echo(target.open().stores.root().schema.text)
+    elif check:
+        _echo_pending(target.run(_pending))
+    else:
+        _echo_applied(target.run(lambda app: app.migrate()))
+
+
+async def _pending(app: Rota) -> Sequence[str]:
+    store = app.stores.root()
+    try:
+        return await store.schema.pending()
+    finally:
+        await store.close()
+
+
+def _echo_pending(pending: Sequence[str]) -> None:
+    if not pending:
+        click.echo("The schema is up to date.")
+        return
+    click.echo(f"{plural(len(pending), 'change')} pending; apply with rota migrate:")
+    for name in pending:
+        click.echo(f"  {name}")
+    raise SystemExit(SCHEMA)
+
+
+def _echo_applied(applied: Sequence[str]) -> None:
+    for name in applied:
+        click.echo(f"applied {name}")
+    if not applied:
+        click.echo("The schema is up to date: nothing to apply.")

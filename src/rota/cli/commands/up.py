@@ -1,0 +1,69 @@
+"""``rota up``: worker, scheduler, API and dashboard in one process."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ... import config
+from ...app import Rota
+from ...errors import ConfigError
+from ...runtime.service import StopSignals
+from ...worker.options import worker_options
+from ...worker.worker import Worker
+from ..parts import logs, server_options
+from ..parts.options import given_options
+from ..parts.target import Target, pass_target, target_options
+from ..parts.worker_options import exit_code, run_options
+
+if TYPE_CHECKING:
+    from ...admin.server import Listen
+
+log = logging.getLogger("rota.up")
+
+
+@click.command()
+@run_options
+@server_options.listen_options
+@logs.log_options
+@target_options
+@pass_target
+def up(
+    target: Target,
+    /,
+    no_scheduler: bool,
+    log_level: str | None,
+    log_format: logs.Format | None,
+    print_link: bool,
+    **given: Any,
+) -> None:
+    """Run jobs from --app and serve the admin interface until TERM or Ctrl-C."""
+    if target.app is None:
+        raise ConfigError("rota up runs the tasks of an app: pass --app MODULE:APP, or use rota serve")
+    app, _, _ = logs.set_up_for(target, log_level, log_format)
+    listen = server_options.listen_at(app, given)
+    options = given_options(given)
+    worker_options(app.settings, options)
+    if no_scheduler:
+        app.settings = config.replaced(app.settings, scheduler_enabled=False)
+    worker = server_options.run(_up(app, listen, options, server_options.wants_link(print_link)))
+    raise SystemExit(exit_code(worker))
+
+
+async def _up(app: Rota, listen: Listen, options: dict[str, Any], link: bool) -> Worker:
+    """Stops in this order: scheduler, claims, running jobs, API, store."""
+    try:
+        async with app.worker(**options) as worker, server_options.served(app, listen, link=link) as server:
+
+            def force() -> None:
+                worker.force()
+                server.force()
+
+            with StopSignals(worker.drain, force):
+                await worker.run()
+        return worker
+    finally:
+        await app.close()
+        log.info("store closed")

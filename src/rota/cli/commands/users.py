@@ -1,0 +1,97 @@
+"""``rota users``: users who sign in to the dashboard with a password. A password is never an argument."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ...model import Page, Role
+from ...operate import Operations
+from ...operate.requests import PutUserRequest
+from ...operate.views import UserView
+from ...terminal.text import relative_time, safe
+from ..parts.access_options import access_columns, access_options, describe_access
+from ..parts.confirm import confirm
+from ..parts.files import read_text
+from ..parts.listing import Columns, ListColumn, listing
+from ..parts.options import yes_option
+from ..parts.request_parsing import parse_request
+from ..parts.target import Target, pass_target, target_options
+
+SHORTEST_PASSWORD = 12
+COLUMNS: Columns[UserView] = (
+    ListColumn("NAME", lambda user, now: safe(user.name)),
+    *access_columns(payloads_yield=1),
+    ListColumn("SET", lambda user, now: relative_time(user.created_at, now), yields=2),
+)
+
+
+@click.group()
+def users() -> None:
+    """Manage users who sign in with a password."""
+
+
+@users.command("set")
+@click.argument("name")
+@access_options
+@click.option(
+    "--password-file", metavar="FILE",
+    help="File with the password in its first line, or - for stdin.  [default: prompt]",
+)  # fmt: skip
+@target_options
+@pass_target
+def set_(
+    target: Target,
+    name: str,
+    role: Role,
+    tenant: str | None,
+    payloads: bool | None,
+    password_file: str | None,
+) -> None:
+    """Create a user, or replace their role and password.
+
+    Replacing them signs the user out everywhere.
+    """
+    password = _password(name, password_file)
+    request = parse_request(PutUserRequest, password=password, role=role, tenant=tenant, payloads=payloads)
+    user = target.operations(lambda operations: operations.access.put_user(name, request))
+    click.echo(f"{safe(user.name)} can sign in: {describe_access(user)}.")
+
+
+def _password(name: str, file: str | None) -> str:
+    if file is not None:
+        text = read_text(file)
+        password = text.splitlines()[0] if text else ""
+        source = f"the password in {file}" if file != "-" else "the password"
+    elif sys.stdin.isatty():
+        label = f"Password for {safe(name)} (at least {SHORTEST_PASSWORD} characters)"
+        password = click.prompt(label, hide_input=True, confirmation_prompt="Repeat the password", err=True)
+        source = "the password"
+    else:
+        raise click.UsageError(
+            "no terminal to prompt for a password; pass --password-file FILE, or - for stdin."
+        )
+    if len(password) < SHORTEST_PASSWORD:
+        raise click.UsageError(f"{source} is too short; use at least {SHORTEST_PASSWORD} characters.")
+    return str(password)
+
+
+@listing(users, COLUMNS, empty="No password users yet. API tokens also work: rota token list")
+async def list_users(operations: Operations) -> Page[UserView]:
+    """List users who sign in with a password."""
+    return await operations.access.users()
+
+
+@users.command()
+@click.argument("name")
+@yes_option
+@target_options
+@pass_target
+def remove(target: Target, name: str, yes: bool) -> None:
+    """Delete a user."""
+    confirm(
+        f"{safe(name)} can no longer sign in and is signed out everywhere.", f"Delete {safe(name)}?", yes=yes
+    )
+    target.operations(lambda operations: operations.access.delete_user(name))
+    click.echo(f"{safe(name)}  deleted")

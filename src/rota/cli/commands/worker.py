@@ -1,0 +1,112 @@
+"""``rota worker``: run jobs, in this process or in several."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from ... import config
+from ...app import Rota
+from ...errors import ConfigError
+from ...runtime import systemd
+from ...runtime.events import Event, Hooks
+from ...runtime.service import watchdog
+from ...terminal.text import plural, safe
+from ...worker.options import worker_options
+from ..parts import logs, supervisor
+from ..parts.options import given_options
+from ..parts.target import Target, pass_target, target_options
+from ..parts.worker_options import exit_code, run_options
+
+
+@click.command()
+@run_options
+@click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True,
+              help="Number of worker processes.")  # fmt: skip
+@click.option("--burst", is_flag=True, help="Stop when nothing is due.")
+@click.option("--max-jobs", type=click.IntRange(1), help="Stop after this many jobs, per process.")
+@logs.log_options
+@target_options
+@pass_target
+def worker(
+    target: Target,
+    /,
+    processes: int,
+    no_scheduler: bool,
+    log_level: str | None,
+    log_format: logs.Format | None,
+    **given: Any,
+) -> None:
+    """Run jobs from --app until TERM or Ctrl-C.
+
+    The first signal lets running jobs finish; a second one releases them.
+    """
+    if target.app is None:
+        raise ConfigError("a worker needs the tasks of an app: pass --app MODULE:APP, or set ROTA_APP")
+    app, level, form = logs.set_up_for(target, log_level, log_format)
+    options = given_options(given)
+    _check(app, options)
+    if form == "text" and not supervisor.is_supervised():
+        click.echo(_banner(app, options, processes), err=True)
+    if processes > 1:
+        flags = {**options, "no_scheduler": no_scheduler, "log_level": level, "log_format": form}
+        raise SystemExit(supervisor.run(processes, flags, target.app, target.url))
+    if no_scheduler:
+        app.settings = config.replaced(app.settings, scheduler_enabled=False)
+    raise SystemExit(_work(app, options))
+
+
+def _check(app: Rota, options: Mapping[str, Any]) -> None:
+    """Report errors before anything starts."""
+    worker_options(app.settings, options)
+    if not app.registry.names:
+        raise ConfigError(
+            "the app has no tasks: import the modules that declare them where the app is created"
+        )
+
+
+def _work(app: Rota, options: Mapping[str, Any]) -> int:
+    if systemd.is_wanted():
+        _notify_systemd(app.hooks)
+    with supervisor.watching_parent():
+        return exit_code(app.run(**options))
+
+
+def _notify_systemd(hooks: Hooks) -> None:
+    """Ready once the worker has started; then a watchdog ping while its loop runs."""
+    stop = asyncio.Event()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def started(event: Event) -> None:
+        systemd.ready(f"worker {event.worker} is running")
+        tasks.append(asyncio.create_task(watchdog(stop), name="rota-watchdog"))
+
+    async def stopped(event: Event) -> None:
+        stop.set()
+        await asyncio.gather(*tasks)
+
+    hooks.add("worker.started", started)
+    hooks.add("worker.stopped", stopped)
+
+
+def _banner(app: Rota, options: Mapping[str, Any], processes: int) -> str:
+    known = app.registry.names
+    resolved = worker_options(app.settings, options)
+    queues = ", ".join(resolved.queues) if resolved.queues else "all"
+    if resolved.exclude_queues:
+        queues += f" except {', '.join(resolved.exclude_queues)}"
+    shown = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+    at_once = f"{plural(resolved.concurrency, 'job')} at once"
+    lines = [
+        f"rota worker, pid {os.getpid()}",
+        f"  store     {app.stores.root().url}",
+        f"  tasks     {shown}",
+        f"  queues    {queues}",
+        f"  runs      {at_once}" + (f" in each of {processes} processes" if processes > 1 else ""),
+        "  stop      Ctrl-C or TERM lets running jobs finish; a second one releases them",
+    ]
+    return "\n".join(map(safe, lines))

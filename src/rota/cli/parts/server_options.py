@@ -1,0 +1,112 @@
+"""What ``rota serve`` and ``rota up`` share: where to listen, and how to sign in."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ...app import Rota
+from ...errors import ConfigError
+from ...runtime import systemd
+from ...runtime.service import watchdog
+from .options import apply_options, given_options
+
+if TYPE_CHECKING:
+    from ...admin.server import Listen, Server
+
+T = TypeVar("T")
+C = TypeVar("C", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--host", help="Address to listen on.  [default: admin_host, 127.0.0.1]"),
+    click.option("--port", type=click.IntRange(0, 65_535),
+                 help="Port to listen on; 0 picks a free one.  [default: admin_port, 8765]"),
+    click.option("--behind-proxy", is_flag=True, help="Behind a TLS proxy: trust its X-Forwarded-* headers."),
+    click.option("--allowed-host", "allowed_hosts", multiple=True, metavar="NAME",
+                 help="Host name to accept (repeatable)."),
+    click.option("--tls-cert", metavar="FILE", help="TLS certificate."),
+    click.option("--tls-key", metavar="FILE", help="Private key of the TLS certificate."),
+    click.option("--print-link", is_flag=True, help="Print a one-time sign-in link, even off a terminal."),
+)  # fmt: skip
+LISTEN = ("host", "port", "behind_proxy", "allowed_hosts", "tls_cert", "tls_key")
+
+
+def listen_options(command: C) -> C:
+    """Give a command the options of the admin server."""
+    return apply_options(command, _OPTIONS)
+
+
+def listen_at(app: Rota, given: dict[str, Any]) -> Listen:
+    """Where to listen: takes its own options out of ``given``. An unsafe combination is an error."""
+    try:
+        from ...admin.server import Listen
+    except ImportError as error:
+        raise ConfigError(
+            f"the admin server needs {error.name}, which is not installed; run pip install 'rota[server]'"
+        ) from error
+    options = given_options({name: given.pop(name) for name in LISTEN})
+    settings = app.settings
+    defaults = {
+        "host": settings.admin_host,
+        "port": settings.admin_port,
+        "behind_proxy": settings.behind_proxy,
+        "allowed_hosts": settings.allowed_hosts,
+        "tls_cert": settings.tls_cert,
+        "tls_key": settings.tls_key,
+    }
+    listen = Listen(**{**defaults, **options})
+    listen.check()
+    return listen
+
+
+@asynccontextmanager
+async def served(app: Rota, listen: Listen, *, link: bool) -> AsyncIterator[Server]:
+    """Serve while the block runs; print how to sign in, and notify systemd."""
+    from ...admin.first_token import first_token
+    from ...admin.server import serving
+
+    stop = asyncio.Event()
+    async with serving(app, listen) as server:
+        for line in sign_in_lines(server, await first_token(app), link=link):
+            click.echo(line, err=True)
+        systemd.ready(f"serving {server.url}")
+        watching = asyncio.create_task(watchdog(stop), name="rota-watchdog")
+        try:
+            yield server
+        finally:
+            stop.set()
+            await watching
+
+
+def sign_in_lines(server: Server, token: str | None, *, link: bool) -> list[str]:
+    lines = [f"rota: admin interface at {server.url}"]
+    if token is not None:
+        lines += [
+            "rota: no token or user exists yet, so an admin token was created. It is shown only once:",
+            f"  {token}",
+        ]
+    if link:
+        either = "" if token is None else "or "
+        lines += [
+            f"rota: {either}open this link to sign in (valid once, for ten minutes, on this machine):",
+            f"  {server.link()}",
+        ]
+    return lines
+
+
+def wants_link(requested: bool) -> bool:
+    """Only if requested or on a terminal: a log file must not contain a sign-in link."""
+    return requested or sys.stderr.isatty()
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run the coroutine, on uvloop if it is installed."""
+    from uvicorn.loops.auto import auto_loop_factory
+
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        return runner.run(main)

@@ -1,0 +1,134 @@
+"""``rota worker --processes N``: starts workers, forwards signals, restarts workers that die.
+
+Runs no jobs and opens no store. Each child is a plain ``rota worker`` in its own session, so that
+Ctrl-C reaches it once, through here. A child whose supervisor has died drains and exits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ...runtime import systemd
+from ...runtime.clock import monotonic
+from ...runtime.service import StopSignals, pause, watchdog
+from ...terminal.text import plural
+from .exit_codes import FAILED
+from .options import given_options
+from .target import URL_OVERRIDE
+
+log = logging.getLogger("rota.supervisor")
+
+SUPERVISED = "ROTA_SUPERVISED"
+FIRST_DELAY = 0.5
+LONGEST_DELAY = 30.0
+SETTLED_S = 60.0  # a child that ran this long restarts with the first delay again
+
+
+def run(processes: int, flags: Mapping[str, Any], app: str, url: str | None) -> int:
+    """Run the workers until all have exited; returns the highest exit code."""
+    env = {**systemd.without(os.environ), SUPERVISED: "1"}
+    if url is not None:
+        env[URL_OVERRIDE] = url
+    return asyncio.run(Supervisor(processes, command(flags, app), env).run())
+
+
+def command(flags: Mapping[str, Any], app: str) -> list[str]:
+    """The command line of one worker."""
+    arguments = [sys.executable, "-m", "rota", "worker", "--app", app]
+    for name, value in given_options(flags).items():
+        arguments.append("--" + name.replace("_", "-"))
+        if value is not True:
+            arguments.append(",".join(value) if isinstance(value, tuple) else str(value))
+    return arguments
+
+
+class Supervisor:
+    def __init__(self, processes: int, arguments: list[str], env: Mapping[str, str]) -> None:
+        self._processes = processes
+        self._arguments = arguments
+        self._env = env
+        self._children: set[asyncio.subprocess.Process] = set()
+        self._stop = asyncio.Event()
+
+    async def run(self) -> int:
+        ended = asyncio.Event()
+        with StopSignals(self._end, self._end):
+            ping = asyncio.create_task(watchdog(ended), name="rota-watchdog")
+            systemd.ready(f"supervising {plural(self._processes, 'worker')}")
+            try:
+                codes = await asyncio.gather(*(self._keep(number + 1) for number in range(self._processes)))
+            finally:
+                ended.set()
+                await ping
+        return max(codes)
+
+    def _end(self) -> None:
+        """Forward a signal: the first makes a child drain, the second makes it release its jobs."""
+        self._stop.set()
+        for child in self._children:
+            with suppress(ProcessLookupError):
+                child.send_signal(signal.SIGTERM)
+
+    async def _keep(self, number: int) -> int:
+        """Restart worker ``number`` until it stops as intended; returns its exit code."""
+        delay, started = FIRST_DELAY, 0
+        while True:
+            since = monotonic()
+            code = await self._child()
+            started += 1
+            if self._stop.is_set() or code == 0 or (started == 1 and code > FAILED):
+                return code if code >= 0 else FAILED
+            delay = FIRST_DELAY if monotonic() - since > SETTLED_S else delay
+            log.error("worker %d died (%s); restarting in %.1f s", number, _how(code), delay)
+            if await pause(delay, self._stop):
+                return FAILED
+            delay = min(delay * 2, LONGEST_DELAY)
+
+    async def _child(self) -> int:
+        child = await asyncio.create_subprocess_exec(
+            *self._arguments,
+            stdin=asyncio.subprocess.PIPE,  # closed when this process dies, which makes the child drain
+            env=self._env,
+            start_new_session=True,
+        )
+        self._children.add(child)
+        if self._stop.is_set():  # the signal arrived while the child was starting
+            child.send_signal(signal.SIGTERM)
+        try:
+            return await child.wait()
+        finally:
+            self._children.discard(child)
+
+
+def _how(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+# --- the child's side ----------------------------------------------------------------------------
+
+
+def is_supervised() -> bool:
+    return SUPERVISED in os.environ
+
+
+@contextmanager
+def watching_parent() -> Iterator[None]:
+    """In a supervised worker: drain when the supervisor dies."""
+    if is_supervised():
+        os.environ.pop(SUPERVISED)  # a worker started by a task is not supervised
+        threading.Thread(target=_drain_at_end_of_input, name="rota-parent", daemon=True).start()
+    yield
+
+
+def _drain_at_end_of_input() -> None:
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
