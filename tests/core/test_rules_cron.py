@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rota.core.schedules.cron import NICKNAMES, read
-from rota.core.schedules.describe import preview, words
+from rota.core.schedules.describe import preview, summary
 from rota.core.schedules.rules import next_after, parse
 from rota.errors import InvalidSchedule
 
@@ -270,7 +270,7 @@ def check_text(text: str) -> bool:
         assert time.process_time() - began < 1
     fire = next_after(rule, START)
     assert fire is not None and fire > START
-    assert words(rule)
+    assert summary(rule)
     assert time.process_time() - began < 1
     return True
 

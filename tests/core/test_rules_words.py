@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rota.core.schedules.describe import preview, words
+from rota.core.schedules.describe import preview, summary
 from rota.core.schedules.rules import parse
 from rota.errors import InvalidSchedule
 
@@ -45,7 +45,7 @@ NEW_YORK = "America/New_York"
     ],
 )
 def test_a_rule_in_words(given: dict[str, Any], said: str) -> None:
-    assert words(parse(**given)) == said
+    assert summary(parse(**given)) == said
 
 
 def notes(text: str, timezone: str, after: datetime, n: int) -> list[tuple[str, str | None]]:

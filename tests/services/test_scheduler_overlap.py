@@ -90,7 +90,7 @@ async def test_a_late_scheduler_does_not_cancel_the_run_that_another_began(app: 
     await ticks.after(HOUR)
     ticks.clock.advance(HOUR)
     others = [await Ticks.of(app) for _ in range(4)]
-    await asyncio.gather(*[other.scheduler.step() for other in others])
+    await asyncio.gather(*[other.scheduler.tick() for other in others])
     assert [job.state for job in await jobs_of(app, "s")] == [State.CANCELLED, State.QUEUED]
 
 

@@ -22,7 +22,6 @@ from rota.cli.top import carry_out, look
 from rota.cli.top_screen import Act, Glance, Screen, pace, pressed
 from rota.cli.top_view import render, share
 from rota.model import Actor, Job, State
-from rota.operate import Operations
 from rota.operate.views import ActivityBucket, GateView, JobView, QueueView, Visibility, job_view
 
 URL = "sqlite:///shop.db"
@@ -214,7 +213,7 @@ def test_a_chosen_queue_stays_chosen_when_others_come_and_go() -> None:
 async def test_a_glance_is_taken_and_a_switch_thrown_on_each_store(app: Rota) -> None:
     await app.enqueue("add", {"a": 1}, queue="mail")
     await app.enqueue("add", {"a": 1}, queue="mail", delay=3600)
-    operations = Operations(app, Actor(name="anna", role="admin", payloads=True))
+    operations = app.operations(Actor(name="anna", role="admin", payloads=True))
     me = await operations.system.me()
     await carry_out(operations, Act(verb="pause"))
     await carry_out(operations, Act(verb="pause", queue="mail"))

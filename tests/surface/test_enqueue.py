@@ -318,4 +318,4 @@ def test_a_handle_of_a_new_job_says_in_every_field_what_was_stored(sqlite_url: s
     app = Rota(sqlite_url)
     handle, stored = from_new(new, InsertResult(id="x", outcome="created"), now, app), job_of(new, now)
     assert {name: getattr(handle, name) for name in Job.__struct_fields__} == msgspec.structs.asdict(stored)
-    assert handle.app is app
+    assert handle.access is app

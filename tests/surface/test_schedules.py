@@ -30,7 +30,7 @@ async def tick(app: Rota, seconds: float = 0) -> None:
     app.clock.advance(seconds)
     async with app.worker() as worker:
         assert worker.scheduler is not None
-        while await worker.scheduler.step() == 0:
+        while await worker.scheduler.tick() == 0:
             pass
 
 

@@ -13,7 +13,6 @@ from starlette.routing import Route as Path
 from ..app import Rota
 from ..core.ids import is_id
 from ..errors import RotaError
-from ..operate import Operations
 from .authentication import Authenticator
 from .problems import Problem, of_error
 from .requests import from_body, from_query, read_json
@@ -56,7 +55,7 @@ class Dispatch:
         given = self._names(route, request)
         ask = await self._ask(route, request)
         room, _, name = route.action.partition(".")
-        action = getattr(getattr(Operations(self._rota, caller.actor), room), name)
+        action = getattr(getattr(self._rota.operations(caller.actor), room), name)
         try:
             made = await (action(**given) if ask is None else action(**given, ask=ask))
         except RotaError as error:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from ..runtime.events import about
-from ..worker.context import CURRENT
+from ..tasks.current import CURRENT
 from .text import json_text, safe
 
 if TYPE_CHECKING:

@@ -9,11 +9,8 @@ import traceback
 from types import ModuleType
 from typing import Any
 
-from .. import config
 from ..app import Rota
 from ..errors import ConfigError, RotaError
-from ..runtime.portal import Portal
-from ..runtime.stores import StorePerLoop
 
 
 def load(reference: str) -> Rota:
@@ -33,9 +30,7 @@ def load(reference: str) -> Rota:
 def rebind(app: Rota, url: str) -> Rota:
     """The same app and tasks on another store."""
     os.environ["ROTA_URL"] = url  # for task processes, which import the app anew
-    app.settings = config.replaced(app.settings, url=url)
-    app.stores = StorePerLoop(url, app.clock)
-    app.portal = Portal(app.stores.close)
+    app.runtime.use_store(url)
     return app
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.schedules.describe import words
+from ..core.schedules.describe import summary
 from ..core.schedules.firing import rule_of
 from ..core.schedules.intervals import briefly
 from ..core.schedules.zones import zone
@@ -68,7 +68,7 @@ def as_plain(page: SchedulePage) -> dict[str, Any]:
 def in_words(schedule: Schedule) -> str:
     """The rule of a schedule that comes from the store, not from the desk."""
     try:
-        return words(rule_of(schedule))
+        return summary(rule_of(schedule))
     except InvalidSchedule as error:
         return f"cannot be read: {error}"
 

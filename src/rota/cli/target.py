@@ -86,9 +86,7 @@ class Target:
         if self.is_remote:
             # It has the same rooms and actions, made from the table of routes: see RemoteOperations.
             return _run(self.remote(), lambda remote: question(cast("Operations", remote)))
-        from ..operate import Operations
-
-        return self.ask(lambda app: question(Operations(app, operator())))
+        return self.ask(lambda app: question(app.operations(operator())))
 
     def remote(self) -> RemoteOperations:
         from .remote import RemoteOperations, read_token

@@ -54,7 +54,7 @@ def up(
     options = {name: value for name, value in given.items() if value not in (None, (), False)}
     worker_options(app.settings, options)
     if no_scheduler:
-        app.settings = config.replaced(app.settings, scheduler_enabled=False)
+        app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
     worker = serving.run(_up(app, listen, options, serving.wants_link(print_link)))
     if worker.released:
         click.echo(f"rota: {plural(worker.released, 'running job')} handed back unfinished", err=True)

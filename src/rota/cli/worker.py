@@ -69,7 +69,7 @@ def worker(
         flags = {**options, "no_scheduler": no_scheduler, "log_level": level, "log_format": form}
         raise SystemExit(supervisor.run(processes, flags, target.app, target.url))
     if no_scheduler:
-        app.settings = config.replaced(app.settings, scheduler_enabled=False)
+        app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
     raise SystemExit(_work(app, options))
 
 

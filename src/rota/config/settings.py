@@ -23,6 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The settings in force. ``dict``: where each came from rides along, outside of equality."""
 
     url: str = DEFAULT_URL
+    imports: tuple[str, ...] = ()
     worker_concurrency: int = 32
     poll_interval_ms: int = 1000
     lease_duration_s: float = 30.0
@@ -49,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 HELP: dict[str, str] = {
     "url": "the store: where the jobs are",
+    "imports": "modules with tasks that a worker imports: shop.mail, or a pattern such as shop.*.tasks",
     "worker_concurrency": "jobs that a worker runs at once",
     "poll_interval_ms": "how long an idle worker waits, at most, before it looks for jobs without a hint",
     "lease_duration_s": "how long a worker may be silent before its jobs are taken over",

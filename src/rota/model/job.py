@@ -22,12 +22,12 @@ class Backoff(msgspec.Struct, frozen=True):
     @classmethod
     def standard(cls) -> Backoff:
         """5 s · 2ⁿ, at most 5 minutes, up to 1 s of jitter: the default."""
-        return cls(base=5.0, factor=2.0, cap=300.0, jitter=1.0)
+        return cls()
 
     @classmethod
     def patient(cls) -> Backoff:
         """10 s · 2ⁿ without a cap: for services that stay away for long."""
-        return cls(base=10.0, factor=2.0, cap=None, jitter=1.0)
+        return cls(base=10.0, cap=None)
 
     @classmethod
     def none(cls) -> Backoff:

@@ -7,9 +7,11 @@ with a view (``views.py``). ``basics`` holds the plain acts that the app itself 
 
 from .job_edits import attempts, check_id, check_state, get, stats
 from .operations import Operations
+from .services import Services
 
 __all__ = [
     "Operations",
+    "Services",
     "attempts",
     "check_id",
     "check_state",

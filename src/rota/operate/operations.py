@@ -9,17 +9,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from ..core.access import require
 from ..errors import Forbidden, NotFound
 from ..model import Actor
 from ..runtime.audit import AuditDraft, acting_as, audited, record
 from ..store.protocol import Store
+from .services import Services
 from .views import Visibility
-
-if TYPE_CHECKING:
-    from ..app import Rota
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,7 +28,7 @@ LONGEST_NAME = 400
 class Operations:
     """Everything one actor may do on one app's store."""
 
-    def __init__(self, app: Rota, actor: Actor) -> None:
+    def __init__(self, app: Services, actor: Actor) -> None:
         from .access import AccessActions
         from .gates import GateActions
         from .jobs import JobActions
@@ -65,7 +63,7 @@ class Operations:
     def audited(
         self, action: str, object: str | None = None, tenant: str | None = None
     ) -> AbstractAsyncContextManager[AuditDraft]:
-        return audited(self.app, action, object, tenant)
+        return audited(self.app.runtime, action, object, tenant)
 
 
 class ActionGroup:
@@ -97,7 +95,7 @@ def requires(
                     )
                     if args and isinstance(args[0], str):
                         note.object = f"{note.action.partition('.')[0]}:{args[0][:LONGEST_NAME]}"
-                    await record(room.app, note, "refused", error)
+                    await record(room.app.runtime, note, "refused", error)
                     raise
                 return await act(room, *args, **given)
 

@@ -240,7 +240,7 @@ class ScheduleActions(ActionGroup):
 
 def _words(schedule: Schedule) -> str:
     try:
-        return describe.words(firing.rule_of(schedule))
+        return describe.summary(firing.rule_of(schedule))
     except RotaError as error:
         return f"cannot be read: {error}"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from .. import __version__, config
+from .. import config
 from ..core.access import PERMISSIONS, may
 from ..core.jobs.gates import active
 from ..model import (
@@ -23,6 +23,7 @@ from ..model import (
     State,
     gate_id,
 )
+from ..version import __version__
 from . import doctor
 from .operations import ActionGroup, requires
 from .requests import ActivityRequest, AuditRequest

@@ -11,7 +11,6 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from ..core.payload import codec
 from ..errors import OptionError
 from ..model import AuditEntry, Job, LogLine, Progress
 from ..runtime.clock import Clock
+from ..tasks.current import CURRENT
 from .redaction import Redactor
 
 MOST_LINES = 200
@@ -185,9 +185,6 @@ class Context:
     def _tell(self) -> None:
         if self._changed is not None:
             self._changed(self)
-
-
-CURRENT: ContextVar[Context | None] = ContextVar("rota_current", default=None)
 
 
 class LogCapture(logging.Handler):

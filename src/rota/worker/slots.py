@@ -19,7 +19,7 @@ from ..runtime.clock import Clock, monotonic
 from ..runtime.events import about
 from ..runtime.failpoints import hit
 from ..runtime.metrics import WorkerMetrics
-from ..tasks.task import Registry
+from ..tasks.registry import Registry
 from .context import Context
 from .execution import FENCE, Execution, StopReason, raised
 from .executors.coroutine import CoroutineExecutor

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from .. import __version__
 from ..config import Settings
 from ..core.jobs.gates import narrow_claim
 from ..errors import StoreError, StoreUnavailable
@@ -27,7 +26,8 @@ from ..runtime.metrics import WorkerMetrics
 from ..runtime.service import ReconnectPolicy, Step, any_of, pause, repeat
 from ..schedules.scheduler import Scheduler
 from ..store.protocol import Store, Waker
-from ..tasks.task import Registry
+from ..tasks.registry import Registry
+from ..version import __version__
 from . import upkeep
 from .context import LogCapture
 from .execution import Execution
@@ -97,7 +97,7 @@ class Worker:
         self._heartbeats: HeartbeatThread | None = None
         self.scheduler = scheduler
         if scheduler is not None:
-            scheduler.measures = self.measures
+            scheduler.metrics = self.measures
         self._changed = asyncio.Event()  # something ended here, or we should stop
         self._resting = asyncio.Event()
         self._rest_s = 0.0
@@ -185,7 +185,7 @@ class Worker:
             steps |= self._chores().steps
         services = [repeat(step, self._stop, ReconnectPolicy(name)) for name, step in steps.items()]
         if self.scheduler is not None and self.options.upkeep:
-            step, wake = self.scheduler.step, self.scheduler.wake
+            step, wake = self.scheduler.tick, self.scheduler.wake
             services.append(repeat(step, self._stop, ReconnectPolicy("scheduler"), wake))
         return [asyncio.create_task(service, name="rota-service") for service in services]
 

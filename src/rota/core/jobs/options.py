@@ -5,19 +5,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict, get_args
 
 import msgspec
 
 from ...errors import OptionError
-from ...model import Backoff
+from ...model import Backoff, Executor, OnConflict
 from ..ids import is_id
 from .backoff import LONGEST, check
 
 LONGEST_NAME = 200
 MOST_TAGS = 20
 PRIORITY_LIMIT = 2**31 - 2  # both signs fit a 32-bit column
-CONFLICTS = ("return", "raise", "replace")
+CONFLICTS: tuple[str, ...] = get_args(OnConflict)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: float | None = None
     key: str | None = None
-    on_conflict: str | None = None
+    on_conflict: OnConflict | None = None
     max_attempts: int | None = None
     backoff: Backoff | None = None
     timeout: float | None = None
@@ -40,17 +40,24 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskOptions(TypedDict, total=False):
-    """What ``@app.task(…)`` takes: the defaults of a task's jobs."""
+    """The defaults of a task's jobs."""
 
     queue: str | None
     priority: int | None
     tenant: str | None
-    on_conflict: Literal["return", "raise", "replace"] | None
+    on_conflict: OnConflict | None
     max_attempts: int | None
     backoff: Backoff | None
     timeout: float | timedelta | None
     auto_remove: bool | None
     tags: Sequence[str] | None
+
+
+class DeclaredOptions(TaskOptions, total=False):
+    """What ``@app.task(…)`` takes."""
+
+    name: str | None  # default: the function's own name
+    executor: Executor | None  # default: async for ``async def``, thread for ``def``
 
 
 class JobOptions(TaskOptions, total=False):

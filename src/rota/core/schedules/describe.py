@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from cronsim.explain import explain
 
 from ...errors import InvalidSchedule
-from ...model import Value
+from ...model import CalendarMode, Value
 from . import cron as crons
+from .calendars import Calendar, next_allowed
 from .dst import RuleMatch, goes_on
 from .intervals import briefly, in_words
-from .rules import ScheduleRule, anchor, hit_after
-from .zones import OffsetChange, bend_at, bend_between, zone
+from .rules import ScheduleRule, anchor, hit_after, next_after
+from .zones import TICK, OffsetChange, bend_at, bend_between, zone
 
 MOST_FIRES = 1000
 _EVERY = re.compile(r"\*(?:/(\d+))?", re.ASCII)
@@ -28,7 +29,7 @@ class FirePreview(Value, frozen=True, kw_only=True):
     note: str | None = None
 
 
-def words(rule: ScheduleRule) -> str:
+def summary(rule: ScheduleRule) -> str:
     """The rule as a person would say it: ``At 08:00, Monday through Friday, New York time``."""
     if rule.at is not None:
         return f"Once, at {_moment(rule.at, rule)}"
@@ -48,6 +49,19 @@ def preview(rule: ScheduleRule, after: datetime, n: int) -> list[FirePreview]:
         local = hit.at.astimezone(zone(rule.timezone))
         fires.append(FirePreview(at=hit.at, local=local, note=_note(rule, after, hit)))
         after = hit.at
+    return fires
+
+
+def preview_with_calendar(
+    rule: ScheduleRule, calendar: Calendar, mode: CalendarMode, after: datetime, n: int
+) -> list[FirePreview]:
+    """The next fires that the calendar lets through, or moves to a working day."""
+    fires: list[FirePreview] = []
+    while len(fires) < min(n, MOST_FIRES) and (at := next_allowed(rule, calendar, mode, after)) is not None:
+        moved = next_after(rule, at - TICK) != at
+        note = f"moved to a working day by calendar {calendar.name}" if moved else None
+        fires.append(FirePreview(at=at, local=at.astimezone(zone(rule.timezone)), note=note))
+        after = at
     return fires
 
 
