@@ -98,7 +98,7 @@ async def test_an_operators_pause_survives_every_deploy_and_is_said(
     await app.schedules.disable("nightly", reason="holiday")
     after = (await all_of(await deploy(nightly("0 4 * * *"))))["nightly"]
     assert (after.enabled, after.reason, after.cron) == (False, "holiday", "0 4 * * *")
-    assert "schedule default/nightly: an operator's change stands against the code: enabled" in caplog.text
+    assert "schedule default/nightly: keeping an operator's change over the code: enabled" in caplog.text
 
 
 async def test_an_operators_edit_survives_every_deploy_and_is_said(
@@ -109,7 +109,7 @@ async def test_an_operators_edit_survives_every_deploy_and_is_said(
     for declared in (nightly(), nightly("0 4 * * *"), nightly("0 4 * * *")):
         after = (await all_of(await deploy(declared)))["nightly"]
         assert after.cron == "0 5 * * *"
-        assert "an operator's change stands against the code: cron" in caplog.text
+        assert "keeping an operator's change over the code: cron" in caplog.text
 
 
 async def test_an_edit_and_a_rule_of_another_kind_do_not_make_a_broken_schedule(deploy: Deploy) -> None:

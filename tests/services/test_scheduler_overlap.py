@@ -45,7 +45,7 @@ async def test_a_skipped_fire_is_said_and_the_next_one_runs_when_the_work_is_don
     await app.schedules.create(name="skip", task="t", every="1h", overlap="skip")
     await ticks.after(HOUR)
     await ticks.after(HOUR)
-    assert "1 fires left out, the previous run still goes on (overlap=skip)" in caplog.text
+    assert "1 fires skipped, the previous run has not finished (overlap=skip)" in caplog.text
     await drain(app)
     await ticks.after(HOUR)
     assert [at for at, _ in await fires_of(app, "skip")] == ["01-01 13:00", "01-01 15:00"]

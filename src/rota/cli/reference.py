@@ -6,9 +6,11 @@ import importlib
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from .. import config
 from ..app import Rota
 from ..errors import ConfigError, RotaError
 
@@ -32,6 +34,13 @@ def rebind(app: Rota, url: str) -> Rota:
     os.environ["ROTA_URL"] = url  # for task processes, which import the app anew
     app.runtime.use_store(url)
     return app
+
+
+def load_tasks(app: Rota, imports: Sequence[str]) -> None:
+    """Import the modules with the app's tasks: those in its settings, and these."""
+    if imports:
+        app.runtime.settings = config.replaced(app.settings, imports=(*app.settings.imports, *imports))
+    app.import_tasks()
 
 
 def _import(name: str, reference: str) -> ModuleType:

@@ -31,6 +31,7 @@ class Target:
     """The options as given, the later word winning over the earlier, and any word over the environment."""
 
     app: str | None = None
+    imports: tuple[str, ...] = ()
     url: str | None = None
     api: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -64,10 +65,13 @@ class Target:
 
         if self.app is None:
             return Rota(self.url)
-        from .reference import load, rebind
+        from .reference import load, load_tasks, rebind
 
         app = load(self.app)
-        return app if self.url is None else rebind(app, self.url)
+        if self.url is not None:
+            rebind(app, self.url)
+        load_tasks(app, self.imports)
+        return app
 
     def ask(self, question: Callable[[Rota], Awaitable[T]]) -> T:
         """Open the app, await the answer, close the app."""
@@ -150,6 +154,16 @@ def url_option(command: C) -> C:
     return _URL(command)
 
 
+def import_option(command: C) -> C:
+    """Give a command ``--import``."""
+    return _IMPORT(command)
+
+
+def _remember_imports(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+    named = [name.strip() for value in values for name in value.split(",")]
+    ctx.ensure_object(Target).imports = tuple(dict.fromkeys(filter(None, named)))
+
+
 def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     target = ctx.ensure_object(Target)
     assert param.name is not None
@@ -165,6 +179,11 @@ def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 _URL = click.option(
     "--url", metavar="URL", envvar=URL_OVERRIDE, expose_value=False, callback=_remember,
     help="The store; else that of --app, ROTA_URL, DATABASE_URL, rota.toml, sqlite:///rota.db.",
+)  # fmt: skip
+_IMPORT = click.option(
+    "--import", metavar="MODULE", multiple=True, expose_value=False, callback=_remember_imports,
+    help="Import this module, which declares tasks; or a pattern such as 'shop.*.tasks'. Repeatable.  "
+    "[env: ROTA_IMPORTS]",
 )  # fmt: skip
 _OPTIONS = (
     click.option(

@@ -15,7 +15,7 @@ from ..worker.options import worker_options
 from ..worker.worker import Worker
 from . import logs, serving
 from .failures import FAILED
-from .target import Target, pass_target, target_options
+from .target import Target, import_option, pass_target, target_options
 from .text import plural
 from .worker import names
 
@@ -35,6 +35,7 @@ log = logging.getLogger("rota.up")
 @click.option("-n", "--name", help="How this worker is listed.  [default: the host's name]")
 @serving.listen_options
 @logs.log_options
+@import_option
 @target_options
 @pass_target
 def up(

@@ -18,7 +18,7 @@ from ..runtime.service import watchdog
 from ..worker.options import worker_options
 from . import logs, supervisor
 from .failures import FAILED
-from .target import Target, pass_target, target_options
+from .target import Target, import_option, pass_target, target_options
 from .text import plural, safe
 
 
@@ -46,6 +46,7 @@ def names(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> 
 @click.option("--no-scheduler", is_flag=True, help="Do not fire schedules here.")
 @click.option("-n", "--name", help="How this worker is listed.  [default: the host's name]")
 @logs.log_options
+@import_option
 @target_options
 @pass_target
 def worker(
@@ -66,7 +67,13 @@ def worker(
     if form == "text" and not supervisor.is_supervised():
         click.echo(_banner(app, options, processes), err=True)
     if processes > 1:
-        flags = {**options, "no_scheduler": no_scheduler, "log_level": level, "log_format": form}
+        flags = {
+            **options,
+            "import": target.imports,
+            "no_scheduler": no_scheduler,
+            "log_level": level,
+            "log_format": form,
+        }
         raise SystemExit(supervisor.run(processes, flags, target.app, target.url))
     if no_scheduler:
         app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
@@ -77,7 +84,9 @@ def _check(app: Rota, options: Mapping[str, Any]) -> None:
     """What can be wrong is said before anything starts."""
     worker_options(app.settings, options)
     if not app.registry.names:
-        raise ConfigError("the app has no tasks: import the modules that declare them where the app is made")
+        raise ConfigError(
+            "the app has no tasks: name the modules that declare them, with --import or imports in rota.toml"
+        )
 
 
 def _work(app: Rota, options: Mapping[str, Any]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 from ..errors import ConfigError, RotaError
@@ -29,17 +30,20 @@ def find_modules(pattern: str) -> list[str]:
     if not all(parts) or not plain:
         raise ConfigError(f"imports: {pattern!r} names no module: write shop.mail, or shop.*.tasks")
     found = [".".join(parts[:plain])]
-    for part in parts[plain:]:
-        found = [f"{package}.{name}" for package in found for name in _modules(package, part)]
+    for place, part in enumerate(parts[plain:], plain + 1):
+        inside = place < len(parts)  # only a package can have something inside
+        found = [f"{package}.{name}" for package in found for name in _names(package, part, inside)]
     if not found:
         raise ConfigError(f"imports: no module matches {pattern!r}: check the name, and where rota is run")
     return found
 
 
-def _modules(package: str, pattern: str) -> list[str]:
-    path = getattr(_import(package), "__path__", ())
-    names = sorted(module.name for module in iter_modules(path))
-    return [name for name in names if fnmatchcase(name, pattern)]
+def _names(package: str, pattern: str, packages_only: bool) -> list[str]:
+    path = list(getattr(_import(package), "__path__", ()))
+    names = {module.name for module in iter_modules(path) if module.ispkg or not packages_only}
+    # A folder without __init__.py is a package too; iter_modules leaves it out.
+    names |= {folder.name for part in path for folder in Path(part).glob("*/") if folder.name.isidentifier()}
+    return sorted(name for name in names - {"__pycache__"} if fnmatchcase(name, pattern))
 
 
 def _import(name: str) -> object:

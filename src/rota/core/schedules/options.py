@@ -45,8 +45,8 @@ class RecurringOptions(DeclaredOptions, TimingOptions, total=False):
     """What ``@app.cron`` and ``@app.every`` take besides the rule."""
 
 
-OPTIONS = tuple(ScheduleOptions.__annotations__)
+OF_THE_SCHEDULE = TimingOptions.__annotations__.keys()
+OPTIONS = tuple(sorted(ScheduleOptions.__annotations__, key=OF_THE_SCHEDULE.__contains__))
 TIMING = frozenset(
     {"cron", "every", "at", "timezone", "start_at", "until", "jitter", "calendar", "calendar_mode"}
 )
-OF_THE_SCHEDULE = TimingOptions.__annotations__.keys()
