@@ -45,7 +45,7 @@ def test_what_workers_measure_is_told_per_worker(site: Site) -> None:
     measures.runs["succeeded"] = 2
     measures.duration.add(timedelta(seconds=0.02))
     measures.duration.add(timedelta(seconds=99_999))
-    told = {"host": "h", "pid": 1, "measures": measures.told()}
+    told = {"host": "h", "pid": 1, "measures": measures.snapshot()}
     spoiled = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
 
     async def beat() -> None:

@@ -10,13 +10,15 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.core.schedules.calendars import Calendar
-from rota.core.schedules.catchup import CatchUpPlan, Missed, fires
+from rota.core.schedules.catchup import CatchUpPlan, fires
 from rota.core.schedules.rules import ScheduleRule, next_after, parse
 from rota.errors import InvalidSchedule
+from rota.model import Missed
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
 HOURLY = parse(cron="0 * * * *")
@@ -184,7 +186,7 @@ RULES = [
 spans = st.integers(0, 60 * 86400 * 10**6).map(lambda us: timedelta(microseconds=us))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(300)
 @given(
     st.sampled_from(RULES),
     spans,
@@ -225,7 +227,7 @@ YEARLONG = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.sampled_from(YEARLONG), st.integers(0, 2**32))
 def test_with_all_nothing_is_lost_or_doubled_through_years_of_downtime(rule: ScheduleRule, seed: int) -> None:
     chance = random.Random(seed)

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.core.ids import is_id
@@ -272,7 +273,7 @@ def test_the_job_of_a_fire_has_one_possible_id() -> None:
     assert job_id("a", hour(1)) == job_id("a", hour(1).astimezone(timezone(timedelta(hours=5))))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     every=st.sampled_from([60.0, 900.0, 3600.0, 86400.0]),
     policy=st.sampled_from(["skip", "latest", "all"]),

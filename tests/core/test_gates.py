@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,6 +88,7 @@ gates_of = st.lists(
 )
 
 
+@examples()
 @given(gates=gates_of, queue=some, task=some, tenant=some, queues=st.none() | st.just(("a", "b")))
 def test_a_restricted_wish_asks_for_exactly_the_jobs_no_gate_is_over(
     gates: list[Gate], queue: str, task: str, tenant: str, queues: tuple[str, ...] | None

@@ -92,7 +92,7 @@ def test_a_pause_tells_who_why_and_until_when() -> None:
     facts = WhyFacts(job=job(), now=NOW, gates=[gate("queue", "mail", until_at=LATER)], workers=[ABLE])
     told = explain(facts)
     assert told.summary == "Queue mail is paused until 2030-01-31 09:00:00 UTC by ann: provider down."
-    assert told.reasons[0].remedy == "Lift it: rota queues resume mail"
+    assert told.reasons[0].remedy == "Resume it: rota queues resume mail"
     assert told.likely_start_at == LATER
 
 
@@ -120,4 +120,4 @@ def test_a_running_job_names_its_worker_and_its_lease() -> None:
 
 def test_what_is_fine_is_told_in_one_line() -> None:
     told = explain(WhyFacts(job=job(), now=NOW, gates=[gate("all")], workers=[ABLE]))
-    assert told.fine == "due since 2030-01-31 07:59:55 UTC, 1 live worker can run it"
+    assert told.fine == "due since 2030-01-31 07:59:55 UTC, 1 running worker can run it"

@@ -207,7 +207,7 @@ def test_a_job_says_why_it_does_not_run_and_helps(visit: Visit) -> None:
     expect(why).to_contain_text("due later")
     why.get_by_role("button", name="Make due now").click()
     expect(why).not_to_contain_text("due later")
-    expect(why).to_contain_text("No worker is alive")
+    expect(why).to_contain_text("No worker is running")
 
 
 def test_a_failed_job_is_retried(visit: Visit) -> None:

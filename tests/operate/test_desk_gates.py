@@ -170,4 +170,4 @@ async def test_a_command_to_paste_holds_a_name_together(
     job = await operations.jobs.enqueue(EnqueueRequest(**{"task": "elsewhere", scope: name}))  # type: ignore[arg-type]
     await operations.gates.pause(GateRequest(scope=scope, name=name))
     why = await operations.jobs.why(job.id)
-    assert why.reasons[0].remedy == f"Lift it: {command} {quote(name)}"
+    assert why.reasons[0].remedy == f"Resume it: {command} {quote(name)}"

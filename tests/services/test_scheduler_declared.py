@@ -163,7 +163,7 @@ async def test_a_schedule_made_by_hand_is_neither_changed_nor_retired(
     app = await deploy()
     before = await app.schedules.create(name="nightly", task="other", cron="0 1 * * *")
     assert (await all_of(await deploy(nightly())))["nightly"] == before
-    assert "a schedule of that name was made by hand" in caplog.text
+    assert "a schedule of that name was created by hand" in caplog.text
     assert (await all_of(await deploy(often())))["nightly"] == before
 
 

@@ -81,7 +81,7 @@ async def test_a_rescue_and_a_quarantine_are_told(app: Rota, clock: FakeClock) -
         ("job.rescued", "worker:rescuer"),
         ("job.quarantined", "worker:rescuer"),
     ]
-    assert told[1].message == "LeaseExpired: worker dead fell silent during attempt 2"
+    assert told[1].message == "LeaseExpired: worker dead stopped responding during attempt 2"
     assert (await job.refresh()).state is State.FAILED
 
 

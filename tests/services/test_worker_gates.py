@@ -154,14 +154,14 @@ async def test_the_last_known_gates_hold_while_the_store_is_away(app: Rota, cloc
     await away.open()
     await away.put("gate", gate.id, msgspec.json.encode(gate).decode(), 0, clock.now())
     watch = GateWatch(away, clock)
-    assert await watch.look()
-    assert not await watch.look()
+    assert await watch.refresh()
+    assert not await watch.refresh()
     await away.close()
     with pytest.raises(StoreError):
-        await watch.look()
-    assert [one.id for one in watch.standing()] == ["queue:mail"]
+        await watch.refresh()
+    assert [one.id for one in watch.active()] == ["queue:mail"]
     clock.advance(60)
-    assert list(watch.standing()) == []
+    assert list(watch.active()) == []
 
 
 async def test_a_spoiled_gate_hides_no_other(app: Rota, ran: list[str]) -> None:
@@ -239,6 +239,6 @@ async def test_fires_are_counted_with_how_late_they_were(app: Rota, ticks: Ticks
     await app.schedules.create(name="minutely", task="tick", cron="* * * * *", missed="all")
     await ticks.after(62)
     await ticks.after(181)
-    measures = ticks.scheduler.metrics.told()
+    measures = ticks.scheduler.metrics.snapshot()
     assert measures["fires"] == {"scheduler": 2, "catchup": 2}
     assert (measures["late"]["count"], measures["late"]["sum"]) == (2, 5.0)

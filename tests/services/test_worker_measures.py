@@ -23,7 +23,7 @@ STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "scheduler"
 async def counted(app: Rota, **options: Any) -> dict[str, Any]:
     async with app.worker(burst=True, **{**STILL, **options}) as worker:
         await worker.run()
-        return worker.measures.told()
+        return worker.measures.snapshot()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_value_falls_into_the_first_bucket_whose_bound_it_does_not_exceed(
 ) -> None:
     histogram = Histogram()
     histogram.add(timedelta(seconds=value))
-    told = histogram.told()
+    told = histogram.snapshot()
     assert [n for n, count in enumerate(told["counts"]) if count] == [bucket]
     assert (told["count"], told["sum"]) == (1, value)
 
@@ -45,15 +45,15 @@ def test_many_values_are_all_counted_however_often_they_are_told() -> None:
     for n in range(10_000):
         histogram.add(timedelta(milliseconds=n % 20))
         if n % 999 == 0:
-            histogram.told()
-    told = histogram.told()
+            histogram.snapshot()
+    told = histogram.snapshot()
     assert told["count"] == sum(told["counts"]) == 10_000
     assert told["counts"][:3] == [3000, 2500, 4500]
     assert told["sum"] == pytest.approx(95.0)
 
 
 def test_new_measures_are_all_zero_and_plain_json() -> None:
-    told = msgspec.json.decode(msgspec.json.encode(WorkerMetrics().told()))
+    told = msgspec.json.decode(msgspec.json.encode(WorkerMetrics().snapshot()))
     assert told["runs"] == dict.fromkeys(OUTCOMES, 0)
     assert (told["claims"], told["outages"], told["duration"]["count"], told["wait"]["sum"]) == (0, 0, 0, 0.0)
 
@@ -162,4 +162,4 @@ async def test_a_workers_document_carries_its_measures_version_and_state(app: Ro
         go_on.set()
     assert (body["id"], body["version"], body["state"]) == (worker.id, __version__, "running")
     assert body["measures"]["claims"] == 1
-    assert body["measures"].keys() == WorkerMetrics().told().keys()
+    assert body["measures"].keys() == WorkerMetrics().snapshot().keys()

@@ -218,7 +218,7 @@ def test_show_tells_everything_about_a_finished_job(folder: Path) -> None:
 
 
 def test_show_says_why_nobody_will_take_a_job(folder: Path) -> None:
-    assert "No worker is alive" in invoke("jobs", "show", enqueue("add")).stdout
+    assert "No worker is running" in invoke("jobs", "show", enqueue("add")).stdout
 
 
 def test_an_id_that_cannot_be_one_is_a_usage_error_and_an_unknown_one_a_failure(folder: Path) -> None:

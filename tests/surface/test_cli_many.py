@@ -223,7 +223,7 @@ def test_why_tells_what_is_in_the_way(folder: Path) -> None:
         "It is due later",
         "(in 60 min)",
         f"rota jobs move {job} --now",
-        "No worker is alive",
+        "No worker is running",
     ):
         assert words in text.replace("in 1 h", "in 60 min")
     found = told("jobs", "why", job)

@@ -13,7 +13,7 @@ import msgspec
 
 from ..core.schedules.describe import summary
 from ..core.schedules.firing import rule_of
-from ..core.schedules.intervals import briefly
+from ..core.schedules.intervals import short
 from ..core.schedules.zones import zone
 from ..errors import InvalidSchedule, NotFound
 from ..model import Schedule, State, Value
@@ -146,14 +146,14 @@ def _facts(page: SchedulePage) -> list[str]:
         ("time zone", schedule.timezone),
         ("next run", next_run(schedule, now)),
         ("last fire", schedule.last_fire_at and f"{when(schedule.last_fire_at, now)}"),
-        ("jitter", schedule.jitter and f"up to {briefly(schedule.jitter)}"),
+        ("jitter", schedule.jitter and f"up to {short(schedule.jitter)}"),
         ("missed", _missed(schedule)),
         ("overlap", schedule.overlap),
         ("calendar", schedule.calendar and f"{schedule.calendar} ({schedule.calendar_mode})"),
         ("queue", schedule.queue),
         ("priority", schedule.priority),
         ("max attempts", schedule.max_attempts),
-        ("timeout", schedule.timeout and briefly(schedule.timeout)),
+        ("timeout", schedule.timeout and short(schedule.timeout)),
         ("made by", _maker(schedule)),
         ("description", schedule.description),
         ("updated", f"{when(schedule.updated_at, now)}  ({exact(schedule.updated_at)})"),
@@ -167,14 +167,14 @@ def _rule(schedule: ScheduleView) -> str:
     if schedule.cron is not None:
         return f"cron {schedule.cron}"
     if schedule.every is not None:
-        return f"every {briefly(schedule.every)}"
+        return f"every {short(schedule.every)}"
     return f"at {exact(schedule.at)}" if schedule.at is not None else "none"
 
 
 def _missed(schedule: ScheduleView) -> str:
     if schedule.missed == "skip":
         return "skip"
-    window = f", none older than {briefly(schedule.missed_window)}" if schedule.missed_window else ""
+    window = f", none older than {short(schedule.missed_window)}" if schedule.missed_window else ""
     cap = f", at most {schedule.missed_cap}" if schedule.missed == "all" else ""
     return f"{schedule.missed}{cap}{window}"
 

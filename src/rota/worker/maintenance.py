@@ -13,7 +13,7 @@ from ..config import Settings
 from ..model import Job, State
 from ..runtime.clock import Clock, monotonic
 from ..runtime.metrics import WorkerMetrics
-from ..runtime.service import Step
+from ..runtime.service import Tick
 from ..store.protocol import Store
 from . import upkeep
 
@@ -50,7 +50,7 @@ class Maintenance:
         self._unserved: frozenset[str] = frozenset()
 
     @property
-    def steps(self) -> Mapping[str, Step]:
+    def steps(self) -> Mapping[str, Tick]:
         return {"rescue": self._rescue, "prune": self._prune, "unserved": self._look_for_unserved}
 
     async def _rescue(self) -> float:

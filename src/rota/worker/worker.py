@@ -23,7 +23,7 @@ from ..runtime.clock import Clock, monotonic
 from ..runtime.events import Hooks
 from ..runtime.gate_watch import GateWatch
 from ..runtime.metrics import WorkerMetrics
-from ..runtime.service import ReconnectPolicy, Step, any_of, pause, repeat
+from ..runtime.service import ReconnectPolicy, Tick, any_of, pause, repeat
 from ..schedules.scheduler import Scheduler
 from ..store.protocol import Store, Waker
 from ..tasks.registry import Registry
@@ -180,7 +180,7 @@ class Worker:
         )
 
     def _services(self) -> list[asyncio.Task[None]]:
-        steps: dict[str, Step] = {"gates": self._gates_step}
+        steps: dict[str, Tick] = {"gates": self._gates_step}
         if self.options.upkeep:
             steps |= self._chores().steps
         services = [repeat(step, self._stop, ReconnectPolicy(name)) for name, step in steps.items()]
@@ -272,10 +272,10 @@ class Worker:
 
     async def _step(self) -> float:
         if not self._gates.seen:
-            await self.turns.answered(self._gates.look())
+            await self.turns.answered(self._gates.refresh())
         self._claimed -= self.slots.release_stale()
         wish = self._want()
-        want = None if wish is None else narrow_claim(wish, self._gates.standing())
+        want = None if wish is None else narrow_claim(wish, self._gates.active())
         if want is None and not len(self.turns):
             if (wish is not None or not self._registry.names) and not self._has_work:
                 self._found_nothing()
@@ -424,8 +424,8 @@ class Worker:
     # --- services --------------------------------------------------------------------------------
 
     async def _gates_step(self) -> float:
-        if await self._gates.look():
-            if self._gates.standing():  # what has not begun may be paused now: let the next claim choose anew
+        if await self._gates.refresh():
+            if self._gates.active():  # what has not begun may be paused now: let the next claim choose anew
                 self._claimed -= self.slots.release_waiting()
             if self._heartbeats is not None:
                 self._heartbeats.hurry()
@@ -472,7 +472,7 @@ class Worker:
             "state": self.state,
             "started_at": self._started_at,
             "version": __version__,
-            "measures": self.measures.told(),
+            "measures": self.measures.snapshot(),
         }
         return msgspec.json.encode(body).decode()
 
