@@ -7,7 +7,7 @@ import os
 from hypothesis import HealthCheck, settings
 
 LONG = os.environ.get("ROTA_LONG") == "1"
-QUICK = 12
+QUICK = 8
 
 
 def examples(full: int = 100, quick: int = QUICK) -> settings:

@@ -99,8 +99,8 @@ def test_a_date_that_never_was_has_no_run(text: str) -> None:
 def test_short_intervals_follow_real_time(timezone: str, text: str, minutes: int) -> None:
     rule = parse(cron=text, timezone=timezone)
     for change in offset_changes(timezone, *(TEN_YEARS if LONG else ONE_YEAR))[:6]:
-        at = next_after(rule, change.at - DAY / 4)
-        while at is not None and at < change.at + DAY / 4:
+        at = next_after(rule, change.at - DAY / 8)
+        while at is not None and at < change.at + DAY / 8:
             following = next_after(rule, at)
             assert following == at + minutes * MINUTE
             at = following

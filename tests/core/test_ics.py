@@ -102,13 +102,13 @@ def test_other_components_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("hello", "line 1: 'hello' is no 'NAME:value' line"),
+        ("hello", "line 1: 'hello' is not a 'NAME:value' line"),
         ("BEGIN:VEVENT\nEND:VEVENT", "line 1: found BEGIN outside a calendar"),
         (ics("BEGIN:VEVENT"), "line 4: END:VCALENDAR does not close BEGIN:VEVENT"),
         ("BEGIN:VCALENDAR\n\nBEGIN:VEVENT\nDTSTART:20260101", "line 3: BEGIN:VEVENT has no END"),
         (ics(event("SUMMARY:x")), "line 3: the event has no DTSTART"),
-        (ics(event("DTSTART:20260230")), "line 4: '20260230' is no date"),
-        (ics(event("DTSTART:99990101")), "line 4: '99990101' is no date"),
+        (ics(event("DTSTART:20260230")), "line 4: '20260230' is not a date"),
+        (ics(event("DTSTART:99990101")), "line 4: '99990101' is not a date"),
         (ics(event("DTSTART:20260102", "DTEND:20260101")), "line 5: DTEND 20260101 is before DTSTART"),
         (ics(event("DTSTART:20260102", "DTEND:20290101")), "line 5: the event lasts 1095 days"),
         (ics(event("DTSTART:20260102", "DURATION:1 day")), "line 5: DURATION '1 day' is not understood"),
@@ -118,7 +118,7 @@ def test_other_components_are_passed_over() -> None:
         (ics(event("DTSTART:20260102", "RRULE:FREQ=YEARLY;INTERVAL=0")), "line 5: RRULE INTERVAL=0 is not"),
         (
             ics(event("DTSTART:20260102", "RRULE:FREQ=YEARLY;UNTIL=20261301")),
-            "line 5: RRULE UNTIL=20261301 is no date",
+            "line 5: RRULE UNTIL=20261301 is not a date",
         ),
         pytest.param("x" * (2 << 20), "at most 1048576 bytes", id="two megabytes"),
         pytest.param("é" * (1 << 20), "at most 1048576 bytes", id="two megabytes of accents"),

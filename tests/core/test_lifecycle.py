@@ -148,7 +148,9 @@ def test_an_older_error_is_no_reason_to_stop(asked: bool, error: str | None) -> 
         (Released(), 3, None),
     ],
 )
-def test_which_ends_are_told_to_the_audit_log(outcome: Outcome, attempt: int, action: str | None) -> None:
+def test_which_outcomes_are_recorded_in_the_audit_log(
+    outcome: Outcome, attempt: int, action: str | None
+) -> None:
     assert [line.action for line in end(outcome, attempt=attempt).audit] == ([action] if action else [])
 
 
@@ -161,7 +163,7 @@ def test_a_line_names_the_job_its_tenant_the_worker_and_the_first_line_of_the_er
     assert line.actor == "worker:w2"
 
 
-def test_what_the_task_said_comes_before_what_the_system_says() -> None:
+def test_entries_of_the_task_come_before_those_of_the_system() -> None:
     said = AuditEntry(action="email.sent", at=NOW)
     report = ExecutionReport(audit=(said,))
     change = decide(a_job(attempt=3), Failed(fault=FAULT), NOW, 0.0, report=report)

@@ -61,7 +61,7 @@ def test_a_change_that_is_not_of_timing_keeps_the_next_fire() -> None:
     assert found.write.next_run_at == T0 + timedelta(hours=3)
 
 
-def test_an_operators_edit_stands_against_new_code_and_is_named() -> None:
+def test_an_operators_edit_is_kept_over_new_code_and_is_named() -> None:
     found = reconcile(stored(declared(), cron="0 5 * * *"), declared(cron="0 4 * * *", description="new"))
     assert found.write is not None
     assert (found.write.cron, found.write.description, found.kept) == ("0 5 * * *", "new", ("cron",))
@@ -85,7 +85,7 @@ def test_a_rule_of_another_kind_replaces_the_old_one_whole() -> None:
     assert (found.write.cron, found.write.every, found.restart) == (None, 60.0, True)
 
 
-def test_a_rule_of_another_kind_by_an_operator_stands_whole() -> None:
+def test_a_rule_of_another_kind_by_an_operator_is_kept_whole() -> None:
     """Half of each would be a schedule with two rules."""
     edited = stored(declared(), cron=None, every=60.0)
     found = reconcile(edited, declared(cron="0 4 * * *"))
@@ -93,7 +93,7 @@ def test_a_rule_of_another_kind_by_an_operator_stands_whole() -> None:
     assert (found.write.cron, found.write.every) == (None, 60.0)
 
 
-def test_an_operators_new_time_stands_when_the_code_changes_to_another_kind_of_rule() -> None:
+def test_an_operators_new_time_is_kept_when_the_code_changes_to_another_kind_of_rule() -> None:
     edited = stored(declared(), cron="0 5 * * *")
     found = reconcile(edited, declared(every=60.0, cron=None))
     assert found.write is not None
@@ -110,7 +110,7 @@ def test_a_pause_is_never_undone_and_is_named() -> None:
     assert reconcile(paused, declared()).kept == ("enabled",)
 
 
-def test_what_is_no_longer_declared_is_retired_and_says_so() -> None:
+def test_a_schedule_no_longer_declared_is_retired_with_the_reason() -> None:
     off = retire(stored(declared(), held=(T0,)), "shop")
     assert off is not None
     assert (off.enabled, off.look_at, off.held) == (False, None, ())

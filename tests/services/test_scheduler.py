@@ -91,7 +91,7 @@ async def test_hooks_hear_of_every_fire(app: Rota) -> None:
     assert (event.schedule, event.job.id, event.job.scheduled_for) == ("hourly", job.id, job.scheduled_for)
 
 
-async def test_a_scheduler_that_came_too_late_tells_no_hook(app: Rota) -> None:
+async def test_a_scheduler_that_came_too_late_calls_no_hook(app: Rota) -> None:
     heard: list[Event] = []
     app.on("schedule.fired")(heard.append)
     await app.schedules.create(name="hourly", task="t", cron="0 * * * *")

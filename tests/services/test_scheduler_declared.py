@@ -91,7 +91,7 @@ async def test_new_code_updates_its_own_schedule(deploy: Deploy) -> None:
     assert after.next_run_at == datetime(2030, 1, 2, 4, tzinfo=UTC)
 
 
-async def test_an_operators_pause_survives_every_deploy_and_is_said(
+async def test_an_operators_pause_survives_every_deploy_and_is_logged(
     deploy: Deploy, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = await deploy(nightly())
@@ -101,7 +101,7 @@ async def test_an_operators_pause_survives_every_deploy_and_is_said(
     assert "schedule default/nightly: keeping an operator's change over the code: enabled" in caplog.text
 
 
-async def test_an_operators_edit_survives_every_deploy_and_is_said(
+async def test_an_operators_edit_survives_every_deploy_and_is_logged(
     deploy: Deploy, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = await deploy(nightly())

@@ -38,7 +38,7 @@ async def test_overlap_while_the_previous_run_is_still_queued(app: Rota, ticks: 
     assert states == [State.CANCELLED, State.CANCELLED, State.QUEUED]
 
 
-async def test_a_skipped_fire_is_said_and_the_next_one_runs_when_the_work_is_done(
+async def test_a_skipped_fire_is_logged_and_the_next_one_runs_when_the_work_is_done(
     app: Rota, ticks: Ticks, caplog: pytest.LogCaptureFixture
 ) -> None:
     app.task(name="t")(nothing)

@@ -64,7 +64,7 @@ def test_imports_come_from_the_environment_too(package: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("pattern", ["{}.*", "{}.m*"])
-def test_a_pattern_stands_for_one_name_or_part_of_one(package: str, pattern: str) -> None:
+def test_a_pattern_matches_one_name_or_part_of_one(package: str, pattern: str) -> None:
     assert f"{package}.mail" in find_modules(pattern.format(package))
     assert f"{package}.mail.tasks" not in find_modules(pattern.format(package))
 

@@ -1,4 +1,4 @@
-"""What a store says about itself, and the small documents it keeps."""
+"""What a store reports about itself, and the small documents it keeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .value import Value
 
 
 class Finding(Value, frozen=True, kw_only=True):
-    """What an examination found: the thing that was looked at, how it is, and what to do about it."""
+    """The result of one check: what was checked, its level, and the remedy."""
 
     check: str
     level: Level
@@ -28,7 +28,7 @@ class Document(Value, frozen=True, kw_only=True):
 
 
 class Capabilities(Value, frozen=True, kw_only=True):
-    """What a store can do beyond the verbs; data, so that callers never ask for its type."""
+    """What a store can do beyond the protocol; data, so that callers never ask for its type."""
 
     transactional: bool  # a job can join the caller's own transaction
     push: bool  # wake-ups reach other processes without polling

@@ -96,8 +96,8 @@ class RegisteredSchedules:
             if stored is not None:
                 if stored.source != "registry":
                     raise AlreadyRegistered(
-                        f"tenant {fresh.tenant!r} has a schedule named {fresh.name!r} made otherwise: "
-                        "choose another id"
+                        f"tenant {fresh.tenant!r} has a schedule named {fresh.name!r} "
+                        "that was created another way: choose another id"
                     )
                 timing = {"every": fresh.every, "start_at": fresh.start_at, "task": fresh.task}
                 write = msgspec.structs.replace(stored, **timing)

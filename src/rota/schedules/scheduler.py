@@ -111,7 +111,7 @@ class Scheduler:
         schedule = decision.schedule
         for fire in decision.fires:
             self.metrics.fires[fire.origin] += 1
-            if fire.origin == "scheduler":  # what is caught up is late by its nature
+            if fire.origin == "scheduler":  # a catch-up run is late by its nature
                 meant = spread(rule_of(schedule), key_of(schedule)) if schedule.jitter else 0.0
                 self.metrics.late.add(now - fire.at - timedelta(seconds=meant))
 

@@ -1,7 +1,7 @@
 """Imports the modules whose tasks a worker needs: by name, or by a pattern with ``*``.
 
 ``shop.mail`` is one module; ``shop.*.tasks`` is every module ``tasks`` one package below ``shop``, and
-``shop.tasks.*`` every module of the package ``shop.tasks``. A ``*`` stands for one name, or part of one.
+``shop.tasks.*`` every module of the package ``shop.tasks``. A ``*`` matches one name, or part of one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import ConfigError, RotaError
 
 
 def import_modules(patterns: Iterable[str]) -> list[str]:
-    """Import what the patterns name, in order; the names of the modules."""
+    """Import the modules that the patterns name, in order; their names."""
     names = list(dict.fromkeys(name for pattern in patterns for name in find_modules(pattern)))
     for name in names:
         _import(name)

@@ -40,7 +40,7 @@ MOVES: dict[State, frozenset[State]] = {
 }
 
 
-# --- what can become of an attempt ---------------------------------------------------------------
+# --- outcomes of an attempt ---------------------------------------------------------------------
 
 
 class Succeeded(Value, frozen=True, kw_only=True, tag=True):

@@ -1,4 +1,4 @@
-"""What may be said about a schedule, by name and type. Pure; the checks are in ``draft.py``."""
+"""The options of a schedule, by name and type. Pure; the checks are in ``draft.py``."""
 
 from __future__ import annotations
 
