@@ -60,7 +60,7 @@ crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
 machine: $(STAMP)   ## the state machine at full size (long)
 	@ROTA_MACHINE=long $(BIN)/python -m pytest tests/machine
 
-long: $(STAMP)      ## every time zone for ten years, and a million cron texts (many minutes)
+long: $(STAMP)      ## every time zone for ten years, and a million cron expressions (many minutes)
 	@ROTA_LONG=1 $(BIN)/python -m pytest tests/core tests/surface/test_schedules_race.py --timeout=3600
 
 bench: $(STAMP)     ## rota beside its peers, the main figures (some 20 minutes; needs PyPI and npm)

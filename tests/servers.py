@@ -20,8 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import psycopg
-
 START_S = 60.0
 SUPERUSER = "rota"
 # PostgreSQL refuses to run as root; these accounts exist already where root runs tests.
@@ -150,6 +148,8 @@ class Postgres:
     # --- databases ---------------------------------------------------------------------------
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        import psycopg  # here, so that tests without a server start quickly
+
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
@@ -212,6 +212,8 @@ class Postgres:
         return True
 
     def _answers(self) -> bool:
+        import psycopg
+
         try:
             psycopg.connect(self.url(), connect_timeout=2).close()
         except psycopg.OperationalError:

@@ -28,7 +28,6 @@ from rota.model import (
     Settlement,
     State,
 )
-from rota.operate import Operations
 from rota.operate.requests import CreateTokenRequest, DisableRequest, GateRequest, PutUserRequest
 from rota.store.calls import claim, settle
 from rota.store.protocol import Store
@@ -194,7 +193,7 @@ def _pulse(name: str, held: Sequence[Job], now: datetime) -> Heartbeat:
 async def _people(app: Rota) -> None:
     """Who may come in, and what they did: the audit log has something to tell."""
     desks = {
-        name: Operations(app, Actor(name=name, role=role, payloads=True, via="http")) for name, role in PEOPLE
+        name: app.operations(Actor(name=name, role=role, payloads=True, via="http")) for name, role in PEOPLE
     }
     ada, grace = desks["ada"].access, desks["grace"].gates
     for name, role in PEOPLE:

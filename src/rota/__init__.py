@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__
+
 if TYPE_CHECKING:
     from .app import Rota
     from .errors import (
@@ -37,9 +39,8 @@ if TYPE_CHECKING:
     from .runtime.events import Event
     from .tasks.handle import JobHandle
     from .tasks.task import Task
+    from .tasks.task_set import TaskSet
     from .worker.context import Context
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AlreadyRegistered",
@@ -70,6 +71,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "Task",
+    "TaskSet",
     "__version__",
 ]
 
@@ -83,6 +85,7 @@ _HOMES = {
     "Rota": "app",
     "State": "model",
     "Task": "tasks.task",
+    "TaskSet": "tasks.task_set",
 }
 
 

@@ -1,4 +1,8 @@
-"""``Rota``: tasks, enqueueing and running, on one store. Holds no global state; opens nothing until used."""
+"""``Rota``: tasks, enqueueing and running, on one store.
+
+The composition root: the only module that knows every service. It builds them and gives each what it
+needs; no service is given the app. Holds no global state; opens nothing until it is used.
+"""
 
 from __future__ import annotations
 
@@ -10,69 +14,52 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack
 
 from . import config, operate
-from .core.jobs.options import JobOptions, TaskOptions, merge, options
+from .config import Settings
+from .core.jobs.options import JobOptions, Options, merge, options
 from .core.jobs.why import Why
-from .errors import AlreadyRegistered, AlreadyRunning, JobCancelled, JobFailed, NotFound, RotaError
+from .errors import AlreadyRunning, JobCancelled, JobFailed, NotFound, RotaError
 from .model import Actor, JobFilter, JobId, Page, PageRequest, Schedule, State, gate_id
-from .operate import Operations
+from .operate import Operations, Services
 from .operate.gates import scope_of
 from .operate.requests import GateRequest
 from .runtime.audit import ACTOR, program
-from .runtime.clock import Clock, Ids
-from .runtime.events import Hook, Hooks
+from .runtime.clock import Clock
+from .runtime.events import Hook
 from .runtime.portal import Portal
+from .runtime.runtime import Runtime
 from .runtime.service import StopSignals
 from .runtime.stores import StorePerLoop
 from .schedules.calendars import Calendars
 from .schedules.declared import DeclaredSchedules
+from .schedules.drafts import ScheduleDrafts
 from .schedules.manage import Schedules
 from .schedules.registered import RegisteredSchedules
 from .schedules.scheduler import Scheduler
+from .tasks.declaration import TaskDeclarations
+from .tasks.discovery import import_modules
 from .tasks.handle import JobHandle, from_job
 from .tasks.producer import Producer
-from .tasks.task import NO_OPTIONS, Registry, Task, choose_executor, choose_name, task_options
+from .tasks.registry import Registry
+from .tasks.task import Task
+from .tasks.task_set import TaskSet
 from .worker.options import worker_options
 from .worker.worker import Worker
 
-P = ParamSpec("P")
-R = TypeVar("R")
 H = TypeVar("H", bound=Hook)
-ExecutorName = Literal["async", "thread", "process"]
 
 
-class DeclaredOptions(TaskOptions, total=False):
-    """What ``@app.task(…)`` takes."""
-
-    name: str | None  # default: the function's own name
-    executor: ExecutorName | None  # default: async for ``async def``, thread for ``def``
+WAIT_POLL_S = 0.5  # how often result() reads the job without a hint
 
 
-class RecurringOptions(DeclaredOptions, total=False):
-    """What ``@app.cron`` and ``@app.every`` take beside the rule."""
+class Rota(TaskDeclarations):
+    """A job queue on one store. ``url`` may also come from ROTA_URL, DATABASE_URL or rota.toml.
 
-    timezone: str
-    payload: Mapping[str, Any] | None
-    start_at: datetime | str | None
-    until: datetime | str | None
-    missed: Literal["skip", "latest", "all"]
-    missed_cap: int
-    missed_window: float | str | None
-    overlap: Literal["allow", "skip", "queue", "cancel_previous"]
-    jitter: float | str | timedelta
-    description: str
-    calendar: str | None
-    calendar_mode: Literal["skip", "next_working_day"]
-
-
-SCHEDULE_ONLY = RecurringOptions.__annotations__.keys() - DeclaredOptions.__annotations__.keys()
-LOOK_EVERY_S = 0.5  # how often result() looks without a hint
-
-
-class Rota:
-    """A job queue on one store. ``url`` may also come from ROTA_URL, DATABASE_URL or rota.toml."""
+    Owns the tasks of one program and the services that work on its store. Never holds a job: the store
+    does. Never opens a connection before something is enqueued, read or run.
+    """
 
     def __init__(
         self,
@@ -82,88 +69,77 @@ class Rota:
         clock: Clock | None = None,
         **settings: Any,
     ) -> None:
-        self.name = name  # owner of the schedules its code declares; None: the program's own module
-        self.settings = config.load({"url": url, **settings})
-        self.clock = clock or Clock()
+        self.name = name  # owner of the schedules its code declares; None: the program's own package
+        self.runtime = Runtime(config.load({"url": url, **settings}), clock)
+        self.clock, self.ids, self.hooks = self.runtime.clock, self.runtime.ids, self.runtime.hooks
         self.registry = Registry()
-        self.hooks = Hooks()
-        self.ids = Ids()
-        self.stores = StorePerLoop(self.settings.url, self.clock)
-        self.portal = Portal(self.stores.close)
-        self.producer = Producer(self)
-        self.schedules = Schedules(self)
-        self.calendars = Calendars(self)
-        self._declarations = DeclaredSchedules(self)
-        self._recurring = RegisteredSchedules(self)
+        self.producer = Producer(self.runtime, self.registry, self)
+        self.schedules = Schedules(self.runtime, self.registry, self, self.wake_scheduler)
+        self.calendars = Calendars(self.runtime)
+        drafts = ScheduleDrafts(self.runtime, self.registry)
+        self._declared = DeclaredSchedules(self.runtime, self.registry, drafts, name)
+        self._registered = RegisteredSchedules(
+            self.runtime, self.registry, drafts, self.producer, self.wake_scheduler
+        )
         self._worker: Worker | None = None
 
     def __repr__(self) -> str:
         return f"<Rota {self.stores.root().url} with {len(self.registry.tasks)} tasks>"
 
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.runtime.settings
+
+    @property
+    def stores(self) -> StorePerLoop:
+        """The open stores, one for each event loop."""
+        return self.runtime.stores
+
+    @property
+    def portal(self) -> Portal:
+        """The event loop for callers that are not async."""
+        return self.runtime.portal
+
     # --- declaring -------------------------------------------------------------------------------
 
-    @overload
-    def task(self, fn: Callable[P, R], /) -> Task[P, R]: ...
-    @overload
-    def task(self, **given: Unpack[DeclaredOptions]) -> Callable[[Callable[P, R]], Task[P, R]]: ...
-    def task(self, *functions: Callable[..., Any], **given: Any) -> Any:
-        """Make a function a task. Options: queue, priority, max_attempts, backoff, timeout, tags, …"""
+    def include(self, *sets: TaskSet) -> None:
+        """Register the tasks and schedules of these sets: all of each set, or none of it."""
+        for tasks in sets:
+            added: list[Task[..., Any]] = []
+            try:
+                for task in tasks:
+                    self._declare(task, tasks.schedule(task))
+                    added.append(task)
+            except RotaError:
+                self._undeclare(added)
+                raise
 
-        name: str | None = given.pop("name", None)
-        executor: ExecutorName | None = given.pop("executor", None)
+    def import_tasks(self) -> Sequence[str]:
+        """Import the modules that the setting ``imports`` names, with their tasks. Workers do so."""
+        return import_modules(self.settings.imports)
 
-        def declare(function: Callable[..., Any]) -> Task[..., Any]:
-            chosen_name = choose_name(function, name)
-            if chosen_name in self.registry.tasks:
-                raise AlreadyRegistered(
-                    f"a task named {chosen_name!r} is already registered; choose another: @app.task(name=…)"
-                )
-            task = Task(
-                self,
-                function,
-                chosen_name,
-                task_options(chosen_name, given),
-                choose_executor(function, executor, chosen_name),
-            )
-            self.registry.tasks[chosen_name] = task
-            return task
+    def _declare(self, task: Task[..., Any], schedule: Mapping[str, Any] | None) -> None:
+        self.registry.add(task)
+        if schedule is not None:
+            try:
+                self._declared.add(task.chosen.tenant or "default", task.name, schedule)
+            except RotaError:
+                self.registry.remove(task)
+                raise
+        task.producer = self.producer
 
-        return declare(*functions) if functions else declare
+    def _undeclare(self, tasks: Iterable[Task[..., Any]]) -> None:
+        for task in tasks:
+            self.registry.remove(task)
+            self._declared.remove(task.chosen.tenant or "default", task.name)
 
     def on(self, event: str) -> Callable[[H], H]:
-        """Call the decorated function, sync or async, whenever the event happens in this process."""
+        """Call the decorated function, sync or async, on every such event in this process."""
 
         def declare(hook: H) -> H:
             self.hooks.add(event, hook)
             return hook
-
-        return declare
-
-    def cron(self, text: str, /, **given: Unpack[RecurringOptions]) -> Callable[[Callable[P, R]], Task[P, R]]:
-        """Declare a task and the schedule that runs it, by cron text: ``@app.cron("0 8 * * 1-5")``."""
-        return self._recurrent({"cron": text}, dict(given))
-
-    def every(
-        self, interval: float | str | timedelta, /, **given: Unpack[RecurringOptions]
-    ) -> Callable[[Callable[P, R]], Task[P, R]]:
-        """Declare a task and the schedule that runs it, by interval: ``@app.every("15m")``."""
-        return self._recurrent({"every": interval}, dict(given))
-
-    def _recurrent(
-        self, rule: dict[str, Any], given: dict[str, Any]
-    ) -> Callable[[Callable[P, R]], Task[P, R]]:
-        of_schedule = {name: given.pop(name) for name in SCHEDULE_ONLY & given.keys()}
-
-        def declare(function: Callable[P, R]) -> Task[P, R]:
-            task: Task[P, R] = self.task(**given)(function)
-            both = {name: getattr(task.chosen, name) for name in ("queue", "priority", "max_attempts")}
-            said = {"task": task.name, **rule, **of_schedule, **both}
-            try:
-                self._declarations.add(task.chosen.tenant or "default", task.name, said)
-            except RotaError:
-                del self.registry.tasks[task.name]
-                raise
-            return task
 
         return declare
 
@@ -176,15 +152,19 @@ class Rota:
         every: float | str | timedelta,
         start_at: datetime | None = None,
     ) -> Schedule:
-        """Run ``fn`` for the tenant every so often, while this process runs; see ``recurring.py``."""
-        return await self._recurring.register(tenant, id, fn, every=every, start_at=start_at)
+        """Run ``fn`` for the tenant at this interval, while this process runs."""
+        if not self.is_running:
+            raise RotaError(
+                f"register({tenant!r}, {id!r}) before the app runs: start it first, with app.running()"
+            )
+        return await self._registered.register(tenant, id, fn, every=every, start_at=start_at)
 
     async def unregister(self, tenant: str, id: str) -> None:
-        """End what ``register`` began, here and in the store."""
-        await self._recurring.unregister(tenant, id)
+        """Remove what ``register`` added, here and in the store."""
+        await self._registered.unregister(tenant, id)
 
     def wake_scheduler(self) -> None:
-        """A schedule was made or changed here: it may be due before the next tick."""
+        """Let the scheduler look now: a schedule changed here may be due before its next tick."""
         if self._worker is not None and self._worker.scheduler is not None:
             self._worker.scheduler.wake.set()
 
@@ -218,11 +198,10 @@ class Rota:
         """``enqueue_many`` for code that is not async."""
         return self.producer.enqueue_many_sync(task, payloads, self._options(task, given))
 
-    def _options(self, task: str, given: Mapping[str, Any]) -> Any:
-        known = self.registry.get(task)
-        return merge(known.chosen if known is not None else NO_OPTIONS, options(given))
+    def _options(self, task: str, given: Mapping[str, Any]) -> Options:
+        return merge(self.registry.options(task), options(given))
 
-    # --- looking and steering --------------------------------------------------------------------
+    # --- reading and steering --------------------------------------------------------------------
 
     async def job(self, job_id: JobId) -> JobHandle:
         """The job as it is now; NotFound if there is none."""
@@ -257,7 +236,7 @@ class Rota:
         return from_job(await self.operations().jobs.cancelled(job_id, reason), self)
 
     async def retry(self, job_id: JobId) -> JobHandle:
-        """Run a job that has ended once more."""
+        """Run a finished job again."""
         return from_job(await self.operations().jobs.retried(job_id), self)
 
     async def pause(
@@ -270,10 +249,10 @@ class Rota:
         reason: str = "",
         until: datetime | None = None,
     ) -> None:
-        """Begin no more jobs of a queue, a task or a tenant; or let a schedule fire no more.
+        """Stop starting jobs of a queue, a task or a tenant; or stop one schedule.
 
-        Nothing named: everything. Workers see it within a poll interval; what runs goes on. With
-        ``schedule``, ``tenant`` says whose it is.
+        Nothing named: everything. Workers see it within a poll interval; running jobs continue. With
+        ``schedule``, ``tenant`` is the tenant it belongs to.
         """
         scope, name = scope_of(queue, task, tenant, schedule)
         of_schedule = tenant if scope == "schedule" else None
@@ -289,7 +268,7 @@ class Rota:
         tenant: str | None = None,
         schedule: str | None = None,
     ) -> bool:
-        """Lift what ``pause`` of the same names put up; False if nothing stood there."""
+        """Resume what ``pause`` of the same names paused; False if it was not paused."""
         scope, name = scope_of(queue, task, tenant, schedule)
         try:
             await self.operations().gates.resume(
@@ -305,22 +284,23 @@ class Rota:
 
     def operations(self, actor: Actor | None = None) -> Operations:
         """Everything an operator can do, in the name of the actor; None: of this program."""
-        return Operations(self, actor or ACTOR.get() or program())
+        services = Services(self.runtime, self.producer, self.schedules, self.calendars, self.wake_scheduler)
+        return Operations(services, actor or ACTOR.get() or program())
 
     async def stats(self) -> dict[str, Any]:
         """Counts by state, ``oldest_due_s``, and ``queues`` with the depth of each."""
         return await operate.stats(await self.stores.get(), self.clock)
 
     async def wait(self, job_id: JobId, timeout: float | None = None) -> Any:
-        """Wait for the job to end and return its output; see ``JobHandle.result``."""
+        """Wait for the job to finish and return its output; see ``JobHandle.result``."""
         store = await self.stores.get()
         waker = store.waker()
         try:
             async with asyncio.timeout(timeout):
                 while not (job := await operate.get(store, job_id)).is_final:
-                    await waker.wait_finished(job_id, LOOK_EVERY_S)
+                    await waker.wait_finished(job_id, WAIT_POLL_S)
         except TimeoutError:
-            raise TimeoutError(f"job {job_id} has not ended within {timeout} s") from None
+            raise TimeoutError(f"job {job_id} did not finish within {timeout} s") from None
         finally:
             await waker.close()
         if job.state is State.SUCCEEDED:
@@ -351,17 +331,17 @@ class Rota:
 
     @property
     def is_running(self) -> bool:
-        """A worker of this app runs in this process."""
+        """Whether a worker of this app runs in this process."""
         return self._worker is not None
 
     @property
     def is_processing(self) -> bool:
-        """A job runs in this process now."""
+        """Whether a job runs in this process now."""
         return self._worker is not None and bool(self._worker.slots.running)
 
     @property
     def is_idle(self) -> bool:
-        """A worker runs and has found nothing to do."""
+        """Whether a worker runs and has found nothing to do."""
         return self._worker is not None and self._worker.is_idle
 
     @asynccontextmanager
@@ -381,12 +361,12 @@ class Rota:
     def run(self, **given: Any) -> Worker:
         """Work until TERM or INT, then drain: blocking. See ``running`` for the options."""
         gc.collect()
-        gc.freeze()  # what was imported stays: looking through it again and again would make jobs wait
+        gc.freeze()  # imported objects stay: traversing them in every collection would delay jobs
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(self.serve(**given))
 
     async def serve(self, **given: Any) -> Worker:
-        """Work until drained by a signal, ``burst`` or ``max_jobs``; the worker, for its figures."""
+        """Work until drained by a signal, ``burst`` or ``max_jobs``; the worker, for its metrics."""
         try:
             async with self.worker(**given) as worker:
                 with StopSignals(worker.drain, worker.force):
@@ -400,20 +380,13 @@ class Rota:
         """A worker that is ready to ``run()``: the parts that ``run`` and ``running`` share."""
         if self._worker is not None:
             raise AlreadyRunning("this app already runs a worker in this process; start it once")
+        self.import_tasks()
         chosen = worker_options(self.settings, given)
         store = await self.stores.get()
         identity = f"{chosen.name or socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         scheduler = None
         if chosen.scheduler:
-            scheduler = Scheduler(
-                store,
-                self.registry,
-                self.clock,
-                self.settings,
-                self.hooks,
-                self._declarations.sync,
-                chosen.tick_s,
-            )
+            scheduler = Scheduler(self.runtime, store, self.registry, self._declared.sync, chosen.tick_s)
         worker = Worker(
             store, self.registry, self.clock, self.hooks, self.settings, chosen, identity, scheduler
         )
@@ -423,7 +396,7 @@ class Rota:
             yield worker
         finally:
             self._worker = None
-            self._recurring.clear()
+            self._registered.clear()
             await self.hooks.stop(5.0)
 
 

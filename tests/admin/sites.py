@@ -91,7 +91,7 @@ class Site:
         return asyncio.run_coroutine_threadsafe(go(), self.loop).result(DEADLINE_S)
 
     def operations(self, actor: Actor = ADMIN) -> Operations:
-        return Operations(self.rota, actor)
+        return self.rota.operations(actor)
 
     def token(
         self,

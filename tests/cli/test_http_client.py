@@ -37,7 +37,6 @@ from rota.errors import (
     StoreUnavailable,
 )
 from rota.model import Actor
-from rota.operate import Operations
 from rota.operate.requests import JobsRequest, UpdateJobRequest
 
 TOKEN = "rota_canary_s3cret-token"
@@ -63,14 +62,14 @@ def invoke(api: str, *args: str, **env: str) -> Result:
 async def test_every_operation_has_a_remote_counterpart(route: Route) -> None:
     room, _, name = route.action.partition(".")
     app = Rota("sqlite://:memory:")
-    near = getattr(getattr(Operations(app, Actor(name="t")), room), name)
+    near = getattr(getattr(app.operations(Actor(name="t")), room), name)
     far = getattr(getattr(RemoteOperations("http://127.0.0.1:1", TOKEN), room), name)
     assert inspect.signature(far) == inspect.signature(near)
     assert inspect.iscoroutinefunction(far)
 
 
 def test_every_action_of_a_group_has_a_route() -> None:
-    operations = Operations(Rota("sqlite://:memory:"), Actor(name="t"))
+    operations = Rota("sqlite://:memory:").operations(Actor(name="t"))
     for room in ("jobs", "schedules", "gates", "system", "access"):
         own = getattr(operations, room)
         marked = [name for name in dir(own) if hasattr(getattr(own, name), "permission")]

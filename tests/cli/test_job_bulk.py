@@ -223,7 +223,7 @@ def test_why_lists_reasons_and_remedies(folder: Path) -> None:
         "It is due later",
         "(in 60 min)",
         f"rota jobs update {job} --now",
-        "No worker is alive",
+        "No worker is running",
     ):
         assert words in text.replace("in 1 h", "in 60 min")
     found = told("jobs", "why", job)

@@ -218,7 +218,7 @@ def test_show_prints_all_facts_of_a_finished_job(folder: Path) -> None:
 
 
 def test_show_explains_why_no_worker_can_run_a_job(folder: Path) -> None:
-    assert "No worker is alive" in invoke("jobs", "show", enqueue("add")).stdout
+    assert "No worker is running" in invoke("jobs", "show", enqueue("add")).stdout
 
 
 def test_an_invalid_id_is_a_usage_error_and_an_unknown_one_a_failure(folder: Path) -> None:

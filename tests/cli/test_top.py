@@ -21,7 +21,6 @@ from rota.cli.parts.full_screen import ENTER, LEAVE, keys
 from rota.cli.parts.top_screen import TopAction, TopScreen, TopSnapshot, press, throughput
 from rota.cli.parts.top_view import render, share
 from rota.model import Actor, Job, State
-from rota.operate import Operations
 from rota.operate.views import ActivityBucket, GateView, JobView, QueueView, Visibility, job_view
 from rota.terminal import table
 
@@ -218,7 +217,7 @@ def test_a_selected_queue_stays_selected_when_others_change() -> None:
 async def test_a_snapshot_and_an_action_work_on_each_store(app: Rota) -> None:
     await app.enqueue("add", {"a": 1}, queue="mail")
     await app.enqueue("add", {"a": 1}, queue="mail", delay=3600)
-    operations = Operations(app, Actor(name="anna", role="admin", payloads=True))
+    operations = app.operations(Actor(name="anna", role="admin", payloads=True))
     me = await operations.system.me()
     await carry_out(operations, TopAction(verb="pause"))
     await carry_out(operations, TopAction(verb="pause", queue="mail"))

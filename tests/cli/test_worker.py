@@ -172,7 +172,7 @@ def test_health_follows_the_worker(shop: Path) -> None:
             "no running worker has task mystery: 1 due job or more cannot start"
         ]
         mystery = ask("jobs", "list", "--task", "mystery")["items"][0]["id"]
-        assert "No live worker knows the task mystery" in ask("jobs", "show", mystery)["hindrance"]
+        assert "No running worker has task mystery" in ask("jobs", "show", mystery)["hindrance"]
         CliRunner().invoke(root, ["jobs", "cancel", mystery])
         healthy = rota_command("health", "--url", "sqlite:///shop.db", cwd=shop)
         assert (healthy.returncode, healthy.stdout.startswith("healthy")) == (0, True)

@@ -113,7 +113,7 @@ def test_without_systemd_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, folder
     monkeypatch.setenv("NOTIFY_SOCKET", str(folder / "nobody"))
     assert systemd.is_wanted() and not systemd.ready()
     monkeypatch.setenv("NOTIFY_SOCKET", "relative")
-    assert not systemd.say("READY=1")
+    assert not systemd.notify("READY=1")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has abstract sockets")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,17 +48,20 @@ def test_none_does_not_wait() -> None:
     assert [delay(Backoff.none(), attempt, 0.9) for attempt in (1, 2, 50)] == [0, 0, 0]
 
 
+@examples()
 @given(policies, st.integers(-5, 10**6), chances)
 def test_a_wait_is_never_negative_and_always_bounded(policy: Backoff, attempt: int, jitter: float) -> None:
     cap = LONGEST if policy.cap is None else policy.cap
     assert 0 <= delay(policy, attempt, jitter) <= cap + policy.jitter
 
 
+@examples()
 @given(policies, st.integers(1, 500), chances)
 def test_waits_never_shrink(policy: Backoff, attempt: int, jitter: float) -> None:
     assert delay(policy, attempt, jitter) <= delay(policy, attempt + 1, jitter)
 
 
+@examples()
 @given(policies)
 def test_every_sound_policy_passes_the_check(policy: Backoff) -> None:
     assert check(policy) is policy

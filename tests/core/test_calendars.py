@@ -8,18 +8,22 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.schedules.calendars import Calendar, Mode, apply, next_allowed
+from rota.core.schedules.calendars import Calendar, apply, next_allowed
 from rota.core.schedules.rules import ScheduleRule, next_after, parse
 from rota.errors import InvalidSchedule
+from rota.model import CalendarMode
 
 DAY = timedelta(days=1)
 CHRISTMAS = Calendar(name="de", dates=frozenset({date(2026, 12, 25), date(2026, 12, 26), date(2027, 1, 1)}))
 
 
-def local_runs(rule: ScheduleRule, calendar: Calendar, mode: Mode, first: datetime, n: int) -> list[str]:
+def local_runs(
+    rule: ScheduleRule, calendar: Calendar, mode: CalendarMode, first: datetime, n: int
+) -> list[str]:
     found, at = [], first
     while len(found) < n and (following := next_allowed(rule, calendar, mode, at)) is not None:
         found.append(f"{following.astimezone(UTC):%m-%d %H:%M}")
@@ -95,7 +99,7 @@ def test_a_move_does_not_go_past_the_end() -> None:
 
 @pytest.mark.parametrize("mode", ["skip", "next_working_day"])
 @pytest.mark.parametrize("text", ["* * * * * *", "0 8 * * *", "@yearly"])
-def test_a_calendar_that_excludes_everything_gives_up(mode: Mode, text: str) -> None:
+def test_a_calendar_that_excludes_everything_gives_up(mode: CalendarMode, text: str) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     never = Calendar(name="never", dates=frozenset(start.date() + i * DAY for i in range(-3000, 3000)))
     began = time.process_time()
@@ -128,7 +132,7 @@ RULES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(RULES),
     st.frozensets(st.integers(0, 70).map(lambda n: START.date() + n * DAY), max_size=30),
@@ -136,7 +140,7 @@ RULES = [
     st.sampled_from(["skip", "next_working_day"]),
 )
 def test_the_next_allowed_times_are_the_applied_fires_in_order(
-    rule: ScheduleRule, dates: frozenset[date], weekend: frozenset[int], mode: Mode
+    rule: ScheduleRule, dates: frozenset[date], weekend: frozenset[int], mode: CalendarMode
 ) -> None:
     calendar = Calendar(name="x", dates=dates, weekend=weekend)
     last = START + 60 * DAY

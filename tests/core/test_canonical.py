@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -220,11 +221,13 @@ hostile = st.recursive(
 )
 
 
+@examples()
 @given(plain)
 def test_plain_values_come_back_as_they_went(value: Any) -> None:
     assert decode(encode(value)) == value
 
 
+@examples()
 @given(hostile)
 def test_nothing_but_a_payload_error_is_ever_raised(value: Any) -> None:
     try:
@@ -235,6 +238,7 @@ def test_nothing_but_a_payload_error_is_ever_raised(value: Any) -> None:
         assert encode(decode(text)) is not None
 
 
+@examples()
 @given(st.text(st.characters()) | st.text('[]{}",:0123456789.eE-+\\u nulltruefalse'))
 def test_no_text_raises_anything_but_a_payload_error(text: str) -> None:
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
+from effort import LONG, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,22 +24,26 @@ numbers = st.one_of(
 )
 
 
+@examples()
 @given(words, numbers, numbers, words)
 def test_numbers_never_split_a_group(before: str, one: str, other: str, after: str) -> None:
     assert folded(f"{before} {one} {after}") == folded(f"{before} {other} {after}")
 
 
+@examples()
 @given(words, st.text(st.characters(categories=("Nd",)), min_size=1), st.text("0123456789", min_size=1))
 def test_digits_inside_a_word_never_split_a_group(word: str, one: str, other: str) -> None:
     assert folded(f"{word}{one}{word}") == folded(f"{word}{other}{word}")
 
 
+@examples()
 @given(words, st.sampled_from("'\"`"), st.text(), st.text(), words)
 def test_quoted_names_never_split_a_group(before: str, mark: str, one: str, other: str, after: str) -> None:
     first, second = (f"{before} {mark}{name.replace(mark, '')}{mark} {after}" for name in (one, other))
     assert folded(first) == folded(second)
 
 
+@examples()
 @given(st.text(), st.text(), st.text(), st.text())
 def test_types_and_tasks_are_never_put_together(task: str, one: str, other: str, message: str) -> None:
     same = fingerprint(task, one, message) == fingerprint(task, other, message)
@@ -46,6 +51,7 @@ def test_types_and_tasks_are_never_put_together(task: str, one: str, other: str,
     assert (fingerprint(one, task, message) == fingerprint(other, task, message)) == (one == other)
 
 
+@examples()
 @given(st.text(max_size=2000))
 def test_any_text_has_a_short_fingerprint(text: str) -> None:
     assert len(fingerprint("t", text, text)) == 16
@@ -72,5 +78,5 @@ def test_a_message_keeps_its_words(message: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["'a ", " 'a", "a", "1", "f", "#-", "\"'`", "-1", "a1"])
-def test_a_hostile_message_of_a_megabyte_is_folded(part: str) -> None:
-    assert len(folded(part * (1_000_000 // len(part)))) <= LONGEST
+def test_a_hostile_message_is_folded_in_bounded_time(part: str) -> None:
+    assert len(folded(part * ((1_000_000 if LONG else 50_000) // len(part)))) <= LONGEST

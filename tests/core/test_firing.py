@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.core.ids import is_id
@@ -47,7 +48,7 @@ def test_a_new_schedule_is_due_at_its_next_fire() -> None:
     assert (found.next_run_at, found.look_at) == (hour(1), hour(1))
 
 
-def test_a_disabled_schedule_is_not_looked_at() -> None:
+def test_a_disabled_schedule_is_not_checked() -> None:
     found = start(schedule(enabled=False, held=(hour(0),)), hour(0.5))
     assert (found.next_run_at, found.look_at, found.held) == (None, None, ())
 
@@ -63,7 +64,7 @@ def test_an_interval_keeps_its_beat_whenever_it_is_started() -> None:
     assert found.next_run_at == hour(8.25)
 
 
-def test_a_schedule_that_is_over_is_never_looked_at_again() -> None:
+def test_a_schedule_that_is_over_is_never_checked_again() -> None:
     found = start(schedule(every=3600.0, until=hour(3)), hour(4))
     assert (found.next_run_at, found.look_at) == (None, None)
 
@@ -169,7 +170,7 @@ def test_nothing_is_cancelled_when_nothing_runs_or_nothing_is_due() -> None:
     ).cancel_previous
 
 
-def test_overlap_queue_holds_a_fire_back_and_looks_again_soon() -> None:
+def test_overlap_queue_holds_a_fire_back_and_checks_again_soon() -> None:
     found = decide(due(overlap="queue"), hour(1), GRACE, busy=True)
     after = found.schedule
     assert (found.fires, after.held, after.next_run_at) == ((), (hour(1),), hour(2))
@@ -272,7 +273,7 @@ def test_the_job_of_a_fire_has_one_possible_id() -> None:
     assert job_id("a", hour(1)) == job_id("a", hour(1).astimezone(timezone(timedelta(hours=5))))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     every=st.sampled_from([60.0, 900.0, 3600.0, 86400.0]),
     policy=st.sampled_from(["skip", "latest", "all"]),
@@ -280,7 +281,7 @@ def test_the_job_of_a_fire_has_one_possible_id() -> None:
     jitter=st.sampled_from([0.0, 45.0]),
     looks=st.lists(st.tuples(st.floats(1, 200_000), st.booleans()), min_size=1, max_size=12),
 )
-def test_however_it_is_looked_at_no_fire_runs_twice_and_time_moves_on(
+def test_however_often_it_is_checked_no_fire_runs_twice_and_time_advances(
     every: float, policy: str, overlap: str, jitter: float, looks: list[tuple[float, bool]]
 ) -> None:
     row = start(schedule(every=every, cron=None, missed=policy, overlap=overlap, jitter=jitter), T0)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,7 @@ def want(**fields: Any) -> ClaimRequest:
     return ClaimRequest(worker="w", limit=10, lease_s=30, **{"tasks": NAMES, **fields})
 
 
-def test_a_gate_stands_until_its_end_and_not_at_it() -> None:
+def test_a_pause_is_in_force_until_its_end_and_not_at_it() -> None:
     ends = [None, NOW - timedelta(seconds=1), NOW, NOW + timedelta(seconds=1)]
     gates = [gate("queue", str(n), until_at=end) for n, end in enumerate(ends)]
     assert [one.name for one in active(gates, NOW)] == ["0", "3"]
@@ -59,11 +60,11 @@ def test_names_with_colons_and_slashes_are_not_mistaken() -> None:
         ([gate("schedule", "a", tenant="b")], {}),
     ],
 )
-def test_what_is_left_of_a_wish(gates: list[Gate], left: dict[str, Any]) -> None:
+def test_gates_narrow_a_claim(gates: list[Gate], left: dict[str, Any]) -> None:
     assert narrow_claim(want(), gates) == want(**left)
 
 
-def test_a_wish_keeps_what_it_had_excluded_itself() -> None:
+def test_a_narrowed_claim_keeps_its_own_exclusions() -> None:
     left = narrow_claim(want(queues=("a", "b"), exclude_queues=("x",)), [gate("queue", "a")])
     assert left is not None
     assert (left.queues, left.exclude_queues) == (("b",), ("x", "a"))
@@ -77,7 +78,7 @@ def test_a_wish_keeps_what_it_had_excluded_itself() -> None:
         (want(queues=("a",)), [gate("queue", "a")]),
     ],
 )
-def test_nothing_is_left_of_a_wish_when_all_it_names_is_paused(wish: ClaimRequest, gates: list[Gate]) -> None:
+def test_no_claim_is_left_when_all_it_names_is_paused(wish: ClaimRequest, gates: list[Gate]) -> None:
     assert narrow_claim(wish, gates) is None
 
 
@@ -87,8 +88,9 @@ gates_of = st.lists(
 )
 
 
+@examples()
 @given(gates=gates_of, queue=some, task=some, tenant=some, queues=st.none() | st.just(("a", "b")))
-def test_a_restricted_wish_asks_for_exactly_the_jobs_no_gate_is_over(
+def test_a_narrowed_claim_asks_for_exactly_the_jobs_that_are_not_paused(
     gates: list[Gate], queue: str, task: str, tenant: str, queues: tuple[str, ...] | None
 ) -> None:
     wish = want(queues=queues)

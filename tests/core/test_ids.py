@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random as Chance
 
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ milliseconds = st.integers(0, 2**48 - 1)
 bits = st.integers(0, 2**74 - 1)
 
 
+@examples()
 @given(milliseconds, bits)
 def test_an_id_is_a_uuid_of_version_seven(ms: int, random: int) -> None:
     parsed = uuid.UUID(uuid7(ms, random))
@@ -27,6 +29,7 @@ def test_an_id_is_a_uuid_of_version_seven(ms: int, random: int) -> None:
     assert is_id(str(parsed))
 
 
+@examples()
 @given(milliseconds, bits, milliseconds, bits)
 def test_ids_sort_by_time_and_then_by_their_bits(ms: int, random: int, other_ms: int, other: int) -> None:
     assert (uuid7(ms, random) < uuid7(other_ms, other)) is ((ms, random) < (other_ms, other))
@@ -48,6 +51,7 @@ def test_runs_and_single_ids_of_one_process_only_grow() -> None:
     assert all(is_id(one) and uuid.UUID(one).version == 7 for one in made)
 
 
+@examples()
 @given(st.integers(1, 50))
 def test_a_run_counts_on_from_its_first_id(count: int) -> None:
     made = [uuid.UUID(one).int for one in Ids().run(NOW, count)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ def secrecy(**payload: Any) -> Redactor:
     return Redactor(msgspec.json.encode(payload).decode(), SECRET_FIELDS)
 
 
+@examples()
 @given(st.text(min_size=4).filter(lambda text: text not in MASK and MASK not in text))
 def test_a_secret_is_struck_out_as_it_is_and_as_repr_and_json_write_it(secret: str) -> None:
     keeps = secrecy(password=secret)

@@ -81,22 +81,22 @@ def test_the_reasons_come_in_the_order_they_must_be_cleared(facts: WhyFacts, exp
 
 
 @pytest.mark.parametrize("facts", [row[1] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_every_answer_has_a_summary_and_says_whether_it_runs(facts: WhyFacts) -> None:
+def test_every_explanation_has_a_summary_and_whether_the_job_runs(facts: WhyFacts) -> None:
     told = explain(facts)
     assert told.summary == told.reasons[0].text
     assert told.summary.endswith(".")
     assert told.runs == (facts.job.state is State.RUNNING)
 
 
-def test_a_pause_tells_who_why_and_until_when() -> None:
+def test_a_pause_is_explained_with_actor_reason_and_end() -> None:
     facts = WhyFacts(job=job(), now=NOW, gates=[gate("queue", "mail", until_at=LATER)], workers=[ABLE])
     told = explain(facts)
     assert told.summary == "Queue mail is paused until 2030-01-31 09:00:00 UTC by ann: provider down."
-    assert told.reasons[0].remedy == "Lift it: rota queues resume mail"
+    assert told.reasons[0].remedy == "Resume it: rota queues resume mail"
     assert told.likely_start_at == LATER
 
 
-def test_a_start_is_not_promised_while_something_stands_that_does_not_go_by_itself() -> None:
+def test_a_start_is_not_promised_while_a_reason_does_not_clear_by_itself() -> None:
     facts = WhyFacts(job=job(run_at=LATER), now=NOW, gates=[gate("all")], workers=[ABLE])
     assert explain(facts).likely_start_at is None
 
@@ -105,7 +105,7 @@ def test_a_job_that_is_due_later_starts_then() -> None:
     assert explain(WhyFacts(job=job(run_at=LATER), now=NOW, workers=[ABLE])).likely_start_at == LATER
 
 
-def test_a_long_line_is_told_as_at_least() -> None:
+def test_a_long_line_is_counted_as_at_least() -> None:
     told = explain(WhyFacts(job=job(), now=NOW, workers=[ABLE], ahead=1000, most_ahead=1000))
     assert "1000 or more due jobs come first in queue mail" in told.summary
 
@@ -118,6 +118,6 @@ def test_a_running_job_names_its_worker_and_its_lease() -> None:
     )
 
 
-def test_what_is_fine_is_told_in_one_line() -> None:
+def test_what_is_not_in_the_way_is_one_line() -> None:
     told = explain(WhyFacts(job=job(), now=NOW, gates=[gate("all")], workers=[ABLE]))
-    assert told.fine == "due since 2030-01-31 07:59:55 UTC, 1 live worker can run it"
+    assert told.fine == "due since 2030-01-31 07:59:55 UTC, 1 running worker can run it"

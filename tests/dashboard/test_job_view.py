@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from browsing import Visitor
 from scene import BIG, Visit
+from surface.command import started
 
 from admin.sites import Site
 from rota import Backoff, Context
 from rota.operate.requests import JobsRequest
 from rota.testing import drain
-from surface.command import started
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -207,7 +207,7 @@ def test_a_job_says_why_it_does_not_run_and_helps(visit: Visit) -> None:
     expect(why).to_contain_text("due later")
     why.get_by_role("button", name="Make due now").click()
     expect(why).not_to_contain_text("due later")
-    expect(why).to_contain_text("No worker is alive")
+    expect(why).to_contain_text("No worker is running")
 
 
 def test_a_failed_job_is_retried(visit: Visit) -> None:

@@ -98,7 +98,7 @@ def test_intervals_and_single_times_are_rules_too(visit: Visit, site: Site) -> N
     page.get_by_label("Task").fill("render_invoice")
     page.get_by_role("radio", name="At intervals").check(force=True)
     page.get_by_label("Every", exact=True).fill("soon")
-    expect(complaint(visitor, "Every")).to_contain_text("is no length of time")
+    expect(complaint(visitor, "Every")).to_contain_text("is not a duration")
     page.get_by_label("Every", exact=True).fill("1h30m")
     expect(page.locator(".says-rule")).to_contain_text("Every 1 h 30 min")
     page.get_by_role("radio", name="Once", exact=True).check(force=True)

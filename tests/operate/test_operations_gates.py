@@ -168,4 +168,4 @@ async def test_remedy_quotes_the_name_for_the_shell(
     job = await operations.jobs.enqueue(EnqueueRequest(**{"task": "elsewhere", scope: name}))  # type: ignore[arg-type]
     await operations.gates.pause(GateRequest(scope=scope, name=name))
     why = await operations.jobs.why(job.id)
-    assert why.reasons[0].remedy == f"Lift it: {command} {quote(name)}"
+    assert why.reasons[0].remedy == f"Resume it: {command} {quote(name)}"

@@ -60,12 +60,12 @@ async def test_a_job_takes_what_the_schedule_leaves_open_from_its_task(app: Rota
 async def test_the_scheduler_sleeps_until_the_next_fire_but_no_longer_than_a_tick(app: Rota) -> None:
     """R7: sleep is dynamic."""
     ticks = await Ticks.of(app, tick_s=10)
-    assert await ticks.scheduler.step() == 10
+    assert await ticks.scheduler.tick() == 10
     await app.schedules.create(name="soon", task="t", every=60)
     ticks.clock.advance(45)
-    assert await ticks.scheduler.step() == 10
+    assert await ticks.scheduler.tick() == 10
     ticks.clock.advance(12)
-    assert await ticks.scheduler.step() == 3
+    assert await ticks.scheduler.tick() == 3
 
 
 async def test_a_schedule_that_is_over_lets_the_scheduler_rest(app: Rota, ticks: Ticks) -> None:
@@ -75,7 +75,7 @@ async def test_a_schedule_that_is_over_lets_the_scheduler_rest(app: Rota, ticks:
     await ticks.through(ticks.clock.now() + timedelta(days=30))
     assert Counter(job.schedule for job in await jobs_of(app)) == {"once": 1, "few": 3}
     assert (await stored(app, "once")).next_run_at is None
-    assert await ticks.scheduler.step() == 1.0
+    assert await ticks.scheduler.tick() == 1.0
 
 
 async def test_hooks_hear_of_every_fire(app: Rota) -> None:
@@ -91,14 +91,14 @@ async def test_hooks_hear_of_every_fire(app: Rota) -> None:
     assert (event.schedule, event.job.id, event.job.scheduled_for) == ("hourly", job.id, job.scheduled_for)
 
 
-async def test_a_scheduler_that_came_too_late_tells_no_hook(app: Rota) -> None:
+async def test_a_scheduler_that_came_too_late_calls_no_hook(app: Rota) -> None:
     heard: list[Event] = []
     app.on("schedule.fired")(heard.append)
     await app.schedules.create(name="hourly", task="t", cron="0 * * * *")
     one, other = await Ticks.of(app), await Ticks.of(app)
     one.clock.advance(HOUR)
     async with app.worker():
-        await asyncio.gather(one.scheduler.step(), other.scheduler.step())
+        await asyncio.gather(one.scheduler.tick(), other.scheduler.tick())
     assert len(heard) == 1
 
 

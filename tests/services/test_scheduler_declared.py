@@ -91,17 +91,17 @@ async def test_new_code_updates_its_own_schedule(deploy: Deploy) -> None:
     assert after.next_run_at == datetime(2030, 1, 2, 4, tzinfo=UTC)
 
 
-async def test_an_operators_pause_survives_every_deploy_and_is_said(
+async def test_an_operators_pause_survives_every_deploy_and_is_logged(
     deploy: Deploy, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = await deploy(nightly())
     await app.schedules.disable("nightly", reason="holiday")
     after = (await all_of(await deploy(nightly("0 4 * * *"))))["nightly"]
     assert (after.enabled, after.reason, after.cron) == (False, "holiday", "0 4 * * *")
-    assert "schedule default/nightly: an operator's change stands against the code: enabled" in caplog.text
+    assert "schedule default/nightly: keeping an operator's change over the code: enabled" in caplog.text
 
 
-async def test_an_operators_edit_survives_every_deploy_and_is_said(
+async def test_an_operators_edit_survives_every_deploy_and_is_logged(
     deploy: Deploy, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = await deploy(nightly())
@@ -109,7 +109,7 @@ async def test_an_operators_edit_survives_every_deploy_and_is_said(
     for declared in (nightly(), nightly("0 4 * * *"), nightly("0 4 * * *")):
         after = (await all_of(await deploy(declared)))["nightly"]
         assert after.cron == "0 5 * * *"
-        assert "an operator's change stands against the code: cron" in caplog.text
+        assert "keeping an operator's change over the code: cron" in caplog.text
 
 
 async def test_an_edit_and_a_rule_of_another_kind_do_not_make_a_broken_schedule(deploy: Deploy) -> None:
@@ -163,7 +163,7 @@ async def test_a_schedule_made_by_hand_is_neither_changed_nor_retired(
     app = await deploy()
     before = await app.schedules.create(name="nightly", task="other", cron="0 1 * * *")
     assert (await all_of(await deploy(nightly())))["nightly"] == before
-    assert "a schedule of that name was made by hand" in caplog.text
+    assert "a schedule of that name was created by hand" in caplog.text
     assert (await all_of(await deploy(often())))["nightly"] == before
 
 

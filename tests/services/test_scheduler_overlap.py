@@ -38,14 +38,14 @@ async def test_overlap_while_the_previous_run_is_still_queued(app: Rota, ticks: 
     assert states == [State.CANCELLED, State.CANCELLED, State.QUEUED]
 
 
-async def test_a_skipped_fire_is_said_and_the_next_one_runs_when_the_work_is_done(
+async def test_a_skipped_fire_is_logged_and_the_next_one_runs_when_the_work_is_done(
     app: Rota, ticks: Ticks, caplog: pytest.LogCaptureFixture
 ) -> None:
     app.task(name="t")(nothing)
     await app.schedules.create(name="skip", task="t", every="1h", overlap="skip")
     await ticks.after(HOUR)
     await ticks.after(HOUR)
-    assert "1 fires left out, the previous run still goes on (overlap=skip)" in caplog.text
+    assert "1 fires skipped, the previous run has not finished (overlap=skip)" in caplog.text
     await drain(app)
     await ticks.after(HOUR)
     assert [at for at, _ in await fires_of(app, "skip")] == ["01-01 13:00", "01-01 15:00"]
@@ -90,7 +90,7 @@ async def test_a_late_scheduler_does_not_cancel_the_run_that_another_began(app: 
     await ticks.after(HOUR)
     ticks.clock.advance(HOUR)
     others = [await Ticks.of(app) for _ in range(4)]
-    await asyncio.gather(*[other.scheduler.step() for other in others])
+    await asyncio.gather(*[other.scheduler.tick() for other in others])
     assert [job.state for job in await jobs_of(app, "s")] == [State.CANCELLED, State.QUEUED]
 
 

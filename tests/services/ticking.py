@@ -37,7 +37,7 @@ class Ticks:
         """Move on, then step until nothing is due."""
         self.clock.advance(seconds)
         for _ in range(MOST_STEPS):
-            if await self.scheduler.step() > 0:
+            if await self.scheduler.tick() > 0:
                 return
         raise AssertionError("the scheduler never comes to rest")
 

@@ -104,7 +104,7 @@ async def test_a_failed_job_raises_with_its_error(app: Rota) -> None:
 
 async def test_a_result_that_does_not_come_in_time_is_a_timeout(app: Rota) -> None:
     job = await app.enqueue("nobody")
-    with pytest.raises(TimeoutError, match=f"job {job.id} has not ended within 0.05 s"):
+    with pytest.raises(TimeoutError, match=f"job {job.id} did not finish within 0.05 s"):
         await job.result(timeout=0.05)
 
 

@@ -85,7 +85,7 @@ async def test_a_broken_side_column_harms_no_other_job(make_app: Any, sqlite_url
     assert {jobs[0].id, jobs[2].id} <= {job.id for job in page.items}
 
 
-async def test_a_broken_error_does_not_keep_a_job_from_being_told(make_app: Any, sqlite_url: str) -> None:
+async def test_a_job_with_a_broken_error_is_still_shown(make_app: Any, sqlite_url: str) -> None:
     app = make_app(sqlite_url)
 
     @app.task(max_attempts=1)

@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def warnings(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     """What is warned of; each warning is said once per process, so it must be forgotten first."""
-    sources._say_once.cache_clear()
+    sources._warn_once.cache_clear()
     with caplog.at_level(logging.WARNING, "rota.config"):
         yield caplog
 
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_toml_is_named(folder: Path) -> None:
         Rota()
 
 
-def test_somebody_elses_broken_pyproject_is_not_ours_to_judge(folder: Path) -> None:
+def test_a_broken_pyproject_of_another_tool_is_ignored(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("[project\n")
     assert Rota().settings == config.Settings()
 
@@ -234,9 +234,9 @@ def test_a_variable_that_is_not_known_is_warned_of_once_with_the_nearest_name(
     for _ in range(2):
         config.load({}, {"ROTA_WORKER_CONCURENCY": "3", "ROTA_ZZZ": "3", "PATH": "/bin", **ours}, folder)
     assert warnings.messages == [
-        "the environment variable ROTA_WORKER_CONCURENCY is no setting of rota; "
+        "the environment variable ROTA_WORKER_CONCURENCY is not a setting of rota; "
         "did you mean ROTA_WORKER_CONCURRENCY?",
-        "the environment variable ROTA_ZZZ is no setting of rota",
+        "the environment variable ROTA_ZZZ is not a setting of rota",
     ]
 
 
@@ -304,7 +304,7 @@ def test_a_url_of_the_wrong_type_is_refused_without_being_shown(folder: Path) ->
 # --- what is told --------------------------------------------------------------------------------
 
 
-def test_it_is_told_where_each_value_came_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_names_the_source_of_each_value(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "rota.toml").write_text("[rota]\nmax_attempts = 4\npoll_interval_ms = 1000\n")
     monkeypatch.setenv("ROTA_LOG_LEVEL", "debug")
     monkeypatch.setenv("DATABASE_URL", "sqlite:///d.db")
@@ -320,7 +320,7 @@ def test_it_is_told_where_each_value_came_from(folder: Path, monkeypatch: pytest
     ]
     assert found["max_attempts"] == {
         "name": "max_attempts", "value": 4, "default": 3, "source": "rota.toml", "range": (1, 100),
-        "help": "how often a job is tried whose task does not say",
+        "help": "attempts per job when its task sets none",
     }  # fmt: skip
 
 
@@ -341,7 +341,7 @@ def test_a_setting_that_is_replaced_counts_as_given(folder: Path) -> None:
         config.replaced(settings, max_attempts=0)
 
 
-def test_what_is_told_is_plain_json_and_fits_the_admin_view() -> None:
+def test_explain_is_plain_json_and_fits_the_admin_view() -> None:
     found = config.explain(config.Settings())
     assert msgspec.json.decode(msgspec.json.encode(found)) == [
         {**one, "range": one["range"] and list(one["range"])} for one in found
@@ -370,7 +370,7 @@ def test_what_is_told_is_plain_json_and_fits_the_admin_view() -> None:
         (f"redis://:{CANARY}@db/0", "redis://:***@db/0"),
     ],
 )
-def test_a_password_in_a_url_is_never_told(url: str, shown: str) -> None:
+def test_a_password_in_a_url_is_never_shown(url: str, shown: str) -> None:
     assert without_password(url) == shown
     assert has_password(url)
     assert CANARY not in str(config.explain(config.Settings(url=url)))
@@ -388,7 +388,7 @@ def test_a_password_in_a_url_is_never_told(url: str, shown: str) -> None:
         "x",
     ],
 )
-def test_a_url_without_a_password_is_told_as_it_is(url: str) -> None:
+def test_a_url_without_a_password_is_shown_as_it_is(url: str) -> None:
     assert without_password(url) == url
     assert not has_password(url)
 

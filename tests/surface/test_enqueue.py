@@ -307,7 +307,7 @@ def test_a_hundred_thousand_jobs_are_stored_without_being_held_twice(
     assert float(share) < 2.0, f"the call took {share} times the bytes of its payloads"
 
 
-def test_a_handle_of_a_new_job_says_in_every_field_what_was_stored(sqlite_url: str) -> None:
+def test_a_handle_of_a_new_job_has_every_field_as_stored(sqlite_url: str) -> None:
     """Handles are made by position: a field that is added to jobs must not shift the others."""
     now = datetime(2030, 1, 1, tzinfo=UTC)
     new = NewJob(
@@ -318,4 +318,4 @@ def test_a_handle_of_a_new_job_says_in_every_field_what_was_stored(sqlite_url: s
     app = Rota(sqlite_url)
     handle, stored = from_new(new, InsertResult(id="x", outcome="created"), now, app), job_of(new, now)
     assert {name: getattr(handle, name) for name in Job.__struct_fields__} == msgspec.structs.asdict(stored)
-    assert handle.app is app
+    assert handle.access is app

@@ -44,6 +44,7 @@ NAMES = [
     "StoreError",
     "StoreUnavailable",
     "Task",
+    "TaskSet",
     "__version__",
 ]
 

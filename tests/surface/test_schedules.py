@@ -30,7 +30,7 @@ async def tick(app: Rota, seconds: float = 0) -> None:
     app.clock.advance(seconds)
     async with app.worker() as worker:
         assert worker.scheduler is not None
-        while await worker.scheduler.step() == 0:
+        while await worker.scheduler.tick() == 0:
             pass
 
 
@@ -124,7 +124,7 @@ async def test_a_deleted_schedule_is_gone_and_its_runs_stay(still_app: Rota) -> 
 
 
 @pytest.mark.parametrize("verb", ["get", "update", "enable", "disable", "delete", "trigger", "preview"])
-async def test_an_unknown_name_is_said(lite: Rota, verb: str) -> None:
+async def test_an_unknown_name_is_reported(lite: Rota, verb: str) -> None:
     given = {"description": "x"} if verb == "update" else {}
     with pytest.raises(NotFound, match="tenant 'acme' has no schedule named 'nope'"):
         await getattr(lite.schedules, verb)("nope", tenant="acme", **given)
@@ -150,7 +150,7 @@ async def test_schedules_are_listed_by_tenant_and_name_in_pages(still_app: Rota)
     assert [s.name for s in (await still_app.schedules.list(enabled=False)).items] == ["b"]
 
 
-async def test_a_preview_tells_the_next_fires_and_where_the_clocks_bite(still_app: Rota) -> None:
+async def test_a_preview_lists_the_next_fires_and_notes_clock_changes(still_app: Rota) -> None:
     await still_app.schedules.create(
         name="s", task="t", cron="30 2 * * *", timezone="Europe/Berlin", start_at="2030-03-30T00:00:00Z"
     )
@@ -166,7 +166,7 @@ async def test_a_preview_tells_the_next_fires_and_where_the_clocks_bite(still_ap
         await still_app.schedules.preview("s", 1001)
 
 
-async def test_a_preview_says_what_the_schedule_then_does(still_app: Rota, clock: FakeClock) -> None:
+async def test_a_preview_matches_what_the_schedule_then_does(still_app: Rota, clock: FakeClock) -> None:
     await still_app.calendars.put("holidays", [date(2030, 1, 3)])
     await still_app.schedules.create(
         name="s", task="t", cron="0 8 * * *", calendar="holidays", calendar_mode="next_working_day"
@@ -177,7 +177,7 @@ async def test_a_preview_says_what_the_schedule_then_does(still_app: Rota, clock
     assert [at for at, _ in await made(still_app, "s")][:4] == told
 
 
-async def test_validate_tells_the_rule_in_words_or_what_is_wrong(lite: Rota) -> None:
+async def test_validate_returns_a_summary_or_the_mistake(lite: Rota) -> None:
     words, fires = lite.schedules.validate(cron="0 8 * * 1-5", timezone="America/New_York", n=2)
     assert "08:00" in words
     assert [fire.at.hour for fire in fires] == [13, 13]

@@ -36,9 +36,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "too often": ({"every": 0.5}, "out of range"),
     "negative": ({"every": -60}, "out of range"),
-    "no length": ({"every": "soon"}, "is no length of time"),
+    "no length": ({"every": "soon"}, "is not a duration"),
     "naive instant": ({"at": datetime(2031, 1, 1)}, "has no time zone"),
-    "no instant": ({"at": "tomorrow"}, "is no instant"),
+    "no instant": ({"at": "tomorrow"}, "is not a date and time"),
     "over": ({"at": NOON - timedelta(hours=1)}, "would never fire: its time is over"),
     "long over": ({**DAILY, "until": NOON - timedelta(days=1)}, "would never fire: its time is over"),
     "missed": ({**DAILY, "missed": "sometimes"}, "missed='sometimes'"),
@@ -141,7 +141,7 @@ async def tick(app: Rota, seconds: float = 0) -> None:
     app.clock.advance(seconds)
     async with app.worker() as worker:
         assert worker.scheduler is not None
-        while await worker.scheduler.step() == 0:
+        while await worker.scheduler.tick() == 0:
             pass
 
 

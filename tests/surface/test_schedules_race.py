@@ -40,7 +40,7 @@ async def scheduler_of(app: Rota) -> Scheduler:
 async def rest(scheduler: Scheduler) -> int:
     """Step until nothing is due; how many steps it took."""
     steps = 1
-    while await scheduler.step() == 0:
+    while await scheduler.tick() == 0:
         steps += 1
     return steps
 
@@ -202,9 +202,9 @@ async def test_a_crowd_is_fired_in_batches_so_that_workers_come_in_between(
     scheduler = await scheduler_of(app)
     clock.advance(3600)
     for so_far in (BATCH, BATCH * 2, BATCH * 2 + 1):
-        assert await scheduler.step() == 0.0
+        assert await scheduler.tick() == 0.0
         assert len(await fires(app)) == so_far
-    assert await scheduler.step() > 0
+    assert await scheduler.tick() > 0
 
 
 class Counted:
@@ -227,9 +227,9 @@ async def test_an_idle_step_is_one_cheap_question_however_many_schedules_there_a
     store = await app.stores.get()
     await put(store, crowd(100_000 if LONG else 2_000, NOON, cron="0 3 * * *"), NOON)
     scheduler = await scheduler_of(app)
-    await scheduler.step()
+    await scheduler.tick()
     counted = Counted(store)
     scheduler._store = counted  # type: ignore[assignment]
     for _ in range(10):
-        assert await scheduler.step() == 1.0
+        assert await scheduler.tick() == 1.0
     assert counted.asked == {"due_schedules": 10}

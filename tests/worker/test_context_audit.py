@@ -80,7 +80,7 @@ async def test_rescue_and_quarantine_are_audited(app: Rota, clock: FakeClock) ->
         ("job.rescued", "worker:rescuer"),
         ("job.quarantined", "worker:rescuer"),
     ]
-    assert entries[1].message == "LeaseExpired: worker dead fell silent during attempt 2"
+    assert entries[1].message == "LeaseExpired: worker dead stopped responding during attempt 2"
     assert (await job.refresh()).state is State.FAILED
 
 

@@ -154,14 +154,14 @@ async def test_the_last_known_gates_hold_while_the_store_is_unavailable(app: Rot
     await away.open()
     await away.put_document("gate", gate.id, msgspec.json.encode(gate).decode(), 0, clock.now())
     watch = GateWatch(away, clock)
-    assert await watch.look()
-    assert not await watch.look()
+    assert await watch.refresh()
+    assert not await watch.refresh()
     await away.close()
     with pytest.raises(StoreError):
-        await watch.look()
-    assert [one.id for one in watch.standing()] == ["queue:mail"]
+        await watch.refresh()
+    assert [one.id for one in watch.active()] == ["queue:mail"]
     clock.advance(60)
-    assert list(watch.standing()) == []
+    assert list(watch.active()) == []
 
 
 async def test_an_unreadable_gate_hides_no_other(app: Rota, ran: list[str]) -> None:

@@ -24,7 +24,7 @@ STILL: dict[str, Any] = {"heartbeat_thread": False, "upkeep": False, "scheduler"
 async def counted(app: Rota, **options: Any) -> dict[str, Any]:
     async with app.worker(burst=True, **{**STILL, **options}) as worker:
         await worker.run()
-        return worker.metrics.told()
+        return worker.metrics.snapshot()
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_value_falls_into_the_first_bucket_whose_bound_it_does_not_exceed(
 ) -> None:
     histogram = Histogram()
     histogram.add(timedelta(seconds=value))
-    metrics = histogram.told()
+    metrics = histogram.snapshot()
     assert [n for n, count in enumerate(metrics["counts"]) if count] == [bucket]
     assert (metrics["count"], metrics["sum"]) == (1, value)
 
@@ -46,15 +46,15 @@ def test_many_values_are_all_counted_however_often_they_are_read() -> None:
     for n in range(10_000):
         histogram.add(timedelta(milliseconds=n % 20))
         if n % 999 == 0:
-            histogram.told()
-    metrics = histogram.told()
+            histogram.snapshot()
+    metrics = histogram.snapshot()
     assert metrics["count"] == sum(metrics["counts"]) == 10_000
     assert metrics["counts"][:3] == [3000, 2500, 4500]
     assert metrics["sum"] == pytest.approx(95.0)
 
 
 def test_new_metrics_are_all_zero_and_plain_json() -> None:
-    metrics = msgspec.json.decode(msgspec.json.encode(WorkerMetrics().told()))
+    metrics = msgspec.json.decode(msgspec.json.encode(WorkerMetrics().snapshot()))
     assert metrics["runs"] == dict.fromkeys(OUTCOMES, 0)
     assert (metrics["claims"], metrics["outages"], metrics["duration"]["count"], metrics["wait"]["sum"]) == (
         0,
@@ -168,4 +168,4 @@ async def test_a_workers_document_carries_its_metrics_version_and_state(app: Rot
         go_on.set()
     assert (body["id"], body["version"], body["state"]) == (worker.id, __version__, "running")
     assert body["measures"]["claims"] == 1
-    assert body["measures"].keys() == WorkerMetrics().told().keys()
+    assert body["measures"].keys() == WorkerMetrics().snapshot().keys()

@@ -20,7 +20,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ..app import Rota
 from ..core.access import require
-from ..operate import Operations
 from ..runtime.clock import monotonic
 from . import openapi, problems, prometheus
 from .authentication import Authenticator
@@ -113,7 +112,7 @@ class Admin:
         caller = await self.authenticator.authenticate(request)
         require(caller.actor, "read.shared")
         text = await prometheus.render(
-            Operations(self.rota, caller.actor), self._requests, self.events.feed.listeners
+            self.rota.operations(caller.actor), self._requests, self.events.feed.listeners
         )
         return Response(text, media_type=prometheus.MEDIA_TYPE)
 

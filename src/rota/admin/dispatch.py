@@ -13,7 +13,6 @@ from starlette.routing import Route as Path
 from ..app import Rota
 from ..core.ids import is_id
 from ..errors import RotaError
-from ..operate import Operations
 from ..operate.requests import EmptyRequest
 from .authentication import Authenticator
 from .problems import Problem, of_error
@@ -60,7 +59,7 @@ class Dispatch:
         names = self._names(route, http_request)
         request = await self._request(route, http_request)
         group, _, name = route.action.partition(".")
-        action = getattr(getattr(Operations(self._rota, caller.actor), group), name)
+        action = getattr(getattr(self._rota.operations(caller.actor), group), name)
         try:
             result = await (action(**names) if request is None else action(**names, request=request))
         except RotaError as error:

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from .. import __version__
 from ..core.access import PERMISSIONS
 from ..operate.requests import ActionRequest
+from ..version import __version__
 from .events import EventsRequest
 from .problems import MEDIA_TYPE, ProblemView
 from .routes import PREFIX, ROUTES, Route

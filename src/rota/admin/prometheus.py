@@ -86,7 +86,7 @@ async def _jobs(text: PrometheusText, operations: Operations) -> None:
 
 
 async def _gates_and_schedules(text: PrometheusText, operations: Operations) -> None:
-    store, now = await operations.store(), operations.app.clock.now()
+    store, now = await operations.store(), operations.services.clock.now()
     by_scope = Counter(gate.scope for gate in await operations.active_gates())
     for scope in get_args(Scope):
         text.add("rota_gates", "gauge", "Active pauses.", by_scope[scope], scope=scope)
@@ -100,7 +100,7 @@ def _late(next_run_at: datetime | None, now: datetime) -> float:
 
 
 async def _workers(text: PrometheusText, operations: Operations) -> None:
-    store, app = await operations.store(), operations.app
+    store, app = await operations.store(), operations.services
     views = {view.id: view for view in await worker_views(store, app.clock, app.settings.lease_duration_s)}
     running = [view for view in views.values() if view.state != "lost"]
     text.add("rota_workers", "gauge", "Running workers.", len(running))

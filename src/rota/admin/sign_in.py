@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ..app import Rota
 from ..model import Actor, AuditEntry
-from ..operate import Operations, access
+from ..operate import access
 from ..operate.requests import ActionRequest
 from ..operate.views import CurrentActor, View
 from .authentication import AuthenticatedCaller, Authenticator
@@ -126,7 +126,7 @@ class SignIn:
             return SessionView(me=None, passwords=has_users)
         session: Session | None = caller.session
         return SessionView(
-            me=await Operations(self._rota, caller.actor).system.me(),
+            me=await self._rota.operations(caller.actor).system.me(),
             csrf=None if session is None else session.csrf,
             ends_at=None if session is None else session.created_at + LONGEST,
             passwords=has_users,

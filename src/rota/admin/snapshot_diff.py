@@ -11,7 +11,6 @@ import msgspec
 from ..app import Rota
 from ..core.ids import uuid7
 from ..model import Actor, AuditFilter, Job, JobFilter, PageRequest, State
-from ..operate import Operations
 from ..operate.requests import SchedulesRequest
 from ..operate.views import AuditView, GateView, JobView, Visibility, audit_view, job_view
 
@@ -37,7 +36,7 @@ class SnapshotDiff:
 
     def __init__(self, rota: Rota) -> None:
         self._rota = rota
-        self._operations = Operations(rota, Actor(name="events", role="operator"))
+        self._operations = rota.operations(Actor(name="events", role="operator"))
         self._passes = 0
         self._stats: dict[str | None, Any] = {}
         self._recent: dict[str, State] = {}
@@ -63,7 +62,7 @@ class SnapshotDiff:
 
     async def _stats_of(self, tenant: str | None) -> list[ChangeEvent]:
         actor = Actor(name="events", role="viewer", tenant=tenant)
-        stats = await Operations(self._rota, actor).system.stats()
+        stats = await self._rota.operations(actor).system.stats()
         counts = (*(getattr(stats, state) for state in State), stats.paused, *sorted(stats.queues))
         if self._stats.get(tenant) == counts:
             return []

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from .. import __version__
 from ..errors import RotaError
+from ..version import __version__
 from .parts.exit_codes import report
 from .parts.target import Target, target_options
 

@@ -1,4 +1,4 @@
-"""Settings: what there is (``settings``), where each comes from (``sources``), and which are in force.
+"""Settings: which there are (``settings``), where each comes from (``sources``), and which are in force.
 
 Keyword argument or flag > environment (``ROTA_…``, or ``ROTA_…_FILE``: a file that holds the value) >
 ``rota.toml`` (``[rota]``) or ``pyproject.toml`` (``[tool.rota]``) > default. Values are checked here,
@@ -36,7 +36,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Settings:
-    """The settings in force, or a ConfigError that names the one that cannot be used."""
+    """The settings in force, or a ConfigError that names the invalid one."""
     environ = os.environ if environ is None else environ
     keywords = {name: value for name, value in (given or {}).items() if value is not None}
     values: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def load(
 
 
 def replaced(settings: Settings, **given: Any) -> Settings:
-    """The settings with some of them changed, as if these had been given at once."""
+    """The settings with these values, as if they had been given as keywords."""
     values = {name: checked(name, value, "given") for name, value in given.items()}
     sources = {**sources_of(settings), **dict.fromkeys(given, "given")}
     return _remembering(msgspec.structs.replace(settings, **values), sources)
@@ -69,10 +69,10 @@ def sources_of(settings: Settings) -> Mapping[str, str]:
 def explain(settings: Settings, *, show_secrets: bool = False) -> list[dict[str, Any]]:
     """Each setting: its value (passwords masked), default, source, range and meaning. Plain JSON."""
     sources = sources_of(settings)
-    told = []
+    rows = []
     for name, field in FIELDS.items():
         value = getattr(settings, name)
-        told.append(
+        rows.append(
             {
                 "name": name,
                 "value": _plain(without_password(value) if is_hidden(name) and not show_secrets else value),
@@ -82,7 +82,7 @@ def explain(settings: Settings, *, show_secrets: bool = False) -> list[dict[str,
                 "help": HELP[name],
             }
         )
-    return told
+    return rows
 
 
 def _plain(value: Any) -> Any:

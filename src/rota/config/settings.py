@@ -20,9 +20,10 @@ SECRET_FIELDS = (
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The settings in force. ``dict``: where each came from rides along, outside of equality."""
+    """The settings in force. ``dict``: their sources are kept beside them, outside of equality."""
 
     url: str = DEFAULT_URL
+    imports: tuple[str, ...] = ()
     worker_concurrency: int = 32
     poll_interval_ms: int = 1000
     lease_duration_s: float = 30.0
@@ -49,29 +50,29 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 HELP: dict[str, str] = {
     "url": "the store: where the jobs are",
+    "imports": "modules with tasks that a worker imports: shop.mail, or a pattern such as shop.*.tasks",
     "worker_concurrency": "jobs that a worker runs at once",
-    "poll_interval_ms": "how long an idle worker waits, at most, before it looks for jobs without a hint",
-    "lease_duration_s": "how long a worker may be silent before its jobs are taken over",
-    "max_attempts": "how often a job is tried whose task does not say",
-    "scheduler_enabled": "whether workers fire schedules and write down those that the code declares",
-    "scheduler_tick_s": "how long a scheduler waits, at most, before it looks for schedules that others have "
-    "made or changed",
+    "poll_interval_ms": "how long an idle worker waits, at most, before it looks for jobs without a wake-up",
+    "lease_duration_s": "how long a worker may be silent before its jobs are rescued",
+    "max_attempts": "attempts per job when its task sets none",
+    "scheduler_enabled": "whether workers fire schedules and store those that the code declares",
+    "scheduler_tick_s": "how long a scheduler waits, at most, before it checks for changed schedules",
     "shutdown_timeout_s": "how long a stopping worker lets running jobs finish",
-    "max_payload_bytes": "the longest payload and the longest output",
+    "max_payload_bytes": "the largest payload and the largest output",
     "retention_succeeded_days": "how long succeeded jobs are kept",
     "retention_failed_days": "how long failed jobs are kept",
     "retention_cancelled_days": "how long cancelled jobs are kept",
     "retention_audit_days": "how long the audit log is kept",
-    "secret_fields": "names of payload fields that are never shown or logged; case, - and _ do not count",
+    "secret_fields": "names of payload fields that are never shown or logged; case, - and _ are ignored",
     "sql_functions": "patterns of SQL functions, such as public.*, that the admin API may run",
     "admin_host": "the address that the admin API and the dashboard listen on",
     "admin_port": "the port of the admin API and the dashboard; 0 takes a free one",
-    "allowed_hosts": "host names that the admin API answers to, besides its address and localhost",
-    "behind_proxy": "a proxy in front speaks TLS: the admin API may listen beyond loopback without it",
+    "allowed_hosts": "host names that the admin API accepts, besides its address and localhost",
+    "behind_proxy": "a proxy in front handles TLS: the admin API may listen beyond loopback without it",
     "tls_cert": "the certificate of the admin API: a PEM file, with the chain",
     "tls_key": "the private key of that certificate: a PEM file",
-    "log_level": "the least level that is logged",
-    "log_format": "how log lines are written; without it, text on a terminal and JSON elsewhere",
+    "log_level": "the lowest level that is logged",
+    "log_format": "the format of log lines; by default text on a terminal and JSON elsewhere",
 }
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -104,7 +105,7 @@ def known(name: str, source: str = "given") -> str:
 
 
 def from_text(name: str, text: str, source: str) -> Any:
-    """The value that a text means: lists by commas or as JSON, switches as true or false."""
+    """The value of a string: lists by commas or as JSON, booleans as true or false."""
     value: Any = text
     if TYPES[name] == _LIST:
         if text.startswith("[") and text.endswith("]"):
@@ -128,7 +129,7 @@ def checked(name: str, value: Any, source: str) -> Any:
 def _converted(name: str, value: Any, source: str, strict: bool = True, json: bool = False) -> Any:
     kind = TYPES[name]
     if value == "" and type(None) in get_args(kind):
-        return None  # the only way to say "none" in TOML and in the environment
+        return None  # the only way to write "none" in TOML and in the environment
     try:
         return msgspec.json.decode(value, type=kind) if json else msgspec.convert(value, kind, strict=strict)
     except msgspec.DecodeError as error:
@@ -142,7 +143,7 @@ def place(source: str) -> str:
 
 
 def allowed(name: str) -> str:
-    """What a setting may be, in words; empty where its type says it all."""
+    """The allowed values, as text; empty where the type is enough."""
     if name in RANGES:
         low, high = RANGES[name]
         return f"{low:.0f} to {high:.0f}"
@@ -154,7 +155,7 @@ def allowed(name: str) -> str:
 
 
 def to_text(value: Any) -> str:
-    """The value as the environment would say it."""
+    """The value as it is written in the environment."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():

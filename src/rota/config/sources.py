@@ -19,7 +19,7 @@ log = logging.getLogger("rota.config")
 
 FILES: dict[str, tuple[str, ...]] = {"rota.toml": ("rota",), "pyproject.toml": ("tool", "rota")}
 VARIABLES = frozenset(f"ROTA_{name.upper()}{end}" for name in TYPES for end in ("", "_FILE"))
-# Ours too, but no settings.
+# Used by rota, but not settings.
 OTHER_VARIABLES = frozenset(
     f"ROTA_{name}"
     for name in ("API", "APP", "DEBUG", "FAILPOINTS", "OVERRIDE_URL", "SUPERVISED", "TOKEN", "TOKEN_FILE")
@@ -27,7 +27,7 @@ OTHER_VARIABLES = frozenset(
 
 
 class SourcedValue(NamedTuple):
-    """A value that somebody set; ``source`` is what ``explain`` says of it."""
+    """A value that was set; ``source`` is what ``explain`` shows for it."""
 
     name: str
     value: Any
@@ -43,7 +43,7 @@ def table_of(file: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         if not ours:
-            return None  # not ours to judge
+            return None  # other tools report it
         raise ConfigError(f"{file.name} cannot be read: {error}") from error
     if stray := [name for name in document if ours and name != "rota"]:
         raise ConfigError(f"{file.name}: {stray[0]!r} is outside the table [rota]: move it below that line")
@@ -60,7 +60,7 @@ def from_file(folder: Path) -> Iterator[SourcedValue]:
         table = table_of(folder / name)
         if table is not None:
             if has_password(table.get("url")) and _is_open_to_others(folder / name):
-                _say_once(
+                _warn_once(
                     f"{name} holds a password and others on this machine can read it: chmod 600 {name}, "
                     "or move the URL into a file of its own that ROTA_URL_FILE names"
                 )
@@ -89,17 +89,17 @@ def flat(table: Mapping[str, Any], source: str) -> Iterator[SourcedValue]:
 
 def from_environment(environ: Mapping[str, str]) -> Iterator[SourcedValue]:
     for name in TYPES:
-        said = _variable(environ, f"ROTA_{name.upper()}")
-        if said is None and name == "url":
-            said = _variable(environ, "DATABASE_URL")
-        if said is not None:
-            text, source = said
+        found = _variable(environ, f"ROTA_{name.upper()}")
+        if found is None and name == "url":
+            found = _variable(environ, "DATABASE_URL")
+        if found is not None:
+            text, source = found
             yield SourcedValue(name, from_text(name, text, source), source)
     _name_unknown(environ)
 
 
 def _variable(environ: Mapping[str, str], variable: str) -> tuple[str, str] | None:
-    """What the variable, or the file that ``…_FILE`` names, says; and which of them."""
+    """The value of the variable, or of the file that ``…_FILE`` names; and which of them."""
     by_file = f"{variable}_FILE"
     if by_file not in environ:
         return (environ[variable], f"environment {variable}") if variable in environ else None
@@ -115,16 +115,16 @@ def _variable(environ: Mapping[str, str], variable: str) -> tuple[str, str] | No
 
 
 def _name_unknown(environ: Mapping[str, str]) -> None:
-    """A typing error must not pass in silence; but the prefix is not ours alone, so it is no error."""
+    """Warn about a probable typing error; others may use the prefix too, so it is not an error."""
     for variable in sorted(environ):
         if variable.startswith("ROTA_") and variable not in VARIABLES | OTHER_VARIABLES:
             near = difflib.get_close_matches(variable.removeprefix("ROTA_").lower(), TYPES, 1)
             hint = f"; did you mean ROTA_{near[0].upper()}?" if near else ""
-            _say_once(f"the environment variable {variable} is no setting of rota{hint}")
+            _warn_once(f"the environment variable {variable} is not a setting of rota{hint}")
 
 
 @cache
-def _say_once(text: str) -> None:
+def _warn_once(text: str) -> None:
     log.warning("%s", text)
 
 

@@ -1,7 +1,7 @@
-"""Who may do what. Pure: one table of permissions, and the questions asked of it.
+"""Permissions: which role may do what. Pure: one table, and the checks against it.
 
 A permission has a least role. One that concerns what all tenants share (queues, workers, the whole
-installation) is out of reach for a caller who is bound to one tenant.
+installation) is denied to an actor that is limited to one tenant.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ ROLES: tuple[Role, ...] = ("viewer", "operator", "admin")
 
 
 class Permission(NamedTuple):
+    """The least role that an action needs."""
+
     role: Role
     shared: bool = False  # concerns what all tenants share
 
@@ -40,7 +42,7 @@ def may(actor: Actor, permission: str) -> bool:
 
 
 def require(actor: Actor, permission: str) -> None:
-    """Forbidden, with what would be needed, unless the actor may."""
+    """Forbidden, with the permission that is missing, unless the actor has it."""
     rule = PERMISSIONS[permission]
     if not reaches(actor.role, rule.role):
         raise Forbidden(f"this needs the role {rule.role}, and {actor.name} is {actor.role}")

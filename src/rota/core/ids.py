@@ -1,4 +1,4 @@
-"""Job ids: UUIDv7 text, so that ids sort by the time they were made. Pure: time and chance come in."""
+"""Job ids: UUIDv7 text, so that ids sort by the time they were created. Pure: time and chance come in."""
 
 from __future__ import annotations
 

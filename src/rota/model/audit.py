@@ -17,7 +17,7 @@ class Actor(Value, frozen=True, kw_only=True):
     name: str
     role: Role = "viewer"
     tenant: str | None = None  # None: all tenants
-    payloads: bool = False  # may see what jobs were given and what they returned
+    payloads: bool = False  # may see payloads and outputs
     via: Via = "python"
     ends_at: datetime | None = None  # of the credential; None: never
     request_id: str | None = None
@@ -25,7 +25,7 @@ class Actor(Value, frozen=True, kw_only=True):
 
 
 class AuditEntry(Value, frozen=True, kw_only=True):
-    """One line of the audit log: who did what to which object, and how it ended. Never changed again."""
+    """One entry of the audit log: actor, action, object and result. Never changed again."""
 
     action: str  # ``job.cancel``, ``queue.pause``, ``job.exhausted_retries``, ``email.sent`` …
     at: datetime
@@ -33,7 +33,7 @@ class AuditEntry(Value, frozen=True, kw_only=True):
     actor: str = "system"
     role: str | None = None
     via: str = "system"
-    tenant: str | None = None  # of the object; None: it belongs to nobody
+    tenant: str | None = None  # of the object; None: it belongs to no tenant
     object: str | None = None  # ``job:ID``, ``queue:mail``, ``schedule:default/nightly``, ``token:ID`` …
     before_json: str | None = None
     after_json: str | None = None

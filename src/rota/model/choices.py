@@ -6,42 +6,20 @@ from enum import StrEnum
 from typing import Literal
 
 Origin = Literal["api", "scheduler", "manual", "catchup", "sql", "job"]
-
-
+Executor = Literal["async", "thread", "process"]
 OnConflict = Literal["return", "raise", "replace"]
-
-
 Insertion = Literal["created", "existing", "replaced", "refused"]
-
-
+FireOrigin = Literal["scheduler", "catchup"]
 Missed = Literal["skip", "latest", "all"]
-
-
 Overlap = Literal["allow", "skip", "queue", "cancel_previous"]
-
-
 CalendarMode = Literal["skip", "next_working_day"]
-
-
 Source = Literal["code", "user", "registry", "sql"]
-
-
 Role = Literal["viewer", "operator", "admin"]
-
-
 Via = Literal["python", "cli", "http", "system"]
 Wakes = Literal["none", "any", "queue"]
-
-
 AuditResult = Literal["done", "refused", "failed"]
-
-
 Scope = Literal["all", "queue", "task", "tenant", "schedule"]
-
-
 Level = Literal["fine", "warning", "problem"]
-
-
 AttemptOutcome = Literal["succeeded", "failed", "snoozed", "cancelled", "rescued", "released"]
 
 
@@ -55,6 +33,4 @@ class State(StrEnum):
 
 
 FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
-
-
 LIVE = frozenset({State.WAITING, State.QUEUED, State.RUNNING})

@@ -10,7 +10,7 @@ from .value import Value
 
 
 class Gate(Value, frozen=True, kw_only=True):
-    """A pause switch. While it stands, nothing it covers is begun; what runs goes on."""
+    """A pause. While it is in force, no job it covers is started; running jobs continue."""
 
     scope: Scope
     name: str | None = None  # of the queue, task, tenant or schedule; None for everything
@@ -18,8 +18,8 @@ class Gate(Value, frozen=True, kw_only=True):
     reason: str = ""
     actor: str = "system"
     since_at: datetime
-    until_at: datetime | None = None  # None: until it is lifted
-    by_tenant: str | None = None  # whose operator closed it; None: somebody who is bound to no tenant
+    until_at: datetime | None = None  # None: until it is resumed
+    by_tenant: str | None = None  # the tenant of the operator who paused; None: an operator for all tenants
 
     @property
     def id(self) -> str:
@@ -27,7 +27,7 @@ class Gate(Value, frozen=True, kw_only=True):
 
 
 def gate_id(scope: str, name: str | None = None, tenant: str | None = None) -> str:
-    """``all``, ``queue:mail``, ``schedule:default/nightly``: a tenant's own slash is never taken for ours."""
+    """``all``, ``queue:mail``, ``schedule:default/nightly``: a slash in a tenant's name is escaped."""
     if scope == "all":
         return "all"
     if scope == "schedule":

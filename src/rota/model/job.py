@@ -22,12 +22,12 @@ class Backoff(msgspec.Struct, frozen=True):
     @classmethod
     def standard(cls) -> Backoff:
         """5 s · 2ⁿ, at most 5 minutes, up to 1 s of jitter: the default."""
-        return cls(base=5.0, factor=2.0, cap=300.0, jitter=1.0)
+        return cls()
 
     @classmethod
     def patient(cls) -> Backoff:
-        """10 s · 2ⁿ without a cap: for services that stay away for long."""
-        return cls(base=10.0, factor=2.0, cap=None, jitter=1.0)
+        """10 s · 2ⁿ without a cap: for services that may be down for long."""
+        return cls(base=10.0, cap=None)
 
     @classmethod
     def none(cls) -> Backoff:
@@ -80,7 +80,7 @@ class NewJob(Value, frozen=True, kw_only=True):
 
 
 class InsertResult(Value, frozen=True, kw_only=True):
-    """What became of one NewJob: ``id`` is the live job that now stands for the request."""
+    """The result for one NewJob: ``id`` is the live job that now answers the request."""
 
     id: JobId
     outcome: Insertion
@@ -189,21 +189,21 @@ class JobFilter(Value, frozen=True, kw_only=True):
     tag: str | None = None
     parent: JobId | None = None
     schedule: str | None = None
-    scheduled: bool = False  # only jobs that a schedule made
+    scheduled: bool = False  # only jobs that a schedule created
     worker: str | None = None
-    error: str | None = None  # this text stands in the error's type or message, in any case of letters
-    payload: tuple[tuple[tuple[str, ...], str], ...] = ()  # (path, text): what stands there in the payload
+    error: str | None = None  # found in the error's type or message, ignoring case
+    payload: tuple[tuple[tuple[str, ...], str], ...] = ()  # (path, text): the value at that path
     not_tasks: tuple[str, ...] = ()
     not_queues: tuple[str, ...] = ()
-    after_id: JobId | None = None  # ids grow with time: these two also bound when a job was made
+    after_id: JobId | None = None  # ids increase with time: these two also bound when a job was created
     before_id: JobId | None = None
 
 
 class Edit(Value, frozen=True, kw_only=True):
-    """An operator's patch and the states it may touch. Made only in ``core/lifecycle.py``.
+    """An operator's patch and the states it may touch. Created only in ``core/jobs/lifecycle.py``.
 
     cancel: QUEUED/WAITING become CANCELLED at once; RUNNING is asked to stop (``cancel_requested``).
-    retry:  a final job becomes QUEUED again: attempt 0, due at ``run_at``, error kept until it ends.
+    retry:  a final job becomes QUEUED again: attempt 0, due at ``run_at``, error kept until it finishes.
     move:   a QUEUED job gets the given ``run_at``, ``priority``, ``queue`` (None: unchanged).
     delete: the row, its attempts and its key are gone. Never a RUNNING job.
     """

@@ -14,7 +14,7 @@ from .value import Value
 
 
 class Schedule(Value, frozen=True, kw_only=True):
-    """A stored rule that makes jobs: exactly one of ``cron``, ``every`` (seconds), ``at``."""
+    """A stored rule that creates jobs: exactly one of ``cron``, ``every`` (seconds), ``at``."""
 
     id: str
     name: str  # unique per tenant
@@ -43,10 +43,10 @@ class Schedule(Value, frozen=True, kw_only=True):
     calendar_mode: CalendarMode = "skip"
     source: Source = "user"
     owner: str | None = None  # the program whose code declares it
-    declared_json: str | None = None  # what that code said last
+    declared_json: str | None = None  # what that code declared last
     next_run_at: datetime | None = None  # the next fire time, without jitter; None: unknown, or never again
-    look_at: datetime | None = None  # when a scheduler must look at it next; None: not before it is edited
-    held: tuple[datetime, ...] = ()  # fires that wait for the previous run to end (overlap="queue")
+    look_at: datetime | None = None  # when a scheduler must check it next; None: not before it is edited
+    held: tuple[datetime, ...] = ()  # fires held until the previous run finishes (overlap="queue")
     last_fire_at: datetime | None = None
     version: int = 0  # grows with every write; 0: not stored yet
     created_at: datetime
@@ -70,7 +70,7 @@ class ScheduleFilter(Value, frozen=True, kw_only=True):
 
 
 class DueSchedules(Value, frozen=True, kw_only=True):
-    """Schedules to look at now, the most overdue first; and when to look again if there are none."""
+    """Schedules to check now, the most overdue first; and when to check again if there are none."""
 
     schedules: Sequence[Schedule] = ()
     next_look_at: datetime | None = None
@@ -78,8 +78,8 @@ class DueSchedules(Value, frozen=True, kw_only=True):
 
 
 class Firing(Value, frozen=True, kw_only=True):
-    """One act of the scheduler on one schedule: carried out whole if its version is still ``expected``."""
+    """One change by the scheduler to one schedule: written whole if its version is still ``expected``."""
 
-    schedule: Schedule  # as it shall be; the store gives it the next version
+    schedule: Schedule  # the row to write; the store gives it the next version
     expected: int
     jobs: tuple[NewJob, ...] = ()  # their ids derive from (schedule, fire time): a second one is left out

@@ -10,7 +10,7 @@ from .value import Value
 
 
 class Finding(Value, frozen=True, kw_only=True):
-    """What an examination found: the thing that was looked at, how it is, and what to do about it."""
+    """The result of one check: what was checked, its level, and the remedy."""
 
     check: str
     level: Level

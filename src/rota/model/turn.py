@@ -35,7 +35,7 @@ class Settlement(Value, frozen=True, kw_only=False):
     remove: bool = False  # leave no row: a succeeded ``auto_remove`` job
     record: Attempt | None = None
     then: tuple[NewJob, ...] = ()  # follow-up jobs, stored together with the change
-    audit: tuple[AuditEntry, ...] = ()  # what must be told of it for ever, stored together with the change
+    audit: tuple[AuditEntry, ...] = ()  # audit entries, stored together with the settlement
 
 
 class ClaimRequest(Value, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class ClaimRequest(Value, frozen=True, kw_only=True):
 
 
 class TurnResult(Value, frozen=True, kw_only=True):
-    """The answer to one turn of a worker: what was refused, what was claimed, what comes next."""
+    """The result of one turn: rejected settlements, claimed jobs, and when more are due."""
 
     refused: frozenset[JobId] = frozenset()
     jobs: Sequence[Job] = ()
@@ -67,7 +67,7 @@ class ProgressUpdate(Value, frozen=True, kw_only=True):
 
 
 class Heartbeat(Value, frozen=True, kw_only=True):
-    """One heartbeat of a process: who it is, the leases to renew, what its jobs have to say."""
+    """One heartbeat of a process: its identity, the leases to renew, the progress of its jobs."""
 
     worker: str
     document: str  # JSON about the worker, shown by ``rota workers list``

@@ -7,9 +7,11 @@ returns a view (``views``). ``job_edits`` holds the unchecked, unaudited edits a
 
 from .job_edits import attempts, check_id, check_state, get, stats
 from .operations import Operations
+from .services import Services
 
 __all__ = [
     "Operations",
+    "Services",
     "attempts",
     "check_id",
     "check_state",

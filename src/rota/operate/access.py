@@ -153,7 +153,7 @@ class AccessActions(ActionGroup):
     async def create_token(self, request: CreateTokenRequest) -> NewToken:
         """Create an API token; its text is returned only here."""
         tenant, payloads = self._grantable(request.role, request.tenant, request.payloads)
-        now, secret = self.app.clock.now(), secrets.token_urlsafe(32)
+        now, secret = self.services.clock.now(), secrets.token_urlsafe(32)
         token = ApiToken(
             id=secrets.token_hex(6),
             hash=_hash(secret),
@@ -202,7 +202,7 @@ class AccessActions(ActionGroup):
             raise Forbidden(
                 f"{self.operations.actor.name} expires, and a user does not: use a token without an end"
             )
-        store, now = await self.operations.store(), self.app.clock.now()
+        store, now = await self.operations.store(), self.services.clock.now()
         document = await find_document(store, USER, name)
         before = None if document is None else _read(document.body, StoredUser)
         if before is not None and not self.operations.sees(before.tenant):

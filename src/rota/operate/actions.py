@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from ..core.access import require
 from ..core.jobs.gates import active
@@ -18,10 +18,8 @@ from ..model import Actor, Gate
 from ..runtime.audit import AuditDraft, acting_as, audited, record
 from ..runtime.gate_watch import load
 from ..store.protocol import Store
+from .services import Services
 from .views import Visibility
-
-if TYPE_CHECKING:
-    from ..app import Rota
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,16 +30,16 @@ LONGEST_NAME = 400
 class ActionContext:
     """One actor on one app's store: what it may see, and under which name its actions are audited."""
 
-    def __init__(self, app: Rota, actor: Actor) -> None:
-        self.app = app
+    def __init__(self, services: Services, actor: Actor) -> None:
+        self.services = services
         self.actor = actor
 
     async def store(self) -> Store:
-        return await self.app.stores.get()
+        return await self.services.stores.get()
 
     @property
     def visibility(self) -> Visibility:
-        return Visibility(payloads=self.actor.payloads, secrets=self.app.settings.secret_fields)
+        return Visibility(payloads=self.actor.payloads, secrets=self.services.settings.secret_fields)
 
     def tenant(self, requested: str | None) -> str | None:
         """The tenant to read, limited to the actor's own; None: all tenants."""
@@ -55,12 +53,12 @@ class ActionContext:
 
     async def active_gates(self) -> Sequence[Gate]:
         """Every pause in force now, whether or not the actor may see it."""
-        return active(await load(await self.store()), self.app.clock.now())
+        return active(await load(await self.store()), self.services.clock.now())
 
     def audited(
         self, action: str, object: str | None = None, tenant: str | None = None
     ) -> AbstractAsyncContextManager[AuditDraft]:
-        return audited(self.app, action, object, tenant)
+        return audited(self.services.runtime, action, object, tenant)
 
 
 class ActionGroup:
@@ -70,7 +68,7 @@ class ActionGroup:
 
     def __init__(self, operations: ActionContext) -> None:
         self.operations = operations
-        self.app = operations.app
+        self.services = operations.services
 
 
 def requires(
@@ -88,7 +86,7 @@ def requires(
                     require(group.operations.actor, permission)
                 except Forbidden as error:
                     name = audit_name or f"{group.subject}.{action.__name__}"
-                    await record(group.app, _denied(group, name, args), "refused", error)
+                    await record(group.services.runtime, _denied(group, name, args), "refused", error)
                     raise
                 return await action(group, *args, **kwargs)
 

@@ -38,7 +38,7 @@ async def run_step(context: ActionContext, request: BulkRequest) -> BulkResult:
         found = tuple(job.id for job in page.items)
         edited: Sequence[JobId] = ()
         if found:
-            edited = await store.edit(found, edit, context.app.clock.now())
+            edited = await store.edit(found, edit, context.services.clock.now())
         refused = len(found) - len(edited)
         following = f"{found[-1]}/{where.before_id}" if len(found) == request.limit else None
         draft.before = {"filter": request.filter, "ids": request.ids, "move": request.move}
@@ -51,14 +51,14 @@ def move(context: ActionContext, request: UpdateJobRequest) -> Edit:
     """The edit that changes when, how urgently and in which queue a queued job runs."""
     if request.now and request.run_at is not None:
         raise OptionError("give now or run_at, not both")
-    run_at = context.app.clock.now() if request.now else request.run_at
+    run_at = context.services.clock.now() if request.now else request.run_at
     if run_at is not None and run_at.tzinfo is None:
         raise OptionError("run_at has no time zone: write it as 2030-01-31T08:00:00Z")
     return lifecycle.move(run_at=run_at, priority=request.priority, queue=request.queue)
 
 
 def _edit(context: ActionContext, request: BulkRequest) -> Edit:
-    now = context.app.clock.now()
+    now = context.services.clock.now()
     match request.action:
         case "retry":
             return lifecycle.retry(now)
@@ -80,7 +80,7 @@ def _remaining(context: ActionContext, request: BulkRequest, edit: Edit) -> JobF
     ids = None if request.ids is None else tuple(check_id(id) for id in request.ids)
     last, _, until = (request.cursor or "").partition("/")
     after = [bound for bound in (where.after_id, last and check_id(last)) if bound]
-    before = [check_id(until) if until else context.app.ids.new(context.app.clock.now())]
+    before = [check_id(until) if until else context.services.ids.new(context.services.clock.now())]
     before += [where.before_id] if where.before_id is not None else []
     return msgspec.structs.replace(
         where,

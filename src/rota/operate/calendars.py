@@ -18,7 +18,7 @@ class CalendarActions(ActionGroup):
     @requires("read")
     async def calendars(self) -> Page[CalendarView]:
         """List the calendars: days on which schedules do not run."""
-        return Page(items=[_view(one) for one in await self.app.calendars.list()])
+        return Page(items=[_view(one) for one in await self.services.calendars.list()])
 
     @requires("operate.shared")
     async def put_calendar(self, name: str, request: PutCalendarRequest) -> CalendarView:
@@ -27,10 +27,12 @@ class CalendarActions(ActionGroup):
             raise InvalidSchedule("give dates or ics: one of the two")
         async with self.operations.audited("calendar.put", f"calendar:{name}") as draft:
             if request.ics is not None:
-                stored = await self.app.calendars.import_ics(name, request.ics, new=request.new)
+                stored = await self.services.calendars.import_ics(name, request.ics, new=request.new)
             else:
                 dates = [_date(text) for text in request.dates or ()]
-                stored = await self.app.calendars.put(name, dates, weekend=request.weekend, new=request.new)
+                stored = await self.services.calendars.put(
+                    name, dates, weekend=request.weekend, new=request.new
+                )
             draft.after = {"dates": len(stored.dates)}
             return _view(stored)
 
@@ -38,7 +40,7 @@ class CalendarActions(ActionGroup):
     async def delete_calendar(self, name: str) -> None:
         """Delete a calendar. Schedules that use it are disabled at their next fire time."""
         async with self.operations.audited("calendar.delete", f"calendar:{name}"):
-            await self.app.calendars.delete(name)
+            await self.services.calendars.delete(name)
 
 
 def _view(calendar: Calendar) -> CalendarView:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from ..model import CurrentOverview, Finding, Level, PageRequest, ScheduleFilter
 from ..runtime.clock import Clock
 from ..store.protocol import Store
 from ..worker.maintenance import unserved
+from .services import Services
 from .workers import live_workers
-
-if TYPE_CHECKING:
-    from ..app import Rota
 
 SKEW_S = 1.0
 LATE_S = 300.0
 MOST_SCHEDULES = 1000
 
 
-async def examine(app: Rota) -> list[Finding]:
+async def examine(app: Services) -> list[Finding]:
     """Every finding, worst first."""
     store = await app.stores.get()
     findings = [Finding(check="store", level="fine", text=f"{store.url} answers")]
@@ -41,7 +39,7 @@ async def _clock(store: Store, clock: Clock) -> Sequence[Finding]:
     return [Finding(check="clock", level="fine", text=f"clocks agree within {abs(skew):.2f} s")]
 
 
-async def _work(app: Rota, store: Store) -> Sequence[Finding]:
+async def _work(app: Services, store: Store) -> Sequence[Finding]:
     lease_s = app.settings.lease_duration_s
     workers = await live_workers(store, app.clock, lease_s)
     oldest = (await store.survey(CurrentOverview(app.clock.now()))).oldest_due_s
@@ -65,7 +63,7 @@ async def _work(app: Rota, store: Store) -> Sequence[Finding]:
     return found
 
 
-async def _schedules(app: Rota, store: Store) -> Sequence[Finding]:
+async def _schedules(app: Services, store: Store) -> Sequence[Finding]:
     page = await store.schedules(ScheduleFilter(), PageRequest(limit=MOST_SCHEDULES))
     now = app.clock.now()
     tasks = {

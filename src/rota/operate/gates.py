@@ -39,7 +39,7 @@ class GateActions(ActionGroup):
             (self.operations.tenant(request.tenant) or "default") if request.scope == "schedule" else None
         )
         self._require_scope(request.scope, request.name)
-        now = self.app.clock.now()
+        now = self.services.clock.now()
         gate = Gate(
             scope=request.scope,
             name=None if request.scope == "all" else request.name,
@@ -89,7 +89,7 @@ class GateActions(ActionGroup):
         async with self.operations.audited(f"{gate.scope}.pause", gate.id, _tenant(gate)) as draft:
             store = await self.operations.store()
             if gate.scope == "schedule":
-                await self.app.schedules.get(gate.name or "", tenant=gate.tenant or "default")
+                await self.services.schedules.get(gate.name or "", tenant=gate.tenant or "default")
             draft.before = next((gate_view(one) for one in await self._stored() if one.id == gate.id), None)
             draft.after, draft.message = gate_view(gate), gate.reason or None
             await store.put_document(KIND, gate.id, msgspec.json.encode(gate).decode(), None, now)
@@ -102,8 +102,10 @@ class GateActions(ActionGroup):
         for schedule in (await store.schedules(where, PageRequest(limit=1))).items:
             if schedule.enabled and schedule.next_run_at is not None:
                 due = msgspec.structs.replace(schedule, look_at=schedule.next_run_at)
-                await store.put_schedules([due], self.app.clock.now())  # rejected: changed by someone else
-        self.app.wake_scheduler()
+                await store.put_schedules(
+                    [due], self.services.clock.now()
+                )  # rejected: changed by someone else
+        self.services.wake_scheduler()
 
     def _check_scope(self, scope: Scope, name: str | None) -> None:
         if scope != "all" and not name:

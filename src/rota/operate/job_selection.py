@@ -55,7 +55,7 @@ def _payload(context: ActionContext, searches: tuple[str, ...]) -> tuple[tuple[t
         keys = tuple(path.split("."))
         if not equals or not all(keys):
             raise OptionError(f"payload={search!r}: write it as order.id=42")
-        if any(is_secret(key, context.app.settings.secret_fields) for key in keys):
+        if any(is_secret(key, context.services.settings.secret_fields) for key in keys):
             raise Forbidden(f"payload={search!r}: the field is secret and cannot be searched")
         found.append((keys, text))
     return tuple(found)

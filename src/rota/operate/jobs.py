@@ -84,14 +84,16 @@ class JobActions(ActionGroup):
     async def why(self, id: str) -> Why:
         """Explain why a job is not running: the reasons in the order they must be cleared."""
         job = await visible_job(self.operations, id)
-        store, now = await self.operations.store(), self.app.clock.now()
+        store, now = await self.operations.store(), self.services.clock.now()
         ahead = await store.survey(JobsAhead(job, MOST_AHEAD)) if job.state is State.QUEUED else 0
         return explain(
             WhyFacts(
                 job=job,
                 now=now,
                 gates=await self.operations.active_gates(),
-                workers=await live_workers(store, self.app.clock, self.app.settings.lease_duration_s),
+                workers=await live_workers(
+                    store, self.services.clock, self.services.settings.lease_duration_s
+                ),
                 ahead=ahead,
                 most_ahead=MOST_AHEAD,
             )
@@ -112,12 +114,14 @@ class JobActions(ActionGroup):
                     "tags": request.tags or None,
                 }
             )
-            store, clock = await self.operations.store(), self.app.clock
-            new = await self.app.producer.prepared(
+            store, clock = await self.operations.store(), self.services.clock
+            new = await self.services.producer.prepared(
                 request.task, request.payload, chosen
             )  # before a key is used
-            record = await idempotency.reserve(store, clock, tenant, self.app.ids.new(clock.now()), request)
-            handle = await self.app.producer.enqueue_as(new, None if record is None else record.job)
+            record = await idempotency.reserve(
+                store, clock, tenant, self.services.ids.new(clock.now()), request
+            )
+            handle = await self.services.producer.enqueue_as(new, None if record is None else record.job)
             await idempotency.confirm(store, clock, record)
             draft.object, draft.tenant = f"job:{handle.id}", handle.tenant
             draft.after = {"task": handle.task, "queue": handle.queue, "state": handle.state}
@@ -145,10 +149,10 @@ class JobActions(ActionGroup):
         await self._edit(id, lifecycle.delete())
 
     async def retried(self, id: str) -> Job:
-        return await self._edit(id, lifecycle.retry(self.app.clock.now()))
+        return await self._edit(id, lifecycle.retry(self.services.clock.now()))
 
     async def cancelled(self, id: str, reason: str) -> Job:
-        return await self._edit(id, lifecycle.cancel(reason, self.app.clock.now()), reason)
+        return await self._edit(id, lifecycle.cancel(reason, self.services.clock.now()), reason)
 
     async def _edit(self, id: str, edit: Edit, message: str | None = None) -> Job:
         """Edit one job and audit it. One read serves the access check, the edit and both snapshots."""
@@ -156,7 +160,7 @@ class JobActions(ActionGroup):
         async with self.operations.audited(f"job.{edit.verb}", object, own) as draft:
             job = await visible_job(self.operations, id)
             draft.tenant, draft.before, draft.message = job.tenant, _snapshot(job), message
-            after = await job_edits.edit(await self.operations.store(), self.app.clock, job, edit)
+            after = await job_edits.edit(await self.operations.store(), self.services.clock, job, edit)
             draft.after = None if edit.verb == "delete" else _snapshot(after)
             return after
 

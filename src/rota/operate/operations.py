@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..model import Actor
 from .access import AccessActions
 from .actions import ActionContext
 from .gates import GateActions
 from .jobs import JobActions
 from .schedules import ScheduleActions
+from .services import Services
 from .system import SystemActions
-
-if TYPE_CHECKING:
-    from ..app import Rota
 
 
 class Operations(ActionContext):
     """Everything one actor may do on one app's store."""
 
-    def __init__(self, app: Rota, actor: Actor) -> None:
-        super().__init__(app, actor)
+    def __init__(self, services: Services, actor: Actor) -> None:
+        super().__init__(services, actor)
         self.jobs = JobActions(self)
         self.schedules = ScheduleActions(self)
         self.gates = GateActions(self)

@@ -20,7 +20,7 @@ class RunActions(ActionGroup):
     @requires("read")
     async def runs(self, request: RunsRequest) -> Page[ScheduleRun]:
         """List the runs of one schedule or of all, newest first."""
-        page = await self.app.schedules.runs(
+        page = await self.services.schedules.runs(
             request.schedule, tenant=self.operations.tenant(request.tenant), failed=request.failed,
             limit=request.limit, cursor=request.cursor,
         )  # fmt: skip
@@ -38,7 +38,7 @@ class RunActions(ActionGroup):
     async def summary(self, id: str, request: TenantRequest) -> RunSummary:
         """Summarise the last seven days: success rate and durations."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
-        return await self.app.schedules.summary(schedule.name, tenant=schedule.tenant)
+        return await self.services.schedules.summary(schedule.name, tenant=schedule.tenant)
 
     async def _last_runs(self, schedules: Sequence[Schedule]) -> Mapping[tuple[str, str], ScheduleRun]:
         """The newest run of each schedule that has one, by tenant and name, in one store call."""
@@ -50,5 +50,7 @@ class RunActions(ActionGroup):
     def _visible(self, run: ScheduleRun) -> ScheduleRun:
         """A run's details are output: masked, and only for actors who may see payloads."""
         if self.operations.actor.payloads:
-            return msgspec.structs.replace(run, details=masked(run.details, self.app.settings.secret_fields))
+            return msgspec.structs.replace(
+                run, details=masked(run.details, self.services.settings.secret_fields)
+            )
         return msgspec.structs.replace(run, details=None, message=None if run.success else run.message)

@@ -45,7 +45,7 @@ class ScheduleActions(RunActions, CalendarActions):
     @requires("read")
     async def list(self, request: SchedulesRequest) -> Page[ScheduleView]:
         """List schedules by tenant and name; with ``last_run``, each with its newest run."""
-        page = await self.app.schedules.list(
+        page = await self.services.schedules.list(
             tenant=self.operations.tenant(request.tenant), task=request.task, enabled=request.enabled,
             limit=request.limit, cursor=request.cursor,
         )  # fmt: skip
@@ -67,7 +67,7 @@ class ScheduleActions(RunActions, CalendarActions):
     async def preview(self, id: str, request: PreviewRequest) -> Preview:
         """Preview the next fire times, with a note where a clock change affects one."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
-        fires = await self.app.schedules.preview(schedule.name, request.n, tenant=schedule.tenant)
+        fires = await self.services.schedules.preview(schedule.name, request.n, tenant=schedule.tenant)
         return Preview(words=_summary(schedule), timezone=schedule.timezone, fires=_fires(fires))
 
     @requires("read")
@@ -75,12 +75,12 @@ class ScheduleActions(RunActions, CalendarActions):
         """List the fire times of all schedules within the next hours, in time order."""
         where = ScheduleFilter(tenant=self.operations.tenant(request.tenant), enabled=True)
         store = await self.operations.store()
-        return await upcoming_fires(store, where, self.app.clock.now(), request.hours)
+        return await upcoming_fires(store, where, self.services.clock.now(), request.hours)
 
     @requires("read")
     async def validate(self, request: ValidateRequest) -> Preview:
         """Check a rule: its summary and next fire times, or what is wrong with it."""
-        summary, fires = self.app.schedules.validate(request.n, **_rule(request))
+        summary, fires = self.services.schedules.validate(request.n, **_rule(request))
         return Preview(words=summary, timezone=request.timezone or "UTC", fires=_fires(fires))
 
     # --- changes ---------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class ScheduleActions(RunActions, CalendarActions):
         """Create a schedule."""
         tenant = self.operations.tenant(request.tenant) or "default"
         return await self._current(
-            await self.app.schedules.create(name=request.name, tenant=tenant, **_given(request))
+            await self.services.schedules.create(name=request.name, tenant=tenant, **_given(request))
         )
 
     @requires("operate")
@@ -98,41 +98,45 @@ class ScheduleActions(RunActions, CalendarActions):
         """Update a schedule: given fields change, the others stay."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
         return await self._current(
-            await self.app.schedules.update(schedule.name, tenant=schedule.tenant, **_given(request))
+            await self.services.schedules.update(schedule.name, tenant=schedule.tenant, **_given(request))
         )
 
     @requires("operate")
     async def enable(self, id: str, request: TenantRequest) -> ScheduleView:
         """Enable a schedule; its next run is counted from now."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
-        return await self._current(await self.app.schedules.enable(schedule.name, tenant=schedule.tenant))
+        return await self._current(
+            await self.services.schedules.enable(schedule.name, tenant=schedule.tenant)
+        )
 
     @requires("operate")
     async def disable(self, id: str, request: DisableRequest) -> ScheduleView:
         """Disable a schedule: no runs until it is enabled."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
         return await self._current(
-            await self.app.schedules.disable(schedule.name, tenant=schedule.tenant, reason=request.reason)
+            await self.services.schedules.disable(
+                schedule.name, tenant=schedule.tenant, reason=request.reason
+            )
         )
 
     @requires("operate")
     async def delete(self, id: str, request: TenantRequest) -> None:
         """Delete a schedule. The jobs it created stay."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
-        await self.app.schedules.delete(schedule.name, tenant=schedule.tenant)
+        await self.services.schedules.delete(schedule.name, tenant=schedule.tenant)
 
     @requires("operate")
     async def trigger(self, id: str, request: TenantRequest) -> JobView:
         """Run a schedule now; its next fire time stays as it is."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
-        job = await self.app.schedules.trigger(schedule.name, tenant=schedule.tenant)
+        job = await self.services.schedules.trigger(schedule.name, tenant=schedule.tenant)
         return job_view(job, self.operations.visibility)
 
     @requires("operate")
     async def backfill(self, id: str, request: BackfillRequest) -> Backfill:
         """Create jobs for past fire times that have none; ``dry_run`` only lists them."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
-        fires = await self.app.schedules.backfill(
+        fires = await self.services.schedules.backfill(
             schedule.name, request.since, request.until, tenant=schedule.tenant, dry_run=request.dry_run
         )
         return Backfill(dry_run=request.dry_run, fires=tuple(fires))
@@ -145,14 +149,14 @@ class ScheduleActions(RunActions, CalendarActions):
     def _view(self, schedule: Schedule, gates: Sequence[Gate]) -> ScheduleView:
         gate = over_schedule(gates, schedule.tenant, schedule.name)
         return schedule_view(
-            schedule, self.operations.visibility, _summary(schedule), gate, self.app.clock.now()
+            schedule, self.operations.visibility, _summary(schedule), gate, self.services.clock.now()
         )
 
 
 def _summary(schedule: Schedule) -> str:
     """Its rule in words; what is wrong with a rule that cannot be parsed."""
     try:
-        return describe.words(firing.rule_of(schedule))
+        return describe.summary(firing.rule_of(schedule))
     except RotaError as error:
         return f"cannot be read: {error}"
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
-from .. import __version__, config
+from .. import config
 from ..core.access import PERMISSIONS, may
 from ..model import (
     ActivityBetween,
@@ -29,6 +29,7 @@ from ..model import (
     State,
     gate_id,
 )
+from ..version import __version__
 from . import doctor
 from .actions import ActionGroup, requires
 from .requests import ActivityRequest, AuditRequest
@@ -69,14 +70,14 @@ class SystemActions(ActionGroup):
             payloads=actor.payloads,
             permissions=tuple(name for name in PERMISSIONS if may(actor, name)),
             version=__version__,
-            store=self.app.stores.root().url if actor.tenant is None else None,
-            now=self.app.clock.now(),
+            store=self.services.stores.root().url if actor.tenant is None else None,
+            now=self.services.clock.now(),
         )
 
     @requires("read")
     async def stats(self) -> Stats:
         """Count jobs by state and queue, with the age of the oldest due job."""
-        now = self.app.clock.now()
+        now = self.services.clock.now()
         overview = await (await self.operations.store()).survey(
             CurrentOverview(now, self.operations.tenant(None))
         )
@@ -92,11 +93,11 @@ class SystemActions(ActionGroup):
     @requires("read")
     async def queues(self) -> Page[QueueView]:
         """List queues with jobs, recent activity, a dedicated worker or a pause."""
-        store, now = await self.operations.store(), self.app.clock.now()
+        store, now = await self.operations.store(), self.services.clock.now()
         own = self.operations.tenant(None)
         depths = dict((await store.survey(CurrentOverview(now, own))).queues)
         gates = {gate.id: gate for gate in await self.operations.active_gates()}
-        workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
+        workers = await live_workers(store, self.services.clock, self.services.settings.lease_duration_s)
         recent = [] if own is not None else await store.survey(ActivityBetween(now - RECENT, now))
         finished, failed = _rates(recent, "queue")
         names = {*depths, *finished}
@@ -120,9 +121,9 @@ class SystemActions(ActionGroup):
     @requires("read.shared")
     async def tasks(self) -> Page[TaskView]:
         """List tasks of running workers or with recent jobs: throughput and durations."""
-        store, now = await self.operations.store(), self.app.clock.now()
+        store, now = await self.operations.store(), self.services.clock.now()
         gates = {gate.id: gate for gate in await self.operations.active_gates()}
-        workers = await live_workers(store, self.app.clock, self.app.settings.lease_duration_s)
+        workers = await live_workers(store, self.services.clock, self.services.settings.lease_duration_s)
         recent = await store.survey(ActivityBetween(now - RECENT, now))
         finished, failed = _rates(recent, "task")
         newest = (await store.jobs(JobFilter(states=(State.SUCCEEDED,)), PageRequest(limit=SAMPLE))).items
@@ -150,7 +151,7 @@ class SystemActions(ActionGroup):
     @requires("read")
     async def tenants(self) -> Page[TenantView]:
         """List tenants with live jobs, schedules or a pause."""
-        store, now = await self.operations.store(), self.app.clock.now()
+        store, now = await self.operations.store(), self.services.clock.now()
         depths = await store.survey(DepthByTenant(now, MOST_READ))
         complete = sum(d.queued + d.scheduled + d.running for d in depths.values()) < MOST_READ
         gates = {gate.id: gate for gate in await self.operations.active_gates()}
@@ -198,12 +199,14 @@ class SystemActions(ActionGroup):
     async def workers(self) -> Page[WorkerView]:
         """List workers seen recently, running ones first."""
         store = await self.operations.store()
-        return Page(items=await worker_views(store, self.app.clock, self.app.settings.lease_duration_s))
+        return Page(
+            items=await worker_views(store, self.services.clock, self.services.settings.lease_duration_s)
+        )
 
     @requires("read.shared")
     async def activity(self, request: ActivityRequest) -> Page[ActivityBucket]:
         """Count finished jobs by outcome in time buckets, oldest first; empty buckets are left out."""
-        store, now = await self.operations.store(), self.app.clock.now()
+        store, now = await self.operations.store(), self.services.clock.now()
         rows = await store.survey(ActivityBetween(now - timedelta(hours=request.hours), now))
         counts: dict[tuple[datetime, str | None], dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for row in rows:
@@ -246,7 +249,7 @@ class SystemActions(ActionGroup):
     @requires("operate.shared")
     async def doctor(self) -> DoctorReport:
         """Run all health checks, each finding with its remedy."""
-        findings = await doctor.examine(self.app)
+        findings = await doctor.examine(self.services)
         levels: tuple[Level, ...] = get_args(Level)  # from the best to the worst
         worst = max((finding.level for finding in findings), key=levels.index, default=levels[0])
         return DoctorReport(findings=tuple(findings), worst=worst)
@@ -254,7 +257,7 @@ class SystemActions(ActionGroup):
     @requires("admin.shared")
     async def settings(self) -> Page[Setting]:
         """List settings with their values and sources; secrets are masked."""
-        return Page(items=[Setting(**setting) for setting in config.explain(self.app.settings)])
+        return Page(items=[Setting(**setting) for setting in config.explain(self.services.settings)])
 
 
 def _depth(depth: QueueDepth) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The audit trail of what is done through this program: around each act, one line in the store's audit log.
+"""The audit log of what is done through this program: one entry around each change.
 
-Who acts is known by context: the desk of an operator says so for the time of an action; otherwise it is
-the program itself. What a worker decides about jobs is told with the job's change, not here.
+The actor is known by context: operations set it for the time of an action; otherwise it is the program
+itself. What a worker decides about jobs is recorded with the job's settlement, not here.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..core.payload.masking import masked
 from ..errors import RotaError, StoreError
-from ..model import Actor, AuditEntry, Via
-
-if TYPE_CHECKING:
-    from ..app import Rota
+from ..model import Actor, AuditEntry, AuditResult, Via
+from .runtime import Runtime
 
 log = logging.getLogger("rota.audit")
 
@@ -51,7 +49,7 @@ def acting_as(actor: Actor) -> Iterator[None]:
 
 
 class AuditDraft:
-    """What the log shall tell of an act; filled in while it goes on."""
+    """An audit entry under construction."""
 
     def __init__(self, action: str, object: str | None, tenant: str | None) -> None:
         self.action, self.object, self.tenant = action, object, tenant
@@ -62,39 +60,41 @@ class AuditDraft:
 
 @asynccontextmanager
 async def audited(
-    app: Rota, action: str, object: str | None = None, tenant: str | None = None
+    runtime: Runtime, action: str, object: str | None = None, tenant: str | None = None
 ) -> AsyncIterator[AuditDraft]:
-    """Around what changes something: one line in the audit log, whatever becomes of it."""
-    note = AuditDraft(action, object, tenant)
+    """Around a change: one entry in the audit log, whatever its result."""
+    draft = AuditDraft(action, object, tenant)
     try:
-        yield note
+        yield draft
     except Exception as error:
         is_refusal = isinstance(error, RotaError) and not isinstance(error, StoreError)
-        await record(app, note, "refused" if is_refusal else "failed", error)
+        await record(runtime, draft, "refused" if is_refusal else "failed", error)
         raise
-    await record(app, note, "done")
+    await record(runtime, draft, "done")
 
 
-async def record(app: Rota, note: AuditDraft, result: str, error: Exception | None = None) -> None:
-    """Add the line. The act itself stands whatever comes of it, so a store that is away is only logged."""
-    actor = ACTOR.get() or program()
+async def record(
+    runtime: Runtime, draft: AuditDraft, result: AuditResult, error: Exception | None = None
+) -> None:
+    """Add the entry. The change itself is done already, so an unavailable store is only logged."""
+    actor, secrets = ACTOR.get() or program(), runtime.settings.secret_fields
     entry = AuditEntry(
-        action=note.action,
-        at=app.clock.now(),
+        action=draft.action,
+        at=runtime.clock.now(),
         actor=actor.name,
         role=actor.role,
         via=actor.via,
-        tenant=note.tenant,
-        object=note.object,
-        before_json=_json(note.before, app.settings.secret_fields),
-        after_json=_json(note.after, app.settings.secret_fields),
+        tenant=draft.tenant,
+        object=draft.object,
+        before_json=_json(draft.before, secrets),
+        after_json=_json(draft.after, secrets),
         result=result,
-        message=str(error)[:LONGEST_MESSAGE] if error is not None else note.message,
+        message=str(error)[:LONGEST_MESSAGE] if error is not None else draft.message,
         request_id=actor.request_id,
         address=actor.address,
     )
     try:
-        await (await app.stores.get()).append_audit([entry])
+        await (await runtime.stores.get()).append_audit([entry])
     except StoreError as failure:
         log.error("not in the audit log: %s by %s: %s (%s)", entry.action, entry.actor, result, failure)
 

@@ -23,7 +23,7 @@ REFRESH_S = 300.0
 
 
 class Clock:
-    """Wall time anchored to the store's clock."""
+    """Wall time anchored to the store's clock, so that every process of an app agrees."""
 
     def __init__(self) -> None:
         self._base = time.time() - time.monotonic()
@@ -53,10 +53,10 @@ class Clock:
 
 
 class Ids:
-    """Makes job ids that grow within this process, even inside one millisecond.
+    """Job ids that increase within this process, even inside one millisecond.
 
-    A millisecond begins at random bits and counts on from there, in the last group of digits; when that
-    is full, in those before it. A process that was forked begins anew: its count is its parent's too.
+    Each millisecond starts at random bits and counts up from there, in the last group of digits; when
+    that is full, in those before it. A forked process starts over: its parent has the same count.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Ids:
         return self.run(now, 1)[0]
 
     def run(self, now: datetime, count: int) -> list[str]:
-        """``count`` ids in growing order, for about the price of one."""
+        """``count`` ids in increasing order, for about the price of one."""
         ms, process = int(now.timestamp() * 1000), current_pid()
         with self._lock:
             if process != self._process:

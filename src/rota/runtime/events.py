@@ -1,4 +1,4 @@
-"""What rota tells the world: names of events, and the hooks that listen.
+"""Events: their names, and the hooks that are called for them.
 
 A hook may be sync or async. Hooks run one after another, beside the work: a slow hook delays later
 events, never a job, and an error in a hook is logged and harms nothing.
@@ -49,7 +49,7 @@ class Event(Value, frozen=True, kw_only=True):
 
 
 def about(job: Job, worker: str | None = None) -> dict[str, Any]:
-    """For ``extra=`` of a log record that tells of a job: what a line of JSON says beside the message."""
+    """For ``extra=`` of a log record about a job: the fields of a JSON log line besides the message."""
     return {
         "rota": {
             "job_id": job.id,
@@ -67,7 +67,7 @@ H = TypeVar("H", bound=Hook)
 
 
 class Hooks:
-    """The listeners of one app, and the queue that feeds them while a worker runs."""
+    """The hooks of one app, and the queue that feeds them while a worker runs. Never delays a job."""
 
     def __init__(self) -> None:
         self._hooks: dict[str, list[Hook]] = {}
@@ -84,14 +84,14 @@ class Hooks:
         self._hooks.setdefault(name, []).append(hook)
 
     def __bool__(self) -> bool:
-        """Whether anybody listens to anything."""
+        """Whether there is any hook."""
         return bool(self._hooks)
 
     def wants(self, name: str) -> bool:
         return name in self._hooks
 
     def emit(self, event: Event) -> None:
-        """Pass the event on; costs nothing when nobody listens. Call from the worker's loop."""
+        """Queue the event for its hooks; costs nothing without one. Call from the worker's loop."""
         if event.name in self._hooks and self._queue is not None:
             self._queue.put_nowait(event)
 

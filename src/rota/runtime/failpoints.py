@@ -43,7 +43,7 @@ ACTIVE = _parse(os.environ.get("ROTA_FAILPOINTS", ""))
 
 
 def hit(place: str) -> None:
-    """Die here if the environment asks for it."""
+    """Exit here if the environment names this place."""
     if not ACTIVE or place not in ACTIVE:
         return
     act, share = ACTIVE[place]

@@ -1,6 +1,6 @@
-"""The gates as this process last saw them: read from the store now and then, judged by the clock.
+"""The pauses (gates) in force, as this process last read them from the store, judged by the clock.
 
-A store that is away changes nothing: what was known last holds on.
+While the store is unavailable, those known last stay in force.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KIND = "gate"
 
 
 async def load(store: Store) -> list[Gate]:
-    """All gates of the store, also those whose end has come; a spoiled one is left out."""
+    """All gates of the store, expired ones included; one that cannot be read is left out."""
     found = []
     for document in await store.documents(KIND):
         try:
@@ -30,26 +30,28 @@ async def load(store: Store) -> list[Gate]:
 
 
 class GateWatch:
+    """Owns the copy of the gates that one worker claims by. Never sets or ends a pause."""
+
     def __init__(self, store: Store, clock: Clock) -> None:
-        self.seen = False  # whether the store was asked at all
+        self.seen = False  # whether they were read at all
         self._store = store
         self._clock = clock
         self._gates: Sequence[Gate] = ()
 
-    async def look(self) -> bool:
-        """Read the gates anew; whether they have changed."""
+    async def refresh(self) -> bool:
+        """Read the gates again; whether they have changed."""
         before, self._gates = self._gates, await load(self._store)
         self.seen = True
         return list(before) != self._gates
 
-    def standing(self) -> Sequence[Gate]:
-        """Those that are closed at this moment."""
+    def active(self) -> Sequence[Gate]:
+        """Those in force now."""
         return active(self._gates, self._clock.now()) if self._gates else ()
 
     @property
     def is_all_closed(self) -> bool:
-        return any(gate.scope == "all" for gate in self.standing())
+        return any(gate.scope == "all" for gate in self.active())
 
     def next_end_at(self) -> datetime | None:
-        """When the next gate opens by itself."""
-        return min((gate.until_at for gate in self.standing() if gate.until_at is not None), default=None)
+        """When the next pause ends by itself."""
+        return min((gate.until_at for gate in self.active() if gate.until_at is not None), default=None)

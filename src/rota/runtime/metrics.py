@@ -1,4 +1,4 @@
-"""What one worker process counts: plain numbers, for its document and whoever scrapes it.
+"""The metrics of one worker process: plain numbers, for its document and for Prometheus.
 
 Counting only: no I/O, no clock, no labels by task or tenant, so that it costs next to nothing per job.
 Written by the worker's loop alone; other threads may read.
@@ -9,21 +9,23 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
+
+from ..model import FireOrigin
 
 # Upper bounds, in seconds; one more bucket takes what is longer.
 DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 _BOUNDS = tuple(timedelta(seconds=bound) for bound in DURATIONS)
 ASIDE = 4096
 OUTCOMES = ("succeeded", "failed", "retried", "snoozed", "cancelled", "released", "rescued", "refused")
-ORIGINS = ("scheduler", "catchup")
+ORIGINS = get_args(FireOrigin)
 
 
 class Histogram:
-    """How many spans of time fell into each bucket (not cumulative), and their sum.
+    """How many durations fell into each bucket (not cumulative), and their sum.
 
-    A span is only put aside when it comes: sorting many at once is several times cheaper than finding
-    the bucket of each.
+    A duration is only put aside when it comes: sorting many at once is several times cheaper than
+    finding the bucket of each.
     """
 
     __slots__ = ("_aside", "_counts", "_lock", "_sum")
@@ -34,15 +36,15 @@ class Histogram:
         self._sum = timedelta()
         self._lock = threading.Lock()
 
-    def add(self, span: timedelta) -> None:
-        self._aside.append(span)
+    def add(self, duration: timedelta) -> None:
+        self._aside.append(duration)
         if len(self._aside) >= ASIDE:
             self._count()
 
     def _count(self) -> None:
         with self._lock:
             spans = self._aside[:]
-            del self._aside[: len(spans)]  # more may have come to the end meanwhile
+            del self._aside[: len(spans)]  # more may have been added meanwhile
             spans.sort()
             before = 0
             for bucket, bound in enumerate(_BOUNDS):
@@ -52,30 +54,32 @@ class Histogram:
             self._counts[-1] += len(spans) - before
             self._sum += sum(spans, timedelta())
 
-    def told(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         self._count()
         seconds = max(round(self._sum.total_seconds(), 6), 0.0)
         return {"bounds": DURATIONS, "counts": list(self._counts), "sum": seconds, "count": sum(self._counts)}
 
 
 class WorkerMetrics:
+    """Counts and histograms. Never read by the worker itself."""
+
     def __init__(self) -> None:
         self.claims = 0  # jobs claimed
         self.runs = dict.fromkeys(OUTCOMES, 0)  # attempts that were settled, by outcome
         self.duration = Histogram()  # from the start of a task's code to its end
         self.wait = Histogram()  # from the time a job was due to the start of its task's code
-        self.fires = dict.fromkeys(ORIGINS, 0)  # jobs that schedules made here
+        self.fires = dict.fromkeys(ORIGINS, 0)  # jobs that schedules created here
         self.late = Histogram()  # from the time a schedule was due to its fire; catching up is not late
-        self.outages = 0  # times the store went away
+        self.outages = 0  # times the store became unavailable
 
-    def told(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """As plain JSON values."""
         return {
             "claims": self.claims,
             "runs": dict(self.runs),
-            "duration": self.duration.told(),
-            "wait": self.wait.told(),
+            "duration": self.duration.snapshot(),
+            "wait": self.wait.snapshot(),
             "fires": dict(self.fires),
-            "late": self.late.told(),
+            "late": self.late.snapshot(),
             "outages": self.outages,
         }

@@ -1,4 +1,4 @@
-"""One event loop in a thread of its own, for code that is not async: the sync facade's only machinery."""
+"""One event loop in a thread of its own, on which callers that are not async run their calls."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The only loop, the only waiting, and the one policy for a store that went away.
+"""The loop that services share, and one policy for an unavailable store.
 
-A service is a ``step``: an async function that does one pass and returns how many seconds may go by
-before the next. Nothing else in rota loops or sleeps.
+A service is a ``tick``: an async function that does one pass and returns the seconds until the next.
+Nothing else in rota sleeps, except the two wake-up connections of PostgreSQL (``listener.py`` and
+``waker.py``), which work below this layer; other loops end by themselves or wait for input.
 """
 
 from __future__ import annotations
@@ -23,41 +24,37 @@ FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0
 LOG_EVERY = 30.0
 
-Step = Callable[[], Awaitable[float]]
+Tick = Callable[[], Awaitable[float]]
 
 
 class ReconnectPolicy:
-    """How long to wait for a store that is away (0.1 → 5 s, with jitter), and how rarely to say so."""
+    """How long to wait for an unavailable store (0.1 → 5 s, with jitter), and how often to log it."""
 
     def __init__(self, name: str, longest: float = LONGEST_DELAY) -> None:
         self.name = name
         self._longest = longest
         self.down_since: float | None = None
         self._delay = FIRST_DELAY
-        self._said_at = -LOG_EVERY
+        self._logged_at = -LOG_EVERY
 
     def failed(self, error: BaseException, since: float | None = None) -> float:
-        """Note a failure of what was asked at ``since``; the seconds to wait before trying again."""
+        """Count a failure of a call made at ``since``; the seconds to wait before the next try."""
         now = monotonic()
         if self.down_since is None:
             self.down_since = now if since is None else since
-        if isinstance(error, StoreUnavailable) and now - self._said_at >= LOG_EVERY:
-            self._said_at = now
-            log.warning("%s: the store is away, trying again until it is back: %s", self.name, error)
+        if isinstance(error, StoreUnavailable) and now - self._logged_at >= LOG_EVERY:
+            self._logged_at = now
+            log.warning("%s: store unavailable, retrying: %s", self.name, error)
         delay = self._delay * (0.5 + chance() / 2)
         self._delay = min(self._delay * 2, self._longest)
         return delay
 
     def worked(self) -> None:
         if self.down_since is not None:
-            log.warning("%s: the store is back after %.1f s", self.name, monotonic() - self.down_since)
+            log.warning("%s: store available again after %.1f s", self.name, monotonic() - self.down_since)
             self.down_since = None
             self._delay = FIRST_DELAY
-            self._said_at = -LOG_EVERY
-
-    @property
-    def down_for(self) -> float:
-        return 0.0 if self.down_since is None else monotonic() - self.down_since
+            self._logged_at = -LOG_EVERY
 
 
 async def pause(seconds: float, until: asyncio.Event) -> bool:
@@ -74,17 +71,17 @@ async def pause(seconds: float, until: asyncio.Event) -> bool:
 
 
 async def repeat(
-    step: Step, stop: asyncio.Event, reconnect: ReconnectPolicy, wake: asyncio.Event | None = None
+    tick: Tick, stop: asyncio.Event, reconnect: ReconnectPolicy, wake: asyncio.Event | None = None
 ) -> None:
-    """Step until told to stop, sooner when woken.
+    """Tick until ``stop`` is set, sooner when woken.
 
-    A store that is away is waited for; any other error is logged and survived.
+    An unavailable store is waited for; any other error is logged and survived.
     """
     while not stop.is_set():
         if wake is not None:
             wake.clear()
         try:
-            delay = await step()
+            delay = await tick()
             reconnect.worked()
         except StoreUnavailable as error:
             delay = reconnect.failed(error)
@@ -92,7 +89,7 @@ async def repeat(
             log.error("%s: %s", reconnect.name, error)
             delay = reconnect.failed(error)
         except Exception as error:
-            log.exception("%s: a step failed; going on", reconnect.name)
+            log.exception("%s: a pass failed; continuing", reconnect.name)
             delay = reconnect.failed(error)
         if wake is None or delay <= 0:
             await pause(delay, stop)
@@ -101,10 +98,10 @@ async def repeat(
 
 
 async def watchdog(stop: asyncio.Event) -> None:
-    """Tell systemd that we are alive, for as long as the event loop this runs on goes round."""
+    """Notify systemd that this process is alive, for as long as its event loop runs."""
     seconds = systemd.watchdog_s()
     while seconds is not None and not stop.is_set():
-        systemd.say("WATCHDOG=1")
+        systemd.notify("WATCHDOG=1")
         await pause(seconds, stop)
 
 
@@ -116,8 +113,8 @@ class StopSignals:
         drain: Callable[[], None],
         force: Callable[[], None],
         *,
-        first: str = "no new jobs; waiting for the running ones (again to hand them back at once)",
-        second: str = "handing running jobs back now",
+        first: str = "no new jobs; waiting for the running ones (send it again to release them at once)",
+        second: str = "releasing running jobs now",
     ) -> None:
         self._drain, self._force = drain, force
         self._first, self._second = first, second
@@ -151,7 +148,7 @@ class StopSignals:
 
 
 async def any_of(*waits: Coroutine[Any, Any, object], timeout: float) -> None:
-    """Until one of them is over, or the timeout is; the others are cancelled."""
+    """Wait until one of them is done, or the timeout is over; the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, timeout=max(timeout, 0.0), return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,7 @@
-"""The open stores of one app: one for each event loop that uses it, all on the same data."""
+"""The open stores of one app: one for each event loop that uses it, all on the same database.
+
+Owns opening, closing and forgetting them after a fork; never reads or writes through one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from .clock import Clock
 
 
 class StorePerLoop:
-    """Opens nothing until asked; never shares a connection between loops or across a fork."""
+    """Opens nothing until it is used; never shares a connection between loops or across a fork."""
 
     def __init__(self, url: str, clock: Clock) -> None:
         self.url = url
@@ -28,7 +31,7 @@ class StorePerLoop:
         self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     def root(self) -> Store:
-        """The first store, perhaps not open: enough to write on somebody else's connection."""
+        """The first store, perhaps not open: enough to write on the caller's own connection."""
         with self._lock:
             if self._pid != current_pid():
                 self._forget()

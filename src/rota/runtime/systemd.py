@@ -1,4 +1,4 @@
-"""Tells systemd how this process is: ready, alive, about to stop. Inert without ``NOTIFY_SOCKET``.
+"""Notifies systemd that this process is ready, alive or stopping. Inert without ``NOTIFY_SOCKET``.
 
 The protocol is sd_notify(3): lines of text in one datagram to a unix socket.
 """
@@ -10,7 +10,7 @@ import os
 import socket
 from collections.abc import Mapping
 
-log = logging.getLogger("rota.notify")
+log = logging.getLogger("rota.systemd")
 
 VARIABLES = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
@@ -19,8 +19,8 @@ def is_wanted() -> bool:
     return bool(os.environ.get("NOTIFY_SOCKET"))
 
 
-def say(*lines: str) -> bool:
-    """Send the lines; False if nobody listens. Never raises: the work matters more than the news."""
+def notify(*lines: str) -> bool:
+    """Send the lines; False if they were not received. Never raises: jobs matter more."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")) or not hasattr(socket, "AF_UNIX"):
         return False
@@ -30,21 +30,21 @@ def say(*lines: str) -> bool:
             sender.setblocking(False)
             sender.sendto(text.encode(), "\0" + address[1:] if address[0] == "@" else address)
     except OSError as error:
-        log.debug("systemd was not told %r: %s", text, error)
+        log.debug("systemd was not notified of %r: %s", text, error)
         return False
     return True
 
 
 def ready(status: str = "running") -> bool:
-    return say("READY=1", f"STATUS={status}")
+    return notify("READY=1", f"STATUS={status}")
 
 
 def stopping(status: str = "stopping") -> bool:
-    return say("STOPPING=1", f"STATUS={status}")
+    return notify("STOPPING=1", f"STATUS={status}")
 
 
 def watchdog_s() -> float | None:
-    """How often to report as alive: half the time systemd waits for it; None if it does not wait."""
+    """How often to report as alive: half of systemd's own limit; None if it has none."""
     text, pid = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
     if not text.isdecimal() or not int(text) or pid not in ("", str(os.getpid())):
         return None
@@ -52,5 +52,5 @@ def watchdog_s() -> float | None:
 
 
 def without(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a child process, which systemd does not want to hear of."""
+    """The environment for a child process, which must not notify systemd."""
     return {name: value for name, value in environment.items() if name not in VARIABLES}

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..core.jobs.options import name_text
 from ..core.schedules.calendars import Calendar, parse_ics
 from ..errors import AlreadyRegistered, NotFound
+from ..runtime.runtime import Runtime
 from ..store.calls import find_document
 from ..store.protocol import Store
-
-if TYPE_CHECKING:
-    from ..app import Rota
 
 KIND = "calendar"
 
 
 async def load(store: Store, name: str) -> Calendar | None:
-    """The calendar; None if there is none, or if somebody wrote nonsense into it."""
+    """The calendar; None if there is none, or if its document cannot be read."""
     document = await find_document(store, KIND, name)
     try:
         return None if document is None else msgspec.json.decode(document.body, type=Calendar)
@@ -32,8 +29,8 @@ async def load(store: Store, name: str) -> Calendar | None:
 class Calendars:
     """``app.calendars``: put, import, list and delete."""
 
-    def __init__(self, app: Rota) -> None:
-        self._app = app
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
 
     async def put(
         self, name: str, dates: Iterable[date], *, weekend: Iterable[int] = (5, 6), new: bool = False
@@ -45,10 +42,10 @@ class Calendars:
         calendar = Calendar(
             name=name_text("calendar", name), dates=frozenset(dates), weekend=frozenset(weekend)
         )
-        store = await self._app.stores.get()
+        store = await self._runtime.stores.get()
         body = msgspec.json.encode(calendar).decode()
         expected = 0 if new else None
-        if await store.put_document(KIND, name, body, expected, self._app.clock.now()) is None:
+        if await store.put_document(KIND, name, body, expected, self._runtime.clock.now()) is None:
             raise AlreadyRegistered(
                 f"there is a calendar {name!r} already: change that one instead, or choose another name"
             )
@@ -56,19 +53,19 @@ class Calendars:
 
     async def import_ics(self, name: str, text: str, *, new: bool = False) -> Calendar:
         """Store the dates of an iCalendar file."""
-        calendar = parse_ics(text, name, self._app.clock.now().date())
+        calendar = parse_ics(text, name, self._runtime.clock.now().date())
         return await self.put(name, calendar.dates, weekend=calendar.weekend, new=new)
 
     async def get(self, name: str) -> Calendar:
-        calendar = await load(await self._app.stores.get(), name)
+        calendar = await load(await self._runtime.stores.get(), name)
         if calendar is None:
             raise NotFound(f"there is no calendar named {name!r}")
         return calendar
 
     async def list(self) -> Sequence[Calendar]:
-        store = await self._app.stores.get()
+        store = await self._runtime.stores.get()
         return [msgspec.json.decode(found.body, type=Calendar) for found in await store.documents(KIND)]
 
     async def delete(self, name: str) -> None:
-        if not await (await self._app.stores.get()).delete_document(KIND, name):
+        if not await (await self._runtime.stores.get()).delete_document(KIND, name):
             raise NotFound(f"there is no calendar named {name!r}")

@@ -1,49 +1,62 @@
-"""Brings the schedules that this program's code declares into the store, when it starts to work."""
+"""Brings the schedules that this program's code declares into the store, when a worker starts."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..core.schedules import reconcile
+from ..core.schedules.draft import snapshot
 from ..core.schedules.firing import key_of
 from ..errors import InvalidSchedule, NotFound
 from ..model import PageRequest, Schedule, ScheduleFilter
 from ..runtime.audit import AuditDraft, record
+from ..runtime.runtime import Runtime
 from ..store.protocol import Store
-from .manage import told
-
-if TYPE_CHECKING:
-    from ..app import Rota
+from ..tasks.registry import Registry
+from .drafts import ScheduleDrafts
+from .edits import ATTEMPTS, find
 
 log = logging.getLogger("rota.scheduler")
 
-TRIES = 10
 PAGE = 500
 
 
 class DeclaredSchedules:
-    """The schedules of one app's code, by tenant and name."""
+    """The schedules of one app's code, by tenant and name.
 
-    def __init__(self, app: Rota) -> None:
-        self._app = app
-        self._given: dict[tuple[str, str], dict[str, Any]] = {}
+    Owns their reconciliation with the store: an operator's edit is kept, a schedule that the code no
+    longer declares is disabled. Never deletes a schedule.
+    """
 
-    def add(self, tenant: str, name: str, given: dict[str, Any]) -> None:
-        self._app.schedules.build(name, tenant, given)  # what is wrong is said where it is declared
+    def __init__(
+        self, runtime: Runtime, registry: Registry, drafts: ScheduleDrafts, name: str | None
+    ) -> None:
+        self._runtime = runtime
+        self._registry = registry
+        self._drafts = drafts
+        self._name = name
+        self._given: dict[tuple[str, str], Mapping[str, Any]] = {}
+
+    def add(self, tenant: str, name: str, given: Mapping[str, Any]) -> None:
+        self._drafts.build(name, tenant, given)  # a mistake is reported where it was made
         self._given[tenant, name] = given
 
+    def remove(self, tenant: str, name: str) -> None:
+        self._given.pop((tenant, name), None)
+
     async def sync(self) -> None:
-        """Insert what is new, update what the code changed, retire what it no longer declares."""
-        if not self._given and not self._app.registry.tasks and self._app.name is None:
-            return  # nobody knows whose program this is
-        store = await self._app.stores.get()
+        """Insert new ones, update those that the code changed, disable those it no longer declares."""
+        if not self._given and not self._registry.tasks and self._name is None:
+            return  # an app without tasks and name owns no schedules
+        store = await self._runtime.stores.get()
         for (tenant, name), given in self._given.items():
-            fresh = self._app.schedules.build(name, tenant, given)
+            fresh = self._drafts.build(name, tenant, given)
             try:
                 await self._sync_one(store, msgspec.structs.replace(fresh, source="code", owner=self.owner))
             except (InvalidSchedule, NotFound) as error:  # the others must not suffer
@@ -52,44 +65,44 @@ class DeclaredSchedules:
 
     @property
     def owner(self) -> str:
-        """Whose schedules these are: the app's name, else the program's own module."""
-        if self._app.name is not None:
-            return self._app.name
-        for task in self._app.registry:
-            if task.fn.__module__ != "__main__":
-                return str(task.fn.__module__).partition(".")[0]
+        """Whose schedules these are: the app's name, else the program's own top-level package."""
+        if self._name is not None:
+            return self._name
+        for task in self._registry:
+            package = str(task.fn.__module__).partition(".")[0]
+            if package not in ("__main__", "rota"):  # a built-in task says nothing about the program
+                return package
         file = getattr(sys.modules["__main__"], "__file__", None)
         return Path(file).stem if file else "main"
 
     async def _sync_one(self, store: Store, fresh: Schedule) -> None:
-        for _ in range(TRIES):  # another process of the same program may start right now
-            page = await store.schedules(
-                ScheduleFilter(name=fresh.name, tenant=fresh.tenant), PageRequest(limit=1)
-            )
-            before = page.items[0] if page.items else None
+        for _ in range(ATTEMPTS):  # another process of the same program may start right now
+            before = await find(store, fresh.name, fresh.tenant)
             found = reconcile.reconcile(before, fresh)
             if found.kept:
                 log.warning(
-                    "schedule %s: an operator's change stands against the code: %s",
+                    "schedule %s: keeping an operator's change over the code: %s",
                     key_of(fresh),
                     ", ".join(found.kept),
                 )
             if found.write is None or await self._put(store, before, found):
                 return
-        log.warning("schedule %s is being changed by others; the code's declaration waits", key_of(fresh))
+        log.warning(
+            "schedule %s is being changed by others; the code's declaration is not applied", key_of(fresh)
+        )
 
     async def _put(self, store: Store, before: Schedule | None, found: reconcile.Reconciled) -> bool:
         assert found.write is not None
-        write = await self._app.schedules.started(store, found.write) if found.restart else found.write
-        if (await store.put_schedules([write], self._app.clock.now()))[0] is None:
+        write = await self._drafts.start(store, found.write) if found.restart else found.write
+        if (await store.put_schedules([write], self._runtime.clock.now()))[0] is None:
             return False
-        await self._tell("schedule.declare", before, write)
+        await self._record("schedule.declare", before, write)
         return True
 
-    async def _tell(self, action: str, before: Schedule | None, after: Schedule) -> None:
-        note = AuditDraft(action, f"schedule:{key_of(after)}", after.tenant)
-        note.before, note.after = before and told(before), told(after)
-        await record(self._app, note, "done")
+    async def _record(self, action: str, before: Schedule | None, after: Schedule) -> None:
+        entry = AuditDraft(action, f"schedule:{key_of(after)}", after.tenant)
+        entry.before, entry.after = before and snapshot(before), snapshot(after)
+        await record(self._runtime, entry, "done")
 
     async def _retire(self, store: Store) -> None:
         cursor: str | None = None
@@ -104,13 +117,13 @@ class DeclaredSchedules:
                 return
 
     async def _retire_one(self, store: Store, schedule: Schedule) -> None:
-        for _ in range(TRIES):  # it may fire right now
+        for _ in range(ATTEMPTS):  # it may fire right now
             off = reconcile.retire(schedule, self.owner)
             if off is None:
                 return
-            if (await store.put_schedules([off], self._app.clock.now()))[0] is not None:
+            if (await store.put_schedules([off], self._runtime.clock.now()))[0] is not None:
                 log.warning("schedule %s is %s", key_of(off), off.reason)
-                await self._tell("schedule.retire", schedule, off)
+                await self._record("schedule.retire", schedule, off)
                 return
             page = await store.schedules(ScheduleFilter(ids=(schedule.id,)), PageRequest(limit=1))
             if not page.items:

@@ -1,4 +1,4 @@
-"""Runs: the history of a schedule, told from its jobs. Pure values."""
+"""Runs: the history of a schedule, read from its jobs. Pure values."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from ..model import Job, JobId, State, Value
 
 
 class ScheduleRun(Value, frozen=True, kw_only=True):
+    """A job created by a schedule, as one line of its history."""
+
     schedule: str
     tenant: str
     job: JobId
@@ -22,12 +24,14 @@ class ScheduleRun(Value, frozen=True, kw_only=True):
     started_at: datetime | None
     finished_at: datetime | None
     duration_ms: float | None
-    success: bool | None  # None: not ended yet
+    success: bool | None  # None: not finished
     message: str | None
     details: Any = None
 
 
 class RunSummary(Value, frozen=True, kw_only=True):
+    """Counts and durations of some runs."""
+
     runs: int
     succeeded: int
     failed: int
@@ -37,12 +41,12 @@ class RunSummary(Value, frozen=True, kw_only=True):
 
 
 def run_of(job: Job) -> ScheduleRun:
-    """A task that returns ``{"success": false, "message": …}`` has failed, though its job ended well."""
-    said = _read(job.output_json)
-    fault = _read(job.error_json)
+    """A task that returns ``{"success": false, "message": …}`` has failed, though its job succeeded."""
+    output = _read(job.output_json)
+    error = _read(job.error_json)
     success = None
     if job.is_final:
-        success = job.state is State.SUCCEEDED and said.get("success") is not False
+        success = job.state is State.SUCCEEDED and output.get("success") is not False
     duration = None
     if job.started_at is not None and job.finished_at is not None:
         duration = (job.finished_at - job.started_at).total_seconds() * 1000
@@ -58,22 +62,22 @@ def run_of(job: Job) -> ScheduleRun:
         finished_at=job.finished_at,
         duration_ms=duration,
         success=success,
-        message=_text(said.get("message")) or _text(fault.get("message")),
-        details=said.get("details"),
+        message=_text(output.get("message")) or _text(error.get("message")),
+        details=output.get("details"),
     )
 
 
 def summary_of(runs: Sequence[ScheduleRun]) -> RunSummary:
-    ended = [run for run in runs if run.success is not None]
-    lengths = [run.duration_ms for run in ended if run.duration_ms is not None]
-    succeeded = sum(bool(run.success) for run in ended)
+    finished = [run for run in runs if run.success is not None]
+    durations = [run.duration_ms for run in finished if run.duration_ms is not None]
+    succeeded = sum(bool(run.success) for run in finished)
     return RunSummary(
         runs=len(runs),
         succeeded=succeeded,
-        failed=len(ended) - succeeded,
-        success_rate_percent=round(100 * succeeded / len(ended), 2) if ended else None,
-        average_ms=sum(lengths) / len(lengths) if lengths else None,
-        longest_ms=max(lengths, default=None),
+        failed=len(finished) - succeeded,
+        success_rate_percent=round(100 * succeeded / len(finished), 2) if finished else None,
+        average_ms=sum(durations) / len(durations) if durations else None,
+        longest_ms=max(durations, default=None),
     )
 
 

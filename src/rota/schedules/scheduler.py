@@ -1,8 +1,8 @@
-"""The scheduler: looks at the schedules that are due, and writes what ``core/firing.py`` decides.
+"""The scheduler: reads the schedules that are due, and writes what ``core/schedules/firing.py`` decides.
 
 Any number of schedulers may run: a firing is a compare-and-set in the store, and the id of a job
-derives from its schedule and fire time, so (schedule, fire time) makes at most one job, ever. One
-pass is ``step``; it returns the seconds until the next.
+derives from its schedule and fire time, so (schedule, fire time) creates at most one job, ever. One
+pass is a ``tick``; it returns the seconds until the next.
 """
 
 from __future__ import annotations
@@ -22,58 +22,59 @@ from ..core.schedules.firing import DueFire, FireDecision, decide, job_id, key_o
 from ..core.schedules.rules import spread
 from ..errors import StoreError, StoreUnavailable
 from ..model import LIVE, AuditEntry, DueSchedules, Firing, Gate, JobFilter, NewJob, PageRequest, Schedule
-from ..runtime.clock import Clock
-from ..runtime.events import Event, Hooks
+from ..runtime.events import Event
 from ..runtime.failpoints import hit
 from ..runtime.gate_watch import load as load_gates
 from ..runtime.metrics import WorkerMetrics
+from ..runtime.runtime import Runtime
 from ..store.protocol import Store
 from ..tasks.handle import job_of
-from ..tasks.task import Registry
+from ..tasks.registry import Registry
 from .calendars import load
 
 log = logging.getLogger("rota.scheduler")
 
-BATCH = 200  # a batch is decided without a pause: no more than the loop's other tasks can wait for
+BATCH = 200  # decided without yielding to the loop: small enough for its other tasks to wait
 REFUSED_S = 0.05
 GRACE_S = 5.0  # a fire that is late by no more than this, and a tick, is on time
 MOST_PREVIOUS = 1000
-LOOK_AT_GATE_S = 30.0  # a gate may be lifted without anybody telling us
+CHECK_PAUSED_S = 30.0  # a pause may end without a hint
 LONGEST_MESSAGE = 500
 
 
 class Scheduler:
+    """Fires the due schedules of one store. Owns when it looks next, and the audit entries about fires.
+
+    Never runs a job and never decides when a schedule is due: that is pure, in ``core/schedules``.
+    """
+
     def __init__(
         self,
+        runtime: Runtime,
         store: Store,
         registry: Registry,
-        clock: Clock,
-        settings: Settings,
-        hooks: Hooks,
         declare: Callable[[], Awaitable[None]],
         tick_s: float,
     ) -> None:
-        self.wake = asyncio.Event()  # set when a schedule was made here that may be due soon
-        self._declare = declare
-        self._declared = False
+        self.wake = asyncio.Event()  # set when a schedule was changed here that may be due soon
+        self.metrics = WorkerMetrics()  # its worker's, once it has one
+        self._runtime = runtime
         self._store = store
         self._registry = registry
-        self._clock = clock
-        self._settings = settings
-        self._hooks = hooks
+        self._declare = declare
+        self._declared = False
         self._tick_s = tick_s
-        self.measures = WorkerMetrics()  # its worker's, once it has one
 
-    async def step(self) -> float:
-        """Fire what is due; the seconds until the next schedule is, at most the tick."""
+    async def tick(self) -> float:
+        """Fire what is due; the seconds until the next schedule is, at most ``tick_s``."""
         if not self._declared:
             await self._declare()
             self._declared = True
-        now = self._clock.now()
+        now = self._runtime.clock.now()
         due = await self._store.due_schedules(now, BATCH)
         if due.schedules:
             refused = await self._fire(due, now)
-            # All refused: others are at it, or hold the rows. They need not be watched at full speed.
+            # All refused: other schedulers fire them, or hold the rows. No need to ask again at once.
             return 0.0 if len(refused) < len(due.schedules) else min(REFUSED_S, self._tick_s)
         if due.next_look_at is None:
             return self._tick_s
@@ -96,23 +97,23 @@ class Scheduler:
         hit("fire.before")
         refused = await self._write(firings, now)
         hit("fire.after")
-        notes: list[AuditEntry] = []
+        entries: list[AuditEntry] = []
         for decision, firing in zip(decisions, firings, strict=True):
             if firing.schedule.id not in refused:
                 if decision.cancel_previous:
                     await self._cancel_previous(decision, now)
                 self._count(decision, now)
-                notes += self._told(decision, firing.jobs, now)
-        await self._note(notes)
+                entries += self._report(decision, firing.jobs, now)
+        await self._record(entries)
         return refused
 
     def _count(self, decision: FireDecision, now: datetime) -> None:
         schedule = decision.schedule
         for fire in decision.fires:
-            self.measures.fires[fire.origin] += 1
-            if fire.origin == "scheduler":  # what is caught up is late by its nature
+            self.metrics.fires[fire.origin] += 1
+            if fire.origin == "scheduler":  # a catch-up run is late by its nature
                 meant = spread(rule_of(schedule), key_of(schedule)) if schedule.jitter else 0.0
-                self.measures.late.add(now - fire.at - timedelta(seconds=meant))
+                self.metrics.late.add(now - fire.at - timedelta(seconds=meant))
 
     async def _write(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
         """Fire them all; if the store cannot take one of them, that one is disabled and the others fire."""
@@ -131,46 +132,48 @@ class Scheduler:
             firing.schedule, enabled=False, reason=why, look_at=None, held=(), version=firing.expected
         )
         if (await self._store.put_schedules([off], now))[0] is not None:
-            await self._note([disabled(off, why, now)])
+            await self._record([disabled(off, why, now)])
         return frozenset({off.id})
 
-    async def _note(self, entries: Sequence[AuditEntry]) -> None:
-        """In the audit log, for what no job will tell of."""
+    async def _record(self, entries: Sequence[AuditEntry]) -> None:
+        """Add to the audit log what no job records."""
         try:
             if entries:
                 await self._store.append_audit(entries)
         except StoreError as error:  # it is in the log as well
-            log.error("%d lines could not be added to the audit log: %s", len(entries), error)
+            log.error("%d entries could not be added to the audit log: %s", len(entries), error)
 
-    def _told(self, decision: FireDecision, jobs: Sequence[NewJob], now: datetime) -> list[AuditEntry]:
-        """Tell of a decision that is stored; what of it belongs into the audit log."""
-        schedule, notes = decision.schedule, []
+    def _report(self, decision: FireDecision, jobs: Sequence[NewJob], now: datetime) -> list[AuditEntry]:
+        """Log a stored decision and call the hooks; the entries about it for the audit log."""
+        schedule, entries = decision.schedule, []
         if decision.broken is not None:
-            notes.append(disabled(schedule, decision.broken, now))
+            entries.append(disabled(schedule, decision.broken, now))
         if decision.dropped:
             fires = "1 missed fire is" if decision.dropped == 1 else f"{decision.dropped} missed fires are"
             missed = f"{fires} not caught up (missed={schedule.missed})"
             log.warning("schedule %s: %s", key_of(schedule), missed)
-            notes.append(entry("schedule.missed", schedule, missed, now))
+            entries.append(entry("schedule.missed", schedule, missed, now))
         if decision.skipped:
             log.warning(
-                "schedule %s: %d fires left out, the previous run still goes on (overlap=%s)",
+                "schedule %s: %d fires skipped, the previous run has not finished (overlap=%s)",
                 key_of(schedule),
                 decision.skipped,
                 schedule.overlap,
             )
-        if self._hooks.wants("schedule.fired"):
+        if self._runtime.hooks.wants("schedule.fired"):
             for job in jobs:
                 event = Event(name="schedule.fired", at=now, job=job_of(job, now), schedule=schedule.name)
-                self._hooks.emit(event)
-        return notes
+                self._runtime.hooks.emit(event)
+        return entries
 
     def _jobs(self, decision: FireDecision) -> tuple[NewJob, ...]:
         schedule = decision.schedule
-        return tuple(scheduled_job(schedule, fire, self._registry, self._settings) for fire in decision.fires)
+        return tuple(
+            scheduled_job(schedule, fire, self._registry, self._runtime.settings) for fire in decision.fires
+        )
 
     async def _cancel_previous(self, decision: FireDecision, now: datetime) -> None:
-        """Only once the new run is ours: a scheduler that came too late must not cancel another's."""
+        """Only after the fire is stored: a scheduler that came too late must not cancel another's run."""
         schedule, began = decision.schedule, decision.fires[-1].at
         where = JobFilter(schedule=schedule.name, tenant=schedule.tenant, states=tuple(LIVE))
         live = (await self._store.jobs(where, PageRequest(limit=MOST_PREVIOUS, newest_first=False))).items
@@ -201,31 +204,30 @@ def entry(action: str, schedule: Schedule, message: str, now: datetime) -> Audit
 
 
 def held_back(schedule: Schedule, gates: Sequence[Gate], now: datetime) -> FireDecision | None:
-    """A paused schedule keeps its next fire, and is looked at again: its ``missed`` policy then decides."""
+    """A paused schedule keeps its next fire; once it is resumed, its ``missed`` policy decides."""
     gate = over_schedule(gates, schedule.tenant, schedule.name)
     if gate is None or not schedule.enabled:
         return None
-    again_at = now + timedelta(seconds=LOOK_AT_GATE_S)
+    again_at = now + timedelta(seconds=CHECK_PAUSED_S)
     if gate.until_at is not None:
         again_at = min(again_at, gate.until_at)
     return FireDecision(schedule=msgspec.structs.replace(schedule, look_at=again_at))
 
 
 def scheduled_job(schedule: Schedule, fire: DueFire, registry: Registry, settings: Settings) -> NewJob:
-    """The job of one fire. What the schedule leaves open, the task says, if this program knows it."""
-    task = registry.get(schedule.task)
-    said = None if task is None else task.chosen
+    """The job of one fire. What the schedule leaves open is the task's, if its code is here."""
+    task = registry.options(schedule.task)
     return NewJob(
         id=job_id(schedule.id, fire.at),
         task=schedule.task,
         payload_json=schedule.payload_json,
-        queue=schedule.queue or (said and said.queue) or "default",
+        queue=schedule.queue or task.queue or "default",
         tenant=schedule.tenant,
-        priority=schedule.priority if schedule.priority is not None else (said and said.priority) or 0,
-        max_attempts=schedule.max_attempts or (said and said.max_attempts) or settings.max_attempts,
+        priority=schedule.priority if schedule.priority is not None else task.priority or 0,
+        max_attempts=schedule.max_attempts or task.max_attempts or settings.max_attempts,
         timeout=schedule.timeout,
-        auto_remove=bool(said and said.auto_remove),
-        tags=(said and said.tags) or (),
+        auto_remove=bool(task.auto_remove),
+        tags=task.tags or (),
         origin=fire.origin,
         schedule=schedule.name,
         scheduled_for=fire.at,

@@ -1,18 +1,16 @@
-"""A job in the hands of the program that enqueued it: the value, plus ways to wait for it."""
+"""A job as the program that enqueued it sees it: the value, plus ways to wait for it and steer it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Protocol, overload
 
 import msgspec
 
 from ..errors import NotFound
-from ..model import InsertResult, Job, NewJob, State
-
-if TYPE_CHECKING:
-    from ..app import Rota
+from ..model import InsertResult, Job, JobId, NewJob, State
+from ..runtime.portal import Portal
 
 _SAME = tuple(
     name
@@ -21,24 +19,36 @@ _SAME = tuple(
 )
 
 
-class JobHandle(Job, frozen=True, kw_only=False):
-    """A Job that knows its app. The value is a snapshot; ``refresh()`` fetches a new one."""
-
-    _app: Any = None
+class JobAccess(Protocol):
+    """What a handle asks of the store its job is in; the app is one."""
 
     @property
-    def app(self) -> Rota:
-        app: Rota = self._app
-        return app
+    def portal(self) -> Portal: ...
+
+    async def wait(self, job_id: JobId, timeout: float | None = None) -> Any: ...
+    async def job(self, job_id: JobId) -> JobHandle: ...
+    async def cancel(self, job_id: JobId, reason: str = "cancelled") -> JobHandle: ...
+    async def retry(self, job_id: JobId) -> JobHandle: ...
+
+
+class JobHandle(Job, frozen=True, kw_only=False):
+    """A Job that can be waited for. The value is a snapshot; ``refresh()`` fetches a new one."""
+
+    _access: Any = None
+
+    @property
+    def access(self) -> JobAccess:
+        access: JobAccess = self._access
+        return access
 
     async def result(self, timeout: float | None = None) -> Any:
-        """Wait for the job to end and return its output.
+        """Wait for the job to finish and return its output.
 
-        Raises JobFailed or JobCancelled if it ends so, TimeoutError if it has not ended in time.
+        Raises JobFailed or JobCancelled if that is its outcome, TimeoutError if it takes longer.
         An ``auto_remove`` job leaves nothing behind when it succeeds: its result is None.
         """
         try:
-            return await self.app.wait(self.id, timeout)
+            return await self.access.wait(self.id, timeout)
         except NotFound:
             if self.auto_remove:
                 return None
@@ -46,47 +56,47 @@ class JobHandle(Job, frozen=True, kw_only=False):
 
     def result_sync(self, timeout: float | None = None) -> Any:
         """``result`` for code that is not async."""
-        return self.app.portal.call(self.result, timeout)
+        return self.access.portal.call(self.result, timeout)
 
     async def refresh(self) -> JobHandle:
         """The job as it is now."""
-        return await self.app.job(self.id)
+        return await self.access.job(self.id)
 
     async def cancel(self, reason: str = "cancelled") -> None:
         """Cancel it: at once while queued; a running job is asked to stop."""
-        await self.app.cancel(self.id, reason)
+        await self.access.cancel(self.id, reason)
 
     async def retry(self) -> JobHandle:
-        """Run a job that has ended once more."""
-        return await self.app.retry(self.id)
+        """Run a finished job again."""
+        return await self.access.retry(self.id)
 
 
-def from_job(job: Job, app: Rota) -> JobHandle:
-    return JobHandle(**{name: getattr(job, name) for name in Job.__struct_fields__}, _app=app)
+def from_job(job: Job, access: JobAccess) -> JobHandle:
+    return JobHandle(**{name: getattr(job, name) for name in Job.__struct_fields__}, _access=access)
 
 
 def job_of(new: NewJob, now: datetime) -> Job:
-    """The job that a request makes when it is stored at ``now``."""
+    """The job that a request becomes when it is stored at ``now``."""
     same = {name: getattr(new, name) for name in _SAME}
     return Job(id=new.id, state=State.QUEUED, run_at=new.run_at or now, created_at=now, **same)
 
 
-def from_new(new: NewJob, inserted: InsertResult, now: datetime, app: Rota) -> JobHandle:
+def from_new(new: NewJob, inserted: InsertResult, now: datetime, access: JobAccess) -> JobHandle:
     return JobHandle(  # by position, which is quicker: every enqueue ends here
         inserted.id, new.task, inserted.state, new.run_at or now, now, new.queue, new.tenant, new.priority,
         new.payload_json, None, None, 0, new.max_attempts, 0, None, None, None, None, new.timeout,
         new.backoff, new.key, new.auto_remove, new.tags, new.parent, new.origin, new.schedule,
-        new.scheduled_for, 0.0, None, False, app,
+        new.scheduled_for, 0.0, None, False, access,
     )  # fmt: skip
 
 
 class Handles(Sequence[JobHandle]):
-    """The jobs of one bulk call, made into handles as they are looked at: nothing is held twice."""
+    """The jobs of one bulk call. Each becomes a handle when it is accessed: nothing is held twice."""
 
     def __init__(
-        self, jobs: Sequence[NewJob], inserted: Sequence[InsertResult], now: datetime, app: Rota
+        self, jobs: Sequence[NewJob], inserted: Sequence[InsertResult], now: datetime, access: JobAccess
     ) -> None:
-        self._jobs, self._inserted, self._now, self._app = jobs, inserted, now, app
+        self._jobs, self._inserted, self._now, self._access = jobs, inserted, now, access
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -97,8 +107,8 @@ class Handles(Sequence[JobHandle]):
     def __getitem__(self, index: slice) -> Sequence[JobHandle]: ...
     def __getitem__(self, index: int | slice) -> JobHandle | Sequence[JobHandle]:
         if isinstance(index, slice):
-            return Handles(self._jobs[index], self._inserted[index], self._now, self._app)
-        return from_new(self._jobs[index], self._inserted[index], self._now, self._app)
+            return Handles(self._jobs[index], self._inserted[index], self._now, self._access)
+        return from_new(self._jobs[index], self._inserted[index], self._now, self._access)
 
     def __repr__(self) -> str:
         return f"<{len(self)} jobs>"

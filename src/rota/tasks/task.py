@@ -1,40 +1,78 @@
-"""Tasks: named functions with options, and the typed ways to enqueue them."""
+"""Tasks: named functions with options, and the typed ways to enqueue them.
+
+Must never know the app or the store: a task is given the producer that stores its jobs.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, Unpack
+from typing import Any, Generic, Never, ParamSpec, Protocol, TypeVar, Unpack, get_args
 
 from ..core.jobs.options import JobOptions, Options, merge, name_text, options
 from ..core.payload.codec import TaskSignature
 from ..errors import ConfigError, PayloadError
+from ..model import Executor
+from ..runtime.runtime import Runtime
+from .handle import JobHandle
 
-if TYPE_CHECKING:
-    from ..app import Rota
-    from .handle import JobHandle
-
-Executor = Literal["async", "thread", "process"]
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class TaskProducer(Protocol):
+    """Stores the jobs of tasks; ``tasks.producer.Producer`` is the one there is."""
+
+    @property
+    def runtime(self) -> Runtime: ...
+
+    async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle: ...
+    def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle: ...
+    async def enqueue_many(
+        self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
+    ) -> Sequence[JobHandle]: ...
+    def enqueue_many_sync(
+        self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
+    ) -> Sequence[JobHandle]: ...
+
+
+class NoProducer:
+    """Stands in until the set that declares a task is included in an app."""
+
+    @property
+    def runtime(self) -> Never:
+        raise ConfigError("this task belongs to no app yet: include its TaskSet, app.include(tasks)")
+
+    def _missing(self, name: str, *_: Any) -> Never:
+        raise ConfigError(
+            f"task {name!r} belongs to no app yet: include its TaskSet, app.include(tasks), "
+            "and import the module that does so before you enqueue"
+        )
+
+    enqueue = enqueue_sync = enqueue_many = enqueue_many_sync = _missing
+
+
+NO_PRODUCER = NoProducer()
 
 
 class Task(Generic[P, R]):
     """A named function that knows how to do one kind of work. Calling it just calls the function."""
 
+    producer: TaskProducer
+
     def __init__(
         self,
-        app: Rota,
         fn: Callable[P, R],
         name: str,
         chosen: Options,
         executor: Executor,
+        producer: TaskProducer = NO_PRODUCER,
     ) -> None:
-        self.app = app
         self.fn = fn
         self.name = name
         self.chosen = chosen
         self.executor: Executor = executor
+        self.producer = producer
         self.signature = TaskSignature.of(fn, task=name)
         self.__doc__ = fn.__doc__
         self.__name__ = getattr(fn, "__name__", name)
@@ -54,19 +92,20 @@ class Task(Generic[P, R]):
 
     async def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
         """Store a job that calls this task with these arguments; it is durable once this returns."""
-        return await self.app.producer.enqueue(self.name, self.named(args, kwargs), self.chosen)
+        arguments = self.named(args, kwargs) if args else kwargs
+        return await self.producer.enqueue(self.name, arguments, self.chosen)
 
     def enqueue_sync(self, *args: Any, **kwargs: Any) -> JobHandle:
         """``enqueue`` for code that is not async."""
-        return BoundTask(self, self.chosen).enqueue_sync(*args, **kwargs)
+        return self.producer.enqueue_sync(self.name, self.named(args, kwargs), self.chosen)
 
     async def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
         """Store a job per mapping of arguments, in bulk: all of them, or none."""
-        return await BoundTask(self, self.chosen).enqueue_many(payloads)
+        return await self.producer.enqueue_many(self.name, payloads, self.chosen)
 
     def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
         """``enqueue_many`` for code that is not async."""
-        return BoundTask(self, self.chosen).enqueue_many_sync(payloads)
+        return self.producer.enqueue_many_sync(self.name, payloads, self.chosen)
 
     def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mapping[str, Any]:
         """The arguments, each under the name of its parameter."""
@@ -97,20 +136,20 @@ class BoundTask:
 
     async def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
         task = self.task
-        return await task.app.producer.enqueue(task.name, task.named(args, kwargs), self.chosen)
+        return await task.producer.enqueue(task.name, task.named(args, kwargs), self.chosen)
 
     def enqueue_sync(self, *args: Any, **kwargs: Any) -> JobHandle:
         task = self.task
-        return task.app.producer.enqueue_sync(task.name, task.named(args, kwargs), self.chosen)
+        return task.producer.enqueue_sync(task.name, task.named(args, kwargs), self.chosen)
 
     async def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
-        return await self.task.app.producer.enqueue_many(self.task.name, payloads, self.chosen)
+        return await self.task.producer.enqueue_many(self.task.name, payloads, self.chosen)
 
     def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
-        return self.task.app.producer.enqueue_many_sync(self.task.name, payloads, self.chosen)
+        return self.task.producer.enqueue_many_sync(self.task.name, payloads, self.chosen)
 
 
-def choose_name(fn: Callable[..., Any], asked: str | None) -> str:
+def choose_name(fn: Callable[..., Any], asked: str | None, prefix: str = "") -> str:
     """The name under which a function becomes a task: the one asked for, else its own."""
     if not callable(fn):
         raise ConfigError(
@@ -119,7 +158,7 @@ def choose_name(fn: Callable[..., Any], asked: str | None) -> str:
     name = getattr(fn, "__name__", None) if asked is None else asked
     if name is None:
         raise ConfigError(f"{fn!r} has no name of its own; give it one: app.task(name=…)(…)")
-    return name_text("task", name)
+    return name_text("task", f"{prefix}{name}" if isinstance(name, str) else name)
 
 
 def choose_executor(fn: Callable[..., Any], asked: str | None, name: str) -> Executor:
@@ -143,29 +182,5 @@ def choose_executor(fn: Callable[..., Any], asked: str | None, name: str) -> Exe
         case "process":
             return "process"
         case _:
-            raise ConfigError(f"task {name!r}: executor={asked!r} is not one of async, thread, process")
-
-
-class Registry:
-    """The tasks of one app, by name."""
-
-    def __init__(self) -> None:
-        self.tasks: dict[str, Task[..., Any]] = {}
-
-    def __iter__(self) -> Any:
-        return iter(self.tasks.values())
-
-    def get(self, name: str) -> Task[..., Any] | None:
-        return self.tasks.get(name)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.tasks)
-
-
-def task_options(name: str, given: Mapping[str, Any]) -> Options:
-    return options(given, for_task=name)
-
-
-NO_OPTIONS = Options()
-__all__ = ["NO_OPTIONS", "BoundTask", "Registry", "Task", "choose_executor", "choose_name", "task_options"]
+            choices = ", ".join(get_args(Executor))
+            raise ConfigError(f"task {name!r}: executor={asked!r} is not one of {choices}")

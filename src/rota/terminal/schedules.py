@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ..core.schedules.describe import words
+from ..core.schedules.describe import summary
 from ..core.schedules.firing import rule_of
 from ..core.schedules.zones import zone
 from ..errors import InvalidSchedule
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def describe_rule(schedule: Schedule) -> str:
     """The rule of a stored schedule; a row that cannot be read shows why instead."""
     try:
-        return words(rule_of(schedule))
+        return summary(rule_of(schedule))
     except InvalidSchedule as error:
         return f"cannot be read: {error}"
 

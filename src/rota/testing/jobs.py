@@ -79,14 +79,25 @@ async def inline(app: Rota) -> AsyncIterator[None]:
             job = await send_receipt.enqueue(order_id=42)
             assert job.state == "succeeded"
     """
-    usual, app.producer = app.producer, _Inline(app)
+    usual = app.producer
+    _produce_with(app, _Inline(app))
     try:
         yield
     finally:
-        app.producer = usual
+        _produce_with(app, usual)
+
+
+def _produce_with(app: Rota, producer: Producer) -> None:
+    app.producer = producer
+    for task in app.registry:
+        task.producer = producer
 
 
 class _Inline(Producer):
+    def __init__(self, app: Rota) -> None:
+        super().__init__(app.runtime, app.registry, app)
+        self._app = app
+
     async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         handle = await super().enqueue(name, arguments, chosen)
         return (await self._run([handle], chosen))[0]
@@ -121,7 +132,7 @@ def assert_enqueued(task: Task[..., Any], /, **payload: Any) -> Job:
     Values are compared as they are stored, so a dataclass or a date may be given as the task takes it.
     Of a task with very many jobs only the newest thousand are looked at.
     """
-    jobs = task.app.portal.call(_of_task, task)
+    jobs = task.producer.runtime.portal.call(_of_task, task)
     for job in jobs:
         given = job.payload
         if all(name in given and given[name] == _plain(value) for name, value in payload.items()):
@@ -142,7 +153,7 @@ def assert_not_enqueued(task: Task[..., Any], /, **payload: Any) -> None:
 
 
 async def _of_task(task: Task[..., Any]) -> list[Job]:
-    store = await task.app.stores.get()
+    store = await task.producer.runtime.stores.get()
     return list((await store.jobs(JobFilter(task=task.name), PageRequest(limit=LOOK_AT))).items)
 
 

@@ -11,7 +11,6 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from ..core.payload import codec
 from ..errors import OptionError
 from ..model import AuditEntry, Job, LogLine, Progress
 from ..runtime.clock import Clock
+from ..tasks.current import CURRENT
 from .redaction import Redactor
 
 MAX_LINES = 200
@@ -195,9 +195,6 @@ def _check_action(action: str) -> None:
 def _details_json(action: str, details: dict[str, Any], redactor: Redactor) -> str:
     encoded = codec.encode(details, limit=LONGEST_DETAILS, what=f"the details of audit action {action!r}")
     return msgspec.json.encode(redactor.value(msgspec.json.decode(encoded))).decode()
-
-
-CURRENT: ContextVar[Context | None] = ContextVar("rota_current", default=None)
 
 
 class LogCapture(logging.Handler):

@@ -9,7 +9,7 @@ from ..runtime.clock import Clock
 from ..runtime.gate_watch import GateWatch
 from ..runtime.metrics import WorkerMetrics
 from ..store.protocol import Store
-from ..tasks.task import Registry
+from ..tasks.registry import Registry
 from .options import WorkerOptions
 from .reporting import JobReporter
 

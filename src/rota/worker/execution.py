@@ -11,8 +11,9 @@ from ..core.jobs.lifecycle import Cancelled, ExecutionReport, Failed, Outcome, R
 from ..core.payload import codec
 from ..errors import Cancel, PayloadError, Snooze
 from ..model import ErrorRecord, Job
+from ..tasks.current import CURRENT
 from ..tasks.task import Task
-from .context import CURRENT, Context, clean
+from .context import Context, clean
 from .error_records import LONGEST_MESSAGE, error_record
 
 StopReason = Literal["cancelled", "timeout", "lost", "released"]

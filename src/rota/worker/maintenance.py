@@ -18,7 +18,7 @@ from ..model import Document, Job, JobFilter, PageRequest, RetentionCutoffs, Set
 from ..runtime.clock import Clock, monotonic
 from ..runtime.events import about
 from ..runtime.failpoints import hit
-from ..runtime.service import Step
+from ..runtime.service import Tick
 from ..store.calls import settle
 from ..store.protocol import Store
 from .environment import WorkerEnvironment
@@ -50,7 +50,7 @@ class Maintenance:
         self._unserved: frozenset[str] = frozenset()
 
     @property
-    def steps(self) -> Mapping[str, Step]:
+    def steps(self) -> Mapping[str, Tick]:
         return {"rescue": self._rescue, "prune": self._prune, "unserved": self._check_unserved}
 
     async def _rescue(self) -> float:

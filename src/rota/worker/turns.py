@@ -189,7 +189,7 @@ class Turns:
         """What to claim now; None: nothing."""
         gates, options = self._environment.gates, self._environment.options
         if not gates.seen:
-            await self.deadline.answer(gates.look())
+            await self.deadline.answer(gates.refresh())
         self.release_waiting(STALE_S)
         rate = self._throughput.per_second(self.slots.finished, monotonic())
         limit = claim_size(options.concurrency, rate, len(self.slots), self._requested)
@@ -210,7 +210,7 @@ class Turns:
             exclude_queues=options.exclude_queues,
             tasks=names,
         )
-        return narrow_claim(request, gates.standing())
+        return narrow_claim(request, gates.active())
 
     def _delay_after(self, result: TurnResult, request: ClaimRequest | None) -> float:
         """The seconds until a job is due or a gate opens by itself, at most until the next poll."""

@@ -15,17 +15,17 @@ from typing import Any
 
 import msgspec
 
-from .. import __version__
 from ..config import Settings
 from ..errors import StoreError
 from ..runtime.clock import Clock
 from ..runtime.events import Hooks
 from ..runtime.gate_watch import GateWatch
 from ..runtime.metrics import WorkerMetrics
-from ..runtime.service import ReconnectPolicy, Step, repeat
+from ..runtime.service import ReconnectPolicy, Tick, repeat
 from ..schedules.scheduler import Scheduler
 from ..store.protocol import Store
-from ..tasks.task import Registry
+from ..tasks.registry import Registry
+from ..version import __version__
 from .context import LogCapture
 from .environment import WorkerEnvironment
 from .heartbeats import HeartbeatThread
@@ -66,7 +66,7 @@ class Worker:
         self.metrics = WorkerMetrics()
         self.scheduler = scheduler
         if scheduler is not None:
-            scheduler.measures = self.metrics
+            scheduler.metrics = self.metrics
         self._environment = WorkerEnvironment(
             worker=identity,
             store=store,
@@ -144,19 +144,19 @@ class Worker:
 
     def _services(self) -> list[asyncio.Task[None]]:
         stopping = self.turns.stopping
-        steps: dict[str, Step] = {"gates": self._check_gates}
+        steps: dict[str, Tick] = {"gates": self._check_gates}
         if self.options.upkeep:
             steps |= Maintenance(self._environment, self.turns.changed.set).steps
         services = [repeat(step, stopping, ReconnectPolicy(name)) for name, step in steps.items()]
         if self.scheduler is not None and self.options.upkeep:
-            step, wake = self.scheduler.step, self.scheduler.wake
+            step, wake = self.scheduler.tick, self.scheduler.wake
             services.append(repeat(step, stopping, ReconnectPolicy("scheduler"), wake))
         return [asyncio.create_task(service, name="rota-service") for service in services]
 
     async def _check_gates(self) -> float:
         gates = self._environment.gates
-        if await gates.look():
-            if gates.standing():  # what has not started may be paused now: let the next claim choose
+        if await gates.refresh():
+            if gates.active():  # what has not started may be paused now: let the next claim choose
                 self.turns.release_waiting()
             if self._heartbeats is not None:
                 self._heartbeats.send_soon()
@@ -212,6 +212,6 @@ class Worker:
             "state": self.state,
             "started_at": self._started_at,
             "version": __version__,
-            "measures": self.metrics.told(),
+            "measures": self.metrics.snapshot(),
         }
         return msgspec.json.encode(body).decode()

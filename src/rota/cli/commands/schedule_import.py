@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ...core.schedules.crontab import CrontabLine, from_crontab
-from ...core.schedules.describe import words
+from ...core.schedules.describe import summary
 from ...errors import AlreadyRegistered
 from ...model import Value
 from ...operate import Operations
@@ -106,7 +106,7 @@ def _entries(lines: Sequence[CrontabLine]) -> list[CrontabEntry]:
             name=_free(name_of(line.command), taken),
             cron=line.cron,
             timezone=line.timezone,
-            words=words(line.rule),
+            words=summary(line.rule),
             command=line.command,
             note=_note(line),
         )

@@ -47,7 +47,7 @@ def up(
     options = given_options(given)
     worker_options(app.settings, options)
     if no_scheduler:
-        app.settings = config.replaced(app.settings, scheduler_enabled=False)
+        app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
     worker = server_options.run(_up(app, listen, options, server_options.wants_link(print_link)))
     raise SystemExit(exit_code(worker))
 

@@ -53,10 +53,11 @@ def worker(
     if form == "text" and not supervisor.is_supervised():
         click.echo(_banner(app, options, processes), err=True)
     if processes > 1:
-        flags = {**options, "no_scheduler": no_scheduler, "log_level": level, "log_format": form}
+        flags = {**options, "import": target.imports, "no_scheduler": no_scheduler}
+        flags |= {"log_level": level, "log_format": form}
         raise SystemExit(supervisor.run(processes, flags, target.app, target.url))
     if no_scheduler:
-        app.settings = config.replaced(app.settings, scheduler_enabled=False)
+        app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
     raise SystemExit(_work(app, options))
 
 
@@ -65,7 +66,7 @@ def _check(app: Rota, options: Mapping[str, Any]) -> None:
     worker_options(app.settings, options)
     if not app.registry.names:
         raise ConfigError(
-            "the app has no tasks: import the modules that declare them where the app is created"
+            "the app has no tasks: name the modules that declare them, with --import or imports in rota.toml"
         )
 
 

@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,8 +14,6 @@ from typing import Any
 from ... import config
 from ...app import Rota
 from ...errors import ConfigError, RotaError
-from ...runtime.portal import Portal
-from ...runtime.stores import StorePerLoop
 
 
 def load(reference: str) -> Rota:
@@ -32,10 +31,15 @@ def load(reference: str) -> Rota:
 def rebind(app: Rota, url: str) -> Rota:
     """The same app and tasks on another store."""
     os.environ["ROTA_URL"] = url  # for task processes, which import the app again
-    app.settings = config.replaced(app.settings, url=url)
-    app.stores = StorePerLoop(url, app.clock)
-    app.portal = Portal(app.stores.close)
+    app.runtime.use_store(url)
     return app
+
+
+def load_tasks(app: Rota, imports: Sequence[str]) -> None:
+    """Import the modules with the app's tasks: those in its settings, and these."""
+    if imports:
+        app.runtime.settings = config.replaced(app.settings, imports=(*app.settings.imports, *imports))
+    app.import_tasks()
 
 
 def _import(name: str, reference: str) -> ModuleType:

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from ... import __version__
 from ...errors import ConfigError, StoreUnavailable
+from ...version import __version__
 
 CONNECT_S, TIMEOUT_S = 10.0, 30.0
 MAX_BYTES = 64 * 1024 * 1024

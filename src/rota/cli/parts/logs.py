@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from ...runtime.events import about
+from ...tasks.current import CURRENT
 from ...terminal.text import json_text, safe
-from ...worker.context import CURRENT
 
 if TYPE_CHECKING:
     from ...app import Rota

@@ -42,7 +42,7 @@ def read_token() -> str:
 class RemoteOperations:
     """Operations of a server instead of a store. The server checks permissions."""
 
-    app = None  # the server's app is unknown here
+    services = None  # those of the server are unknown here
 
     def __init__(self, url: str, token: str, ca_file: str | None = None) -> None:
         self.connection = ApiConnection(url, token, ca_file)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ...core.schedules.intervals import briefly
+from ...core.schedules.intervals import short
 from ...errors import InvalidSchedule, NotFound
 from ...model import State, Value
 from ...operate import Operations
@@ -124,14 +124,14 @@ def _facts(schedule: ScheduleView, now: datetime) -> list[tuple[str, Any]]:
         ("time zone", schedule.timezone),
         ("next run", next_run(schedule, now)),
         ("last fire", schedule.last_fire_at and relative_time(schedule.last_fire_at, now)),
-        ("jitter", f"up to {briefly(schedule.jitter)}" if schedule.jitter else None),
+        ("jitter", f"up to {short(schedule.jitter)}" if schedule.jitter else None),
         ("missed", _missed(schedule)),
         ("overlap", schedule.overlap),
         ("calendar", schedule.calendar and f"{schedule.calendar} ({schedule.calendar_mode})"),
         ("queue", schedule.queue),
         ("priority", schedule.priority),
         ("max attempts", schedule.max_attempts),
-        ("timeout", briefly(schedule.timeout) if schedule.timeout else None),
+        ("timeout", short(schedule.timeout) if schedule.timeout else None),
         ("source", _source(schedule)),
         ("description", schedule.description),
         ("updated", f"{relative_time(schedule.updated_at, now)}  ({utc_time(schedule.updated_at)})"),
@@ -142,14 +142,14 @@ def _rule(schedule: ScheduleView) -> str:
     if schedule.cron is not None:
         return f"cron {schedule.cron}"
     if schedule.every is not None:
-        return f"every {briefly(schedule.every)}"
+        return f"every {short(schedule.every)}"
     return f"at {utc_time(schedule.at)}" if schedule.at is not None else "none"
 
 
 def _missed(schedule: ScheduleView) -> str:
     if schedule.missed == "skip":
         return "skip"
-    window = f", none older than {briefly(schedule.missed_window)}" if schedule.missed_window else ""
+    window = f", none older than {short(schedule.missed_window)}" if schedule.missed_window else ""
     cap = f", at most {schedule.missed_cap}" if schedule.missed == "all" else ""
     return f"{schedule.missed}{cap}{window}"
 

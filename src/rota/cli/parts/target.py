@@ -32,6 +32,7 @@ class Target:
     """The options in force: the last one given wins, and any option wins over the environment."""
 
     app: str | None = None
+    imports: tuple[str, ...] = ()
     url: str | None = None
     api: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -65,10 +66,13 @@ class Target:
 
         if self.app is None:
             return Rota(self.url)
-        from .app_reference import load, rebind
+        from .app_reference import load, load_tasks, rebind
 
         app = load(self.app)
-        return app if self.url is None else rebind(app, self.url)
+        if self.url is not None:
+            rebind(app, self.url)
+        load_tasks(app, self.imports)
+        return app
 
     def run(self, act: Callable[[Rota], Awaitable[T]]) -> T:
         """Open the app, await the act, close the app."""
@@ -87,10 +91,9 @@ class Target:
         if self.is_remote:
             # The same groups and actions, generated from the table of routes: see RemoteOperations.
             return _run(self.remote(), lambda remote: act(cast("Operations", remote)))
-        from ...operate import Operations
         from ...runtime.audit import program
 
-        return self.run(lambda app: act(Operations(app, program("cli"))))
+        return self.run(lambda app: act(app.operations(program("cli"))))
 
     def remote(self) -> RemoteOperations:
         from .remote import RemoteOperations, read_token
@@ -105,7 +108,7 @@ class Target:
 
 async def store_time(operations: Operations) -> datetime:
     """The store's time; connects first if nothing else has."""
-    if operations.app is not None:  # a server reads its store's clock itself
+    if operations.services is not None:  # a server reads its store's clock itself
         await operations.store()
     return (await operations.system.me()).now
 

@@ -11,6 +11,7 @@ from ...terminal.text import plural
 from ...worker.worker import Worker
 from .exit_codes import FAILED
 from .options import apply_options
+from .target import Target
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -23,7 +24,14 @@ def _names(ctx: click.Context, param: click.Parameter, values: Iterable[str]) ->
     return tuple(dict.fromkeys(found))
 
 
+def _remember_imports(ctx: click.Context, param: click.Parameter, values: Iterable[str]) -> None:
+    ctx.ensure_object(Target).imports = _names(ctx, param, values)
+
+
 _OPTIONS = (
+    click.option("--import", metavar="MODULES", multiple=True, expose_value=False, callback=_remember_imports,
+                 help="Import modules that declare tasks: shop.mail, or a pattern such as 'shop.*.tasks' "
+                 "(repeatable).  [env: ROTA_IMPORTS]"),
     click.option("-q", "--queues", multiple=True, callback=_names, metavar="NAMES",
                  help="Only these queues: mail,default (repeatable).  [default: all]"),
     click.option("--exclude-queues", multiple=True, callback=_names, metavar="NAMES",

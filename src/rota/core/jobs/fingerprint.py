@@ -1,6 +1,6 @@
 """Which failures are the same: a fingerprint of the task, the error's type and its message. Pure.
 
-From the message goes what differs each time: numbers, hexadecimal, UUIDs, names in quotes. Every
+What differs each time is left out of the message: numbers, hexadecimal, UUIDs, names in quotes. Every
 pattern here reads a text once, forwards: a stored message is hostile, and must not cost more than
 its length.
 """
@@ -20,8 +20,8 @@ LONGEST = 500  # of a message without its numbers: two that are the same so far 
 
 def fingerprint(task: str, type: str, message: str) -> str:
     """The same for failures that differ in numbers and quoted names alone."""
-    told = repr((task, type, folded(message)))  # no text can pretend to be two
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    source = repr((task, type, folded(message)))  # quoted, so that no text can pass for two
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def folded(message: str) -> str:

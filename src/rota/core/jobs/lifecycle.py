@@ -1,6 +1,6 @@
 """States, legal moves, and the one decision about the end of an attempt.
 
-Pure: ``now`` and ``jitter`` come in, a Change comes out. Every way a job can end or return to the
+Pure: ``now`` and ``jitter`` come in, a Settlement comes out. Every way a job can finish or return to the
 queue is decided here and nowhere else; the stores only carry it out.
 """
 
@@ -40,11 +40,7 @@ MOVES: dict[State, frozenset[State]] = {
 }
 
 
-def legal(before: State, after: State) -> bool:
-    return after in MOVES[before]
-
-
-# --- what can become of an attempt ---------------------------------------------------------------
+# --- outcomes of an attempt ---------------------------------------------------------------------
 
 
 class Succeeded(Value, frozen=True, kw_only=True, tag=True):
@@ -52,7 +48,7 @@ class Succeeded(Value, frozen=True, kw_only=True, tag=True):
 
 
 class Failed(Value, frozen=True, kw_only=True, tag=True):
-    """The task raised, ran out of time or crashed. ``final``: trying again cannot help."""
+    """The task raised, timed out or crashed. ``final``: another attempt cannot help."""
 
     fault: ErrorRecord
     final: bool = False
@@ -70,21 +66,21 @@ class Cancelled(Value, frozen=True, kw_only=True, tag=True):
 
 
 class LeaseExpired(Value, frozen=True, kw_only=True, tag=True):
-    """The worker that ran the job went silent; whoever reclaimed it, the holder, decides."""
+    """The worker that ran the job stopped responding; the holder that reclaimed it decides."""
 
     worker: str | None = None
     holder: str | None = None
 
 
 class Released(Value, frozen=True, kw_only=True, tag=True):
-    """Handed back unfinished, or never begun: by a worker that stops. The attempt is refunded."""
+    """Released unfinished, or never started, by a worker that stops. The attempt is refunded."""
 
 
 Outcome = Succeeded | Failed | Snoozed | Cancelled | LeaseExpired | Released
 
 
 class ExecutionReport(Value, frozen=True, kw_only=True):
-    """What the runner observed beside the outcome."""
+    """What was observed besides the outcome."""
 
     worker: str | None = None
     started_at: datetime | None = None
@@ -92,7 +88,7 @@ class ExecutionReport(Value, frozen=True, kw_only=True):
     cost_cents: float = 0.0
     progress_json: str | None = None
     then: tuple[NewJob, ...] = ()
-    audit: tuple[AuditEntry, ...] = ()  # what the task itself had to say
+    audit: tuple[AuditEntry, ...] = ()  # recorded by the task itself
 
 
 NOTHING = ExecutionReport()
@@ -109,12 +105,12 @@ def decide(
     """Where a running job goes. ``backoff`` is the task's policy; the job's own comes first."""
     match outcome:
         case Succeeded(output_json=output):
-            return _change(
+            return _settlement(
                 job, State.SUCCEEDED, "succeeded", now, report, output_json=output, remove=job.auto_remove
             )
         case Snoozed(seconds=seconds):
             later = now + timedelta(seconds=min(max(seconds, 0.0), LONGEST))
-            return _change(
+            return _settlement(
                 job,
                 State.QUEUED,
                 "snoozed",
@@ -125,38 +121,40 @@ def decide(
                 error_json=job.error_json,
             )
         case Released():
-            return _change(job, State.QUEUED, "released", now, report, refund=True, error_json=job.error_json)
+            return _settlement(
+                job, State.QUEUED, "released", now, report, refund=True, error_json=job.error_json
+            )
         case Cancelled(reason=reason):
             error = fault_json(ErrorRecord(type="Cancelled", message=reason, at=now, attempt=job.attempt))
-            return _change(job, State.CANCELLED, "cancelled", now, report, error_json=error)
+            return _settlement(job, State.CANCELLED, "cancelled", now, report, error_json=error)
         case LeaseExpired(worker=worker, holder=holder):
             fault = ErrorRecord(
                 type="LeaseExpired",
-                message=f"worker {worker or 'unknown'} fell silent during attempt {job.attempt}",
+                message=f"worker {worker or 'unknown'} stopped responding during attempt {job.attempt}",
                 at=now,
                 attempt=job.attempt,
             )
             if (asked := reason_to_stop(job)) is not None:
                 fault = msgspec.structs.replace(fault, type="Cancelled", message=asked)
             state = State.CANCELLED if job.cancel_requested else _retry_or_fail(job)
-            told = _told(job, RESCUES.get(state), fault, holder or worker, now)
-            return _change(
-                job, state, "rescued", now, report, error_json=fault_json(fault), audit=told, holder=holder
+            entries = _entries(job, RESCUES.get(state), fault, holder or worker, now)
+            return _settlement(
+                job, state, "rescued", now, report, error_json=fault_json(fault), audit=entries, holder=holder
             )
         case Failed(fault=fault, final=final):
             error = fault_json(msgspec.structs.replace(fault, at=fault.at or now, attempt=job.attempt))
             used_up = _retry_or_fail(job) is State.FAILED
             if final or used_up:
                 action = "job.exhausted_retries" if used_up else None
-                told = _told(job, action, fault, report.worker or job.worker, now)
-                return _change(job, State.FAILED, "failed", now, report, error_json=error, audit=told)
+                entries = _entries(job, action, fault, report.worker or job.worker, now)
+                return _settlement(job, State.FAILED, "failed", now, report, error_json=error, audit=entries)
             policy = job.backoff or backoff or Backoff.standard()
             later = now + timedelta(seconds=delay(policy, job.attempt, jitter))
-            return _change(job, State.QUEUED, "failed", now, report, run_at=later, error_json=error)
+            return _settlement(job, State.QUEUED, "failed", now, report, run_at=later, error_json=error)
 
 
 def reason_to_stop(job: Job) -> str | None:
-    """Why an operator asked a running job to stop: the request stands in its error until it ends."""
+    """Why an operator asked a running job to stop: kept in its error until it finishes."""
     if not job.cancel_requested or job.error_json is None:
         return None
     try:
@@ -174,10 +172,10 @@ RESCUES = {State.QUEUED: "job.rescued", State.FAILED: "job.quarantined"}
 LONGEST_MESSAGE = 500
 
 
-def _told(
+def _entries(
     job: Job, action: str | None, fault: ErrorRecord, worker: str | None, now: datetime
 ) -> tuple[AuditEntry, ...]:
-    """What the audit log is told when a worker decides something that somebody may have to answer for."""
+    """The audit entry for a worker's decision that an operator may have to explain."""
     if action is None:
         return ()
     first_line = next(iter(fault.message.splitlines()), "")
@@ -193,7 +191,7 @@ def _told(
     )
 
 
-def _change(
+def _settlement(
     job: Job,
     state: State,
     outcome: AttemptOutcome,

@@ -1,16 +1,16 @@
-"""Job options: what may be said about a job, checked before anything is written. Pure."""
+"""Options of tasks and jobs, checked before anything is written. Pure."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict, get_args
 
 import msgspec
 
 from ...errors import OptionError
-from ...model import Backoff
+from ...model import Backoff, Executor, OnConflict
 from ..ids import is_id
 from .backoff import LONGEST, check
 
@@ -19,11 +19,11 @@ MOST_TAGS = 20
 PRIORITY_LIMIT = 2**31 - 2  # both signs fit a 32-bit column
 MOST_ATTEMPTS = 100
 SHORTEST_TIMEOUT = 0.001  # seconds
-CONFLICTS = ("return", "raise", "replace")
+CONFLICTS: tuple[str, ...] = get_args(OnConflict)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task, ``.options(…)`` or ``enqueue`` said; None means: not said here."""
+    """What was given to a task, ``.options(…)`` or ``enqueue``; None: not given."""
 
     queue: str | None = None
     priority: int | None = None
@@ -31,7 +31,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: float | None = None
     key: str | None = None
-    on_conflict: str | None = None
+    on_conflict: OnConflict | None = None
     max_attempts: int | None = None
     backoff: Backoff | None = None
     timeout: float | None = None
@@ -42,17 +42,24 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskOptions(TypedDict, total=False):
-    """What ``@app.task(…)`` takes: the defaults of a task's jobs."""
+    """The defaults of a task's jobs."""
 
     queue: str | None
     priority: int | None
     tenant: str | None
-    on_conflict: Literal["return", "raise", "replace"] | None
+    on_conflict: OnConflict | None
     max_attempts: int | None
     backoff: Backoff | None
     timeout: float | timedelta | None
     auto_remove: bool | None
     tags: Sequence[str] | None
+
+
+class DeclaredOptions(TaskOptions, total=False):
+    """What ``@app.task(…)`` takes."""
+
+    name: str | None  # default: the function's own name
+    executor: Executor | None  # default: async for ``async def``, thread for ``def``
 
 
 class JobOptions(TaskOptions, total=False):
@@ -87,24 +94,24 @@ def options(given: Mapping[str, Any], *, for_task: str | None = None) -> Options
 
 
 def merge(base: Options, over: Options) -> Options:
-    """``over`` where it says something, else ``base``; a new due time replaces an older one whole."""
-    said = {name: value for name in FIELDS if (value := getattr(over, name)) is not None}
-    if not said:
+    """The options of ``over`` where they are given, else those of ``base``; a due time is replaced whole."""
+    given = {name: value for name in FIELDS if (value := getattr(over, name)) is not None}
+    if not given:
         return base
-    if "delay" in said or "run_at" in said:
-        said = {"delay": None, "run_at": None, **said}
-    return msgspec.structs.replace(base, **said)
+    if "delay" in given or "run_at" in given:
+        given = {"delay": None, "run_at": None, **given}
+    return msgspec.structs.replace(base, **given)
 
 
 def due(chosen: Options, now: datetime) -> datetime | None:
-    """The instant from which the job may run; None: at once."""
+    """The time from which the job may run; None: at once."""
     if chosen.delay is not None:
         return now + timedelta(seconds=chosen.delay) if chosen.delay > 0 else None
     return chosen.run_at
 
 
 def name_text(what: str, value: Any) -> str:
-    """A short printable text: queue, tenant, task, key, tag."""
+    """The value, if it is a short printable string: queue, tenant, task, key, tag."""
     if not isinstance(value, str):
         raise OptionError(f"{what}={value!r}: must be text, not {type(value).__name__}")
     if not value or len(value) > LONGEST_NAME:
@@ -132,7 +139,7 @@ def _seconds(name: str, value: Any, low: float = 0.0, high: float = 100 * 365 * 
     return float(_number(name, value, low, high))
 
 
-def _instant(name: str, value: Any) -> datetime:
+def _time(name: str, value: Any) -> datetime:
     if not isinstance(value, datetime):
         raise OptionError(f"{name}={value!r}: must be a datetime, not {type(value).__name__}")
     if value.tzinfo is None:
@@ -178,7 +185,7 @@ _CHECKS: dict[str, Any] = {
     "queue": name_text,
     "priority": lambda n, v: _whole(n, v, -PRIORITY_LIMIT, PRIORITY_LIMIT),
     "tenant": name_text,
-    "run_at": _instant,
+    "run_at": _time,
     "delay": _seconds,
     "key": name_text,
     "on_conflict": _conflict,

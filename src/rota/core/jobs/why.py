@@ -17,7 +17,7 @@ Code = Literal[
 
 
 class WorkerFacts(Value, frozen=True, kw_only=True):
-    """What must be known of a live worker to tell whether it can run a job."""
+    """The facts about a running worker that decide whether it can run a job."""
 
     id: str
     tasks: tuple[str, ...] = ()
@@ -34,11 +34,11 @@ class Reason(Value, frozen=True, kw_only=True):
     code: Code
     text: str
     remedy: str | None = None
-    clears_at: datetime | None = None  # when it goes by itself
+    clears_at: datetime | None = None  # when it clears by itself
 
 
 class Why(Value, frozen=True, kw_only=True):
-    """``reasons`` in the order they must be cleared; ``fine`` tells what is not in the way."""
+    """``reasons`` in the order they must be cleared; ``fine`` names what is not in the way."""
 
     job: JobId
     state: str
@@ -53,10 +53,10 @@ class Why(Value, frozen=True, kw_only=True):
 class WhyFacts(Value, frozen=True, kw_only=True):
     job: Job
     now: datetime
-    gates: Sequence[Gate] = ()  # those that stand now
-    workers: Sequence[WorkerFacts] = ()  # those that are alive
+    gates: Sequence[Gate] = ()  # those in force
+    workers: Sequence[WorkerFacts] = ()  # those that are running
     ahead: int = 0  # due jobs of the same queue that come first
-    most_ahead: int = 1000  # beyond this nobody counted
+    most_ahead: int = 1000  # counting stopped here
 
 
 def explain(facts: WhyFacts) -> Why:
@@ -79,7 +79,7 @@ def explain(facts: WhyFacts) -> Why:
     )
 
 
-# --- has ended, or runs --------------------------------------------------------------------------
+# --- has finished, or is running --------------------------------------------------------------------------
 
 
 def _ended(facts: WhyFacts) -> Reason:
@@ -88,7 +88,7 @@ def _ended(facts: WhyFacts) -> Reason:
     return Reason(
         code="ended",
         text=f"It {'was ' if job.state is State.CANCELLED else ''}{job.state}{when}.",
-        remedy=f"Run it once more: rota jobs retry {job.id}",
+        remedy=f"Run it again: rota jobs retry {job.id}",
     )
 
 
@@ -97,15 +97,15 @@ def _running(facts: WhyFacts) -> Iterable[Reason]:
     if job.lease_until is not None and job.lease_until <= facts.now:
         yield Reason(
             code="lease_expired",
-            text=f"Worker {job.worker} fell silent: its lease ran out at {_exact(job.lease_until)}.",
-            remedy="A live worker takes the job over within seconds; if there is none, start one.",
+            text=f"Worker {job.worker} stopped responding; its lease expired at {_exact(job.lease_until)}.",
+            remedy="Another worker rescues the job within seconds; if none is running, start one.",
         )
         return
     if job.cancel_requested:
         yield Reason(
             code="stopping",
-            text=f"It runs on worker {job.worker} and has been asked to stop.",
-            remedy="A task stops at its next await, or when it looks at ctx.cancelled.",
+            text=f"It is running on worker {job.worker} and has been asked to stop.",
+            remedy="A task stops at its next await, or when it checks ctx.cancelled.",
         )
         return
     since = f" since {_exact(job.started_at)}" if job.started_at is not None else ""
@@ -129,8 +129,8 @@ def _dependency(job: Job) -> Iterable[Reason]:
     if job.state is State.WAITING:
         yield Reason(
             code="dependency",
-            text="It waits for other jobs to end first.",
-            remedy="Look at the jobs it depends on.",
+            text="It is waiting for other jobs to finish first.",
+            remedy="Check the jobs it depends on.",
         )
 
 
@@ -147,7 +147,7 @@ def _paused(gate: Gate) -> Reason:
     return Reason(
         code="paused",
         text=f"{what} is paused{until} by {gate.actor}{reason}.",
-        remedy=f"Lift it: {command}",
+        remedy=f"Resume it: {command}",
         clears_at=gate.until_at,
     )
 
@@ -179,19 +179,19 @@ def _unserved(facts: WhyFacts) -> Iterable[Reason]:
     if not workers:
         yield Reason(
             code="no_worker",
-            text="No worker is alive.",
+            text="No worker is running.",
             remedy="Start one: rota worker --app MODULE:APP",
         )
     elif not knowing:
         yield Reason(
             code="unknown_task",
-            text=f"No live worker knows the task {job.task}.",
+            text=f"No running worker has task {job.task}.",
             remedy="Start a worker whose app declares it, or deploy the code that does.",
         )
     elif not any(worker.serves(job.queue) for worker in knowing):
         yield Reason(
             code="unserved_queue",
-            text=f"No live worker that knows the task {job.task} serves the queue {job.queue}.",
+            text=f"No running worker that has task {job.task} serves queue {job.queue}.",
             remedy=f"Start one: rota worker --app MODULE:APP -q {quote(job.queue)}",
         )
 
@@ -207,10 +207,10 @@ def _in_line(facts: WhyFacts) -> Reason:
         )
     free = any(worker.running < worker.concurrency for worker in _able(facts))
     if free:
-        return Reason(code="next", text="Nothing is in its way: it is about to start.")
+        return Reason(code="next", text="Ready: it should start within seconds.")
     return Reason(
         code="in_line",
-        text="It is the next in line; every worker that can run it is busy.",
+        text="It is next in line; every worker that can run it is busy.",
         remedy="Wait for one to be free, or add workers.",
     )
 
@@ -223,18 +223,18 @@ def _able(facts: WhyFacts) -> list[WorkerFacts]:
 def _fine(facts: WhyFacts, reasons: Sequence[Reason]) -> str:
     """What is not in the way, in one line."""
     codes = {reason.code for reason in reasons}
-    said = []
+    facts_fine = []
     if not codes & {"due_later", "retry_later"}:
-        said.append(f"due since {_exact(facts.job.run_at)}")
+        facts_fine.append(f"due since {_exact(facts.job.run_at)}")
     if "paused" not in codes:
-        said.append("nothing is paused")
+        facts_fine.append("nothing is paused")
     if able := len(_able(facts)):
-        said.append(f"{able} live worker{'s' if able > 1 else ''} can run it")
-    return ", ".join(said)
+        facts_fine.append(f"{able} running worker{'s' if able > 1 else ''} can run it")
+    return ", ".join(facts_fine)
 
 
 def _likely_start(facts: WhyFacts, reasons: Sequence[Reason]) -> datetime | None:
-    """When the last of the reasons goes by itself; None if one of them does not."""
+    """When the last of the reasons clears by itself; None if one of them does not."""
     if facts.job.is_final or facts.job.state is State.RUNNING:
         return None
     ends = [reason.clears_at for reason in reasons]

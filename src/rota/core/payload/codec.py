@@ -1,7 +1,7 @@
 """Arguments to JSON text and back, bound to the signature of a task.
 
 Pure. ``encode`` and ``decode`` hold every payload and output to one set of rules (``canonical.py``);
-a ``Signature`` holds the arguments to what the task's function says it takes: when a job is enqueued,
+a ``TaskSignature`` holds the arguments to what the task's function says it takes: when a job is enqueued,
 and again when it runs. It never calls the function.
 """
 
@@ -50,7 +50,7 @@ class TaskSignature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def encode(self, arguments: Mapping[str, Any], *, limit: int = MAX_BYTES) -> str:
-        """Check and encode in one go: the text is held to exactly what ``bind`` will hold it to."""
+        """Check and encode in one go, by exactly the rules that ``bind`` applies later."""
         given = arguments if type(arguments) is dict else dict(arguments)
         if self.open_ended:
             self._check_names(given)
@@ -58,7 +58,7 @@ class TaskSignature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             text = encode(given, limit=limit)
             self._read(text)
         except PayloadError:
-            self._check_names(given)  # a wrong name tells more than what came of it
+            self._check_names(given)  # a wrong name explains more than its consequence
             raise
         return text
 

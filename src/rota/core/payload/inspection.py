@@ -1,4 +1,4 @@
-"""Finds where in a value something stands that JSON text cannot carry through every store.
+"""Finds the place in a value that JSON cannot carry through every store.
 
 Pure, and linear in the size of the value: its own stack, no recursion, a bounded depth. It only
 explains; ``canonical.py`` decides when to ask.
@@ -61,10 +61,10 @@ def first_fault(value: Any, what: str) -> str | None:
         item, place = stack.pop()
         if isinstance(item, ATOMS):
             continue
-        said = _scalar_fault(item)
-        if said is not None:
-            if said:
-                return f"{place}: {said}"
+        fault = _scalar_fault(item)
+        if fault is not None:
+            if fault:
+                return f"{place}: {fault}"
             continue
         children = _children(item)
         if children is None:
@@ -78,8 +78,8 @@ def first_fault(value: Any, what: str) -> str | None:
         for step, child in children:
             if not isinstance(step, str):
                 return f"{place}: {_bad_key(step[0])}"
-            if said := text_fault(step):
-                return f"{place}: the key {_short(step)} {said}"
+            if fault := text_fault(step):
+                return f"{place}: the key {_short(step)} {fault}"
             below.append((child, ValuePath(place, step, place.depth + 1)))
         stack.extend(reversed(below))
     return None
@@ -101,8 +101,8 @@ def _scalar_fault(item: Any) -> str | None:
     if isinstance(item, enum.Enum):
         item = item.value
     if isinstance(item, str):
-        said = text_fault(item)
-        return f"the text {said}" if said else ""
+        fault = text_fault(item)
+        return f"the text {fault}" if fault else ""
     if isinstance(item, int):
         if SMALLEST_INT <= item <= LARGEST_INT:
             return ""

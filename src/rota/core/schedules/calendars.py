@@ -8,16 +8,15 @@ that end up at the same instant are one fire. A move never goes past the rule's 
 from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
-from typing import Literal
+from typing import get_args
 from zoneinfo import ZoneInfo
 
 from ...errors import InvalidSchedule
-from ...model import Value
+from ...model import CalendarMode, Value
 from .ics import dates_of
 from .rules import ScheduleRule, next_after
-from .zones import TICK, bend_at, instant_of, wall_of, zone
+from .zones import TICK, change_at, instant_of, wall_of, zone
 
-Mode = Literal["skip", "next_working_day"]
 LOOK_AHEAD = timedelta(days=5 * 366)
 DAY = timedelta(days=1)
 LONGEST_NAME = 200
@@ -47,7 +46,7 @@ def parse_ics(text: str, name: str, since: date | None = None) -> Calendar:
     return Calendar(name=name, dates=dates_of(text, since))
 
 
-def apply(calendar: Calendar, mode: Mode, rule: ScheduleRule, fire: datetime) -> datetime | None:
+def apply(calendar: Calendar, mode: CalendarMode, rule: ScheduleRule, fire: datetime) -> datetime | None:
     """When this fire of the rule runs; None when it does not."""
     where = zone(rule.timezone)
     wall = wall_of(fire, where)
@@ -60,7 +59,7 @@ def apply(calendar: Calendar, mode: Mode, rule: ScheduleRule, fire: datetime) ->
 
 
 def next_allowed(
-    rule: ScheduleRule, calendar: Calendar | None, mode: Mode, instant: datetime
+    rule: ScheduleRule, calendar: Calendar | None, mode: CalendarMode, instant: datetime
 ) -> datetime | None:
     """The first time later than the instant at which the rule runs; None: not within five years."""
     if calendar is None:
@@ -71,7 +70,7 @@ def next_allowed(
 
 
 def _skips(mode: str) -> bool:
-    if mode not in ("skip", "next_working_day"):
+    if mode not in get_args(CalendarMode):
         raise InvalidSchedule(f"calendar mode {mode!r}: must be skip or next_working_day")
     return mode == "skip"
 
@@ -143,7 +142,7 @@ def _working_day(calendar: Calendar, day: date, where: ZoneInfo) -> date | None:
 def _is_open(calendar: Calendar, day: date, where: ZoneInfo) -> bool:
     if not calendar.is_working_day(day):
         return False
-    gap = bend_at(datetime.combine(day, time(12)), where)
+    gap = change_at(datetime.combine(day, time(12)), where)
     return gap is None or not gap.swallows(day)
 
 

@@ -1,4 +1,4 @@
-"""Missed fires: which jobs to make now, and when the schedule is due next. Pure and bounded.
+"""Missed fires: which jobs to create now, and when the schedule is due next. Pure and bounded.
 
 A fire that is late by no more than the grace is on time and always runs. Of those that were missed:
 ``skip`` runs none; ``latest`` runs the newest one, unless an on-time fire takes its place; ``all`` runs
@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import get_args
 
 from ...errors import InvalidSchedule
-from ...model import Value
-from .calendars import Calendar, Mode, next_allowed
+from ...model import CalendarMode, FireOrigin, Missed, Value
+from .calendars import Calendar, next_allowed
 from .rules import ScheduleRule, next_after
 from .zones import TICK
 
-Missed = Literal["skip", "latest", "all"]
 MOST_FIRES = 10_000
 
-Run = tuple[datetime, Literal["scheduler", "catchup"]]
+Run = tuple[datetime, FireOrigin]
 Following = Callable[[datetime], datetime | None]
 
 
@@ -47,7 +46,7 @@ def fires(
     window: float | None = None,
     grace: float = 0.0,
     calendar: Calendar | None = None,
-    mode: Mode = "skip",
+    mode: CalendarMode = "skip",
 ) -> CatchUpPlan:
     """The decision for a schedule due at ``next_run_at``; None: never computed, so nothing was missed."""
     check(policy, cap, window, grace)
@@ -72,7 +71,7 @@ def fires(
     )
 
 
-def _following(rule: ScheduleRule, calendar: Calendar | None, mode: Mode) -> Following:
+def _following(rule: ScheduleRule, calendar: Calendar | None, mode: CalendarMode) -> Following:
     if calendar is None:
         return lambda instant: next_after(rule, instant)
     return lambda instant: next_allowed(rule, calendar, mode, instant)
@@ -124,7 +123,7 @@ def _newest(following: Following, oldest: list[datetime], until: datetime, count
 
 
 def _count(rule: ScheduleRule, first: datetime, now: datetime) -> int | None:
-    """How many fires there are from ``first`` to now, where arithmetic can tell."""
+    """How many fires there are from ``first`` to now; None for a rule that must be walked."""
     if rule.every is None:
         return None
     end = now if rule.until is None else min(now, rule.until)
@@ -133,7 +132,7 @@ def _count(rule: ScheduleRule, first: datetime, now: datetime) -> int | None:
 
 def check(policy: str, cap: int, window: float | None, grace: float) -> None:
     """InvalidSchedule if the policy for missed fires makes no sense."""
-    if policy not in ("skip", "latest", "all"):
+    if policy not in get_args(Missed):
         raise InvalidSchedule(f"missed={policy!r}: must be skip, latest or all")
     if not isinstance(cap, int) or not 1 <= cap <= MOST_FIRES:
         raise InvalidSchedule(f"cap={cap!r}: must be from 1 to {MOST_FIRES}")

@@ -62,7 +62,7 @@ DAY, WEEKDAY = FIELDS[3], FIELDS[5]
 
 
 class Cron:
-    """A checked cron text. Make it with ``read``; ``after`` finds the next wall."""
+    """A checked cron expression. Created by ``read``; ``after`` finds the next wall time."""
 
     __slots__ = ("_days", "_hours", "_minutes", "_seconds", "every_hour", "every_minute", "wording")
 
@@ -104,7 +104,7 @@ class Cron:
 
 
 def read(text: Any) -> Cron:
-    """The rule of a cron text, or InvalidSchedule naming the field, its column, the cause and the remedy."""
+    """The rule of a cron expression, or InvalidSchedule with the field, column, cause and remedy."""
     if not isinstance(text, str):
         raise InvalidSchedule(f"cron={text!r}: must be a text such as '0 8 * * 1-5'")
     if len(text) > LONGEST_TEXT:
@@ -127,7 +127,7 @@ def _read(text: str) -> Cron:
     search = " ".join(spec for spec, _ in specs)
     never = f"{DAY.name}, column {words[-3][1]}: never fires, because no month it names has such a day"
     try:
-        found = Cron(CronSim(search, SOME_START), " ".join(said for _, said in specs))
+        found = Cron(CronSim(search, SOME_START), " ".join(written for _, written in specs))
     except CronSimError:
         raise InvalidSchedule(f"cron={text!r}: {never}; use L for the last day") from None
     if found.after(SOME_START) is None:
@@ -164,13 +164,13 @@ class _Reader:
     def spec(self, word: str, column: int) -> tuple[str, str]:
         """The field as numbers for the search, and as written (wrapped ranges in full) for words."""
         search: dict[str, None] = {}  # in order: a leading * changes how days combine
-        said: list[str] = []
+        written: list[str] = []
         for term in word.split(","):
             found = self._term(term, column)
             search.update(dict.fromkeys(found))
-            said.append(",".join(found) if _wraps(term, found) else found[0] if len(found) == 1 else term)
+            written.append(",".join(found) if _wraps(term, found) else found[0] if len(found) == 1 else term)
             column += len(term) + 1
-        return ",".join(search), ",".join(said)
+        return ",".join(search), ",".join(written)
 
     def _term(self, term: str, column: int) -> list[str]:
         special = self._special(term, column)
@@ -217,7 +217,7 @@ class _Reader:
             names = f" or {self.field.names[0]} to {self.field.names[-1]}" if self.field.names else ""
             self._refuse(
                 column,
-                f"{text!r} is no {self.field.name}",
+                f"{text!r} is not a {self.field.name}",
                 f"use {self.field.low} to {self.field.high}{names}",
             )
         if self.field is WEEKDAY and text == "7":

@@ -20,7 +20,7 @@ _SETTING = re.compile(r"\s*(?:\"([^\"=]+)\"|'([^'=]+)'|([A-Za-z_]\w*))\s*=\s*(.*
 
 
 class CrontabLine(Value, frozen=True, kw_only=True):
-    """One entry: ``rule`` with its cron text and zone, or ``error``."""
+    """One entry: ``rule`` with its cron expression and zone, or ``error``."""
 
     line: int
     cron: str
@@ -32,7 +32,7 @@ class CrontabLine(Value, frozen=True, kw_only=True):
 
 
 def from_crontab(text: str, system: bool = False, timezone: str = "UTC") -> list[CrontabLine]:
-    """The entries of a crontab. ``system``: a user name stands before each command, as in /etc/crontab."""
+    """The entries of a crontab. ``system``: each line has a user column, as in /etc/crontab."""
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
         raise InvalidSchedule(f"crontab: must be a text of at most {LONGEST_TEXT} characters; split it")
     lines = re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff"))

@@ -1,4 +1,4 @@
-"""Rules in words for people, and a preview of the coming fires with what the clocks do to them. Pure."""
+"""Rules described for people, and a preview of the next fires with the effect of clock changes. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from cronsim.explain import explain
 
 from ...errors import InvalidSchedule
-from ...model import Value
+from ...model import CalendarMode, Value
 from . import cron as crons
-from .dst import RuleMatch, goes_on
-from .intervals import briefly, in_words
-from .rules import ScheduleRule, anchor, hit_after
-from .zones import OffsetChange, bend_at, bend_between, zone
+from .calendars import Calendar, next_allowed
+from .dst import RuleMatch, follows_real_time
+from .intervals import short, spelled_out
+from .rules import ScheduleRule, anchor, match_after, next_after
+from .zones import TICK, OffsetChange, change_at, change_between, zone
 
 MOST_FIRES = 1000
 _EVERY = re.compile(r"\*(?:/(\d+))?", re.ASCII)
@@ -21,22 +22,22 @@ _DAY = re.compile(r" on (?=(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)")
 
 
 class FirePreview(Value, frozen=True, kw_only=True):
-    """One coming fire: the instant, the same in the zone of the rule, and what a clock change does to it."""
+    """One coming fire: its time, the same in the rule's zone, and the effect of a clock change on it."""
 
     at: datetime
     local: datetime
     note: str | None = None
 
 
-def words(rule: ScheduleRule) -> str:
+def summary(rule: ScheduleRule) -> str:
     """The rule as a person would say it: ``At 08:00, Monday through Friday, New York time``."""
     if rule.at is not None:
-        return f"Once, at {_moment(rule.at, rule)}"
+        return f"Once, at {_local_time(rule.at, rule)}"
     if rule.every is not None:
-        start = f" from {_moment(anchor(rule), rule)}" if rule.start_at or rule.anchor_at else ""
-        return f"Every {in_words(rule.every)}{start}{_until(rule)}"
-    start = f", from {_moment(rule.start_at, rule)}" if rule.start_at else ""
-    return f"{_cron_words(rule.cron or '', rule.timezone)}{start}{_until(rule)}"
+        start = f" from {_local_time(anchor(rule), rule)}" if rule.start_at or rule.anchor_at else ""
+        return f"Every {spelled_out(rule.every)}{start}{_until(rule)}"
+    start = f", from {_local_time(rule.start_at, rule)}" if rule.start_at else ""
+    return f"{_cron_summary(rule.cron or '', rule.timezone)}{start}{_until(rule)}"
 
 
 def preview(rule: ScheduleRule, after: datetime, n: int) -> list[FirePreview]:
@@ -44,24 +45,37 @@ def preview(rule: ScheduleRule, after: datetime, n: int) -> list[FirePreview]:
     if not 0 <= n <= MOST_FIRES:
         raise InvalidSchedule(f"n={n}: a preview has at most {MOST_FIRES} fires; ask for fewer")
     fires: list[FirePreview] = []
-    while len(fires) < n and (hit := hit_after(rule, after)) is not None:
-        local = hit.at.astimezone(zone(rule.timezone))
-        fires.append(FirePreview(at=hit.at, local=local, note=_note(rule, after, hit)))
-        after = hit.at
+    while len(fires) < n and (match := match_after(rule, after)) is not None:
+        local = match.at.astimezone(zone(rule.timezone))
+        fires.append(FirePreview(at=match.at, local=local, note=_note(rule, after, match)))
+        after = match.at
     return fires
 
 
-def _cron_words(text: str, timezone: str) -> str:
+def preview_with_calendar(
+    rule: ScheduleRule, calendar: Calendar, mode: CalendarMode, after: datetime, n: int
+) -> list[FirePreview]:
+    """The next fires that the calendar lets through, or moves to a working day."""
+    fires: list[FirePreview] = []
+    while len(fires) < min(n, MOST_FIRES) and (at := next_allowed(rule, calendar, mode, after)) is not None:
+        moved = next_after(rule, at - TICK) != at
+        note = f"moved to a working day by calendar {calendar.name}" if moved else None
+        fires.append(FirePreview(at=at, local=at.astimezone(zone(rule.timezone)), note=note))
+        after = at
+    return fires
+
+
+def _cron_summary(text: str, timezone: str) -> str:
     cron = crons.read(text)
     interval = _plain_interval(cron.wording.split())
     if interval is not None:
-        return interval if cron.every_hour else f"{interval}{_zone_words(timezone)}"
-    return f"{_polished(explain(cron.wording))}{_zone_words(timezone)}"
+        return interval if cron.every_hour else f"{interval}{_zone_summary(timezone)}"
+    return f"{_polished(explain(cron.wording))}{_zone_summary(timezone)}"
 
 
-def _polished(said: str) -> str:
-    said = said.replace(" if it's on ", ", if it is a ").replace(" and on ", " and every ")
-    return _DAY.sub(", ", said.removesuffix(" every day") + ", every day" * said.endswith(" every day"))
+def _polished(text: str) -> str:
+    text = text.replace(" if it's on ", ", if it is a ").replace(" and on ", " and every ")
+    return _DAY.sub(", ", text.removesuffix(" every day") + ", every day" * text.endswith(" every day"))
 
 
 def _plain_interval(fields: list[str]) -> str | None:
@@ -77,41 +91,43 @@ def _plain_interval(fields: list[str]) -> str | None:
     return None
 
 
-def _zone_words(name: str) -> str:
+def _zone_summary(name: str) -> str:
     if name in ("UTC", "Etc/UTC"):
         return ", UTC"
     return f", {name.rpartition('/')[2].replace('_', ' ')} time"
 
 
 def _until(rule: ScheduleRule) -> str:
-    return f", until {_moment(rule.until, rule)}" if rule.until else ""
+    return f", until {_local_time(rule.until, rule)}" if rule.until else ""
 
 
-def _moment(instant: datetime, rule: ScheduleRule) -> str:
-    local = instant.astimezone(zone(rule.timezone))
+def _local_time(at: datetime, rule: ScheduleRule) -> str:
+    local = at.astimezone(zone(rule.timezone))
     clock = f"{local:%H:%M}" if not local.second and not local.microsecond else f"{local:%H:%M:%S}"
-    return f"{local:%Y-%m-%d} {clock}{_zone_words(rule.timezone).removeprefix(',')}"
+    return f"{local:%Y-%m-%d} {clock}{_zone_summary(rule.timezone).removeprefix(',')}"
 
 
-def _note(rule: ScheduleRule, after: datetime, hit: RuleMatch) -> str | None:
+def _note(rule: ScheduleRule, after: datetime, match: RuleMatch) -> str | None:
     where = zone(rule.timezone)
-    if rule.cron is not None and (bend := bend_at(hit.wall, where)) is not None:
-        return _bite(crons.read(rule.cron), bend, hit)
-    passed = bend_between(after.replace(microsecond=0), hit.at, where)
-    return None if passed is None else f"clocks go {_change(passed)} before this run"
+    if rule.cron is not None and (change := change_at(match.wall, where)) is not None:
+        return _effect(crons.read(rule.cron), change, match)
+    passed = change_between(after.replace(microsecond=0), match.at, where)
+    return None if passed is None else f"clocks go {_describe(passed)} before this run"
 
 
-def _bite(cron: crons.Cron, bend: OffsetChange, hit: RuleMatch) -> str:
-    if bend.is_gap:
-        return f"clocks go {_change(bend)}: {hit.wall:%H:%M} does not exist, runs at {bend.upper:%H:%M}"
-    if not goes_on(cron, bend):
-        return f"{hit.wall:%H:%M} happens twice: runs the first time"
-    turn = "second" if hit.at >= bend.at else "first"
-    return f"{hit.wall:%H:%M} happens twice: runs both times, this is the {turn}"
+def _effect(cron: crons.Cron, change: OffsetChange, match: RuleMatch) -> str:
+    if change.is_gap:
+        return (
+            f"clocks go {_describe(change)}: {match.wall:%H:%M} does not exist, runs at {change.upper:%H:%M}"
+        )
+    if not follows_real_time(cron, change):
+        return f"{match.wall:%H:%M} happens twice: runs the first time"
+    turn = "second" if match.at >= change.at else "first"
+    return f"{match.wall:%H:%M} happens twice: runs both times, this is the {turn}"
 
 
-def _change(bend: OffsetChange) -> str:
-    way = "forward" if bend.is_gap else "back"
-    length: timedelta = bend.upper - bend.lower
-    when = (bend.at + bend.before).replace(tzinfo=None)
-    return f"{way} {briefly(length.total_seconds())} on {when:%Y-%m-%d} at {when:%H:%M}"
+def _describe(change: OffsetChange) -> str:
+    way = "forward" if change.is_gap else "back"
+    length: timedelta = change.upper - change.lower
+    when = (change.at + change.before).replace(tzinfo=None)
+    return f"{way} {short(length.total_seconds())} on {when:%Y-%m-%d} at {when:%H:%M}"

@@ -1,7 +1,7 @@
 """What a cron rule does when the clocks change: the one place that decides it. Pure.
 
 A fixed time that the clocks jump over runs once, just after the jump. One that they show twice runs
-the first time. Rules that name no hour, or every n minutes, follow real time: they simply go on
+the first time. Rules that name no hour, or every n minutes, follow real time: they continue
 through both, and no interval is lost or doubled. In detail:
 
 * Jumped over (a gap): walls in it run together, once, when it ends. Not so for a rule of every hour,
@@ -18,33 +18,33 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from .cron import Cron
-from .zones import TICK, OffsetChange, bend_at, utc, wall_of
+from .zones import TICK, OffsetChange, change_at, utc, wall_of
 
 
 class RuleMatch(NamedTuple):
-    """A fire: the instant, and the wall that the rule asked for."""
+    """A fire: its time, and the wall time that the rule asked for."""
 
     at: datetime
     wall: datetime
 
 
 def following(cron: Cron, where: ZoneInfo, instant: datetime) -> RuleMatch | None:
-    """The first fire later than the instant."""
+    """The first fire later than this."""
     here = wall_of(instant, where)
-    fold = bend_at(here, where)
+    fold = change_at(here, where)
     if fold is None:
         return _first_pass(cron, where, here)
-    if goes_on(cron, fold):
+    if follows_real_time(cron, fold):
         return _both_passes(cron, where, here, fold)
     return _first_pass(cron, where, fold.upper - TICK if here.fold else here)
 
 
-def goes_on(cron: Cron, bend: OffsetChange) -> bool:
+def follows_real_time(cron: Cron, change: OffsetChange) -> bool:
     """Whether the rule follows real time through a fold."""
-    return cron.every_minute or (cron.every_hour and bend.is_whole_hours)
+    return cron.every_minute or (cron.every_hour and change.is_whole_hours)
 
 
-def makes_up(cron: Cron, gap: OffsetChange, wall: datetime) -> bool:
+def runs_after_gap(cron: Cron, gap: OffsetChange, wall: datetime) -> bool:
     """Whether a wall lost in this gap runs just after it."""
     follows = cron.every_hour and (cron.every_minute or gap.is_whole_hours)
     return not follows and not gap.swallows(wall.date())
@@ -52,12 +52,12 @@ def makes_up(cron: Cron, gap: OffsetChange, wall: datetime) -> bool:
 
 def _first_pass(cron: Cron, where: ZoneInfo, after: datetime) -> RuleMatch | None:
     while (wall := cron.after(after)) is not None:
-        bend = bend_at(wall, where)
-        if bend is None or not bend.is_gap:
+        change = change_at(wall, where)
+        if change is None or not change.is_gap:
             return RuleMatch(utc(wall, where), wall)
-        if makes_up(cron, bend, wall):
-            return RuleMatch(bend.at, wall)
-        after = bend.upper - TICK
+        if runs_after_gap(cron, change, wall):
+            return RuleMatch(change.at, wall)
+        after = change.upper - TICK
     return None
 
 

@@ -1,6 +1,6 @@
-"""What a schedule does when a scheduler looks at it. Pure: the time, the calendar and the facts come in.
+"""What a schedule does when a scheduler checks it. Pure: the time, the calendar and the facts come in.
 
-``decide`` joins the rule, the policy for missed fires and the policy for overlap into one Decision;
+``decide`` joins the rule, the policy for missed fires and the policy for overlap into one FireDecision;
 ``start`` computes when a new, edited or newly enabled schedule is due. Neither touches the store.
 """
 
@@ -8,42 +8,43 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime, timedelta
-from typing import Literal, get_args
+from typing import get_args
 
 import msgspec
 
 from ...errors import InvalidSchedule
-from ...model import CalendarMode, Overlap, Schedule, Value
+from ...model import CalendarMode, FireOrigin, Overlap, Schedule, Value
 from ..ids import uuid7
 from .calendars import Calendar, next_allowed
 from .catchup import check as check_missed
 from .catchup import fires
 from .rules import ScheduleRule, parse, spread
 
-Origin = Literal["scheduler", "catchup"]
-LOOK_AGAIN_S = 1.0  # at a schedule that holds a fire back until its previous run has ended
+RECHECK_S = 1.0  # of a schedule that holds a fire back until its previous run has finished
 MOST_HELD = 100
 CHOICES: dict[str, tuple[str, ...]] = {"overlap": get_args(Overlap), "calendar_mode": get_args(CalendarMode)}
 
 
 class DueFire(Value, frozen=True, kw_only=True):
+    """A fire time that becomes a job now."""
+
     at: datetime
-    origin: Origin
+    origin: FireOrigin
 
 
 class FireDecision(Value, frozen=True, kw_only=True):
-    """``schedule`` as it shall be; ``fires`` become jobs now; the rest tells what was not run."""
+    """``schedule`` is the row to write; ``fires`` become jobs now; the others count what did not run."""
 
     schedule: Schedule
     fires: tuple[DueFire, ...] = ()
     cancel_previous: bool = False
     dropped: int = 0  # missed and not caught up
-    skipped: int = 0  # left out because the previous run still goes on
+    skipped: int = 0  # because the previous run has not finished
     broken: str | None = None  # why it was disabled
 
 
 def rule_of(schedule: Schedule) -> ScheduleRule:
-    """The rule that a row holds; InvalidSchedule if somebody wrote nonsense into it."""
+    """The rule of a stored schedule; InvalidSchedule if its row makes no sense."""
     return parse(
         cron=schedule.cron,
         every=schedule.every,
@@ -57,7 +58,7 @@ def rule_of(schedule: Schedule) -> ScheduleRule:
 
 
 def check(schedule: Schedule) -> None:
-    """InvalidSchedule if one of its policies is none that there is."""
+    """InvalidSchedule if one of its policies does not exist."""
     check_missed(schedule.missed, schedule.missed_cap, schedule.missed_window, 0.0)
     for name, known in CHOICES.items():
         value = getattr(schedule, name)
@@ -71,13 +72,13 @@ def key_of(schedule: Schedule) -> str:
 
 def job_id(schedule_id: str, fire_at: datetime) -> str:
     """The one id that the job of this fire can have."""
-    told = f"{schedule_id}@{fire_at.astimezone(UTC).isoformat()}"
-    digest = hashlib.blake2b(told.encode(), digest_size=10).digest()
+    source = f"{schedule_id}@{fire_at.astimezone(UTC).isoformat()}"
+    digest = hashlib.blake2b(source.encode(), digest_size=10).digest()
     return uuid7(int(fire_at.timestamp() * 1000), int.from_bytes(digest, "big") >> 6)
 
 
 def start(schedule: Schedule, now: datetime, calendar: Calendar | None = None) -> Schedule:
-    """The schedule with its next fire counted from now; a disabled one is not looked at."""
+    """The schedule with its next fire counted from now; a disabled one is not checked."""
     if not schedule.enabled:
         return msgspec.structs.replace(schedule, look_at=None, held=())
     rule = rule_of(schedule)
@@ -88,7 +89,7 @@ def start(schedule: Schedule, now: datetime, calendar: Calendar | None = None) -
 def decide(
     schedule: Schedule, now: datetime, grace: float, calendar: Calendar | None = None, busy: bool = False
 ) -> FireDecision:
-    """What to do about a schedule whose time to be looked at has come."""
+    """What to do about a schedule that is due to be checked."""
     if not schedule.enabled:  # its row could not be read
         return _off(schedule, schedule.reason or "its row cannot be read")
     try:
@@ -135,7 +136,7 @@ def _off(schedule: Schedule, why: str) -> FireDecision:
 def _overlap(
     schedule: Schedule, due: tuple[DueFire, ...], busy: bool
 ) -> tuple[tuple[DueFire, ...], tuple[datetime, ...], int]:
-    """Which fires run now, which are held back, how many are left out."""
+    """Which fires run now, which are held back, how many are skipped."""
     match schedule.overlap:
         case "skip":
             run = () if busy else due[:1]
@@ -162,6 +163,6 @@ def _with_next(
     if following is not None:
         look_at = following + timedelta(seconds=spread(rule, key_of(schedule)))
     if held:
-        soon = now + timedelta(seconds=LOOK_AGAIN_S)
+        soon = now + timedelta(seconds=RECHECK_S)
         look_at = soon if look_at is None else min(look_at, soon)
     return msgspec.structs.replace(schedule, next_run_at=following, look_at=look_at, held=held)

@@ -1,8 +1,8 @@
-"""iCalendar texts: the dates that their events cover. Pure and bounded.
+"""iCalendar files: the dates that their events cover. Pure and bounded.
 
 Reads what holiday calendars contain: VEVENT with DTSTART, DTEND or DURATION, yearly RRULE, EXDATE,
-RDATE. Dates are taken as written, whatever their zone. What it does not understand it refuses, with the
-line, rather than leave a holiday out in silence.
+RDATE. Dates are taken as written, whatever their zone. A line it does not understand is an
+error with its number, rather than a holiday that is silently missing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def _lines(text: str) -> Iterator[IcsLine]:
     for number, parts in folded:
         match = _NAME.fullmatch("".join(parts))
         if match is None:
-            refuse(number, f"{''.join(parts)[:40]!r} is no 'NAME:value' line", "export the calendar as .ics")
+            refuse(
+                number, f"{''.join(parts)[:40]!r} is not a 'NAME:value' line", "export the calendar as .ics"
+            )
         yield IcsLine(number, match[1].upper(), match[3].strip())
 
 
@@ -140,7 +142,7 @@ def _length(lines: dict[str, IcsLine], start: Stamp) -> int:
         line = lines["DURATION"]
         match = _LENGTH.fullmatch(line.value.upper())
         if match is None:
-            refuse(line.number, f"DURATION {line.value[:40]!r} is not understood", "write it like P1D")
+            refuse(line.number, f"DURATION {line.value[:40]!r} is not understood", "use P1D")
         days = int(match[1] or 0) * 7 + int(match[2] or 0)
     if days > LONGEST_EVENT:
         refuse(line.number, f"the event lasts {days} days", f"at most {LONGEST_EVENT} are read")
@@ -154,4 +156,4 @@ def _stamp(number: int, value: str) -> Stamp:
             raise ValueError
         return Stamp(date(int(match[1]), int(match[2]), int(match[3])), match[4] in (None, "000000"))
     except ValueError:
-        refuse(number, f"{value[:40]!r} is no date", "write it like 20301224 or 20301224T080000Z")
+        refuse(number, f"{value[:40]!r} is not a date", "use 20301224 or 20301224T080000Z")

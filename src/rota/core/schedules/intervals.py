@@ -1,4 +1,4 @@
-"""Lengths of time: ``"1h30m"`` to seconds and back to words. Pure."""
+"""Durations: ``"1h30m"`` to seconds and back to text. Pure."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def seconds(name: str, value: Any, low: float, high: float) -> float:
     shown = value[:LONGEST_TEXT] if isinstance(value, str) else value
     if found is None:
         raise InvalidSchedule(
-            f"{name}={shown!r}: is no length of time; give seconds or a text such as '15m', '1h30m' or '2d'"
+            f"{name}={shown!r}: is not a duration; give seconds or text such as '15m', '1h30m' or '2d'"
         )
     if not low <= found <= high:
         raise InvalidSchedule(
             f"{name}={found if abs(found) == HUGE else shown!r}: is out of range; "
-            f"choose a length from {briefly(low)} to {briefly(high)}"
+            f"choose a duration from {short(low)} to {short(high)}"
         )
     return found
 
@@ -60,16 +60,16 @@ def _read_text(text: str) -> float | None:
     )
 
 
-def briefly(length: float) -> str:
-    """``1 h 30 min``: every unit that counts, short."""
+def short(length: float) -> str:
+    """``1 h 30 min``: every unit that is not zero, abbreviated."""
     return " ".join(f"{count:g} {SHORT[unit]}" for unit, count in _parts(length)) or "0 s"
 
 
-def in_words(length: float) -> str:
+def spelled_out(length: float) -> str:
     """What follows "Every": ``15 minutes``, ``hour``, ``1 h 30 min``."""
     parts = _parts(length)
     if len(parts) != 1:
-        return briefly(length)
+        return short(length)
     unit, count = parts[0]
     return WORDS[unit] if count == 1 else f"{count:g} {WORDS[unit]}s"
 

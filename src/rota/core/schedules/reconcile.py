@@ -1,7 +1,7 @@
-"""Schedules that code declares, beside those in the store: who may change what. Pure.
+"""Schedules that code declares, compared with those in the store: who may change what. Pure.
 
 Code updates what it declared itself. A field that an operator has edited since stays as it is, and is
-named; a pause is never undone; what the code no longer declares is retired, not deleted.
+named; a disabled schedule stays disabled; one that the code no longer declares is retired, not deleted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ...model import Schedule, Value
+from .options import TIMING
 
 FIELDS = (
     "task",
@@ -40,30 +41,25 @@ RETIRED = "retired: "
 
 
 class Reconciled(Value, frozen=True, kw_only=True):
-    """``write``: as it shall be, None if nothing changes. ``kept``: what an operator said instead."""
+    """``write``: the row to write, None if nothing changes. ``kept``: fields with an operator's value."""
 
     write: Schedule | None = None
-    restart: bool = False  # its timing changed, so its next fire must be computed anew
+    restart: bool = False  # its timing changed, so its next fire must be computed again
     kept: tuple[str, ...] = ()
 
 
-TIMING = frozenset(
-    {"cron", "every", "at", "timezone", "start_at", "until", "jitter", "calendar", "calendar_mode"}
-)
-
-
-def said(schedule: Schedule) -> str:
-    """What the code says, as it is kept with the row to tell later edits from it."""
+def declaration(schedule: Schedule) -> str:
+    """The declared values, kept with the row so that later edits can be recognised."""
     return msgspec.json.encode({name: getattr(schedule, name) for name in FIELDS}, order="sorted").decode()
 
 
 def reconcile(stored: Schedule | None, declared: Schedule) -> Reconciled:
-    """What a program that starts does about one of its schedules."""
-    text = said(declared)
+    """What a starting program does about one of its schedules."""
+    text = declaration(declared)
     if stored is None:
         return Reconciled(write=msgspec.structs.replace(declared, declared_json=text), restart=True)
     if stored.source != "code":
-        return Reconciled(kept=("all of it: a schedule of that name was made by hand",))
+        return Reconciled(kept=("all of it: a schedule of that name was created by hand",))
     before = _before(stored)
     now = msgspec.to_builtins({name: getattr(declared, name) for name in FIELDS})
     there = msgspec.to_builtins({name: getattr(stored, name) for name in FIELDS})
@@ -84,7 +80,7 @@ def reconcile(stored: Schedule | None, declared: Schedule) -> Reconciled:
 
 
 def retire(stored: Schedule, owner: str) -> Schedule | None:
-    """A schedule that its program no longer declares; None if it is off already."""
+    """A schedule that its program no longer declares, disabled; None if it is disabled already."""
     if not stored.enabled:
         return None
     return msgspec.structs.replace(

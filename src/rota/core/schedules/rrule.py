@@ -98,4 +98,4 @@ def _until(parts: dict[str, str], refuse: Refuse) -> date:
             raise ValueError
         return date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
-        refuse(f"RRULE UNTIL={text[:20]} is no date", "write it like 20301231")
+        refuse(f"RRULE UNTIL={text[:20]} is not a date", "use 20301231")

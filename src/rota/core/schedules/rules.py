@@ -1,9 +1,9 @@
-"""Rules: when a schedule fires. Cron text, interval or one instant; checked here and nowhere else.
+"""Rules: when a schedule fires. Cron expression, interval or one time; checked here and nowhere else.
 
-Pure: instants come in, instants go out, all of them aware and in UTC. Fire times are bare: the
-stable jitter of a schedule is ``spread`` and is added by whoever makes the job. ``start_at`` and
-``until`` are both included. Intervals count real time from ``start_at`` (else from ``anchor_at``, the
-instant the schedule was made), so they never drift; for the same local time each day use cron.
+Pure: times come in, times go out, all of them aware and in UTC. Fire times are bare: the stable jitter
+of a schedule is ``spread``, added when the job is created. ``start_at`` and ``until`` are both included.
+Intervals count real time from ``start_at`` (else from ``anchor_at``, when the schedule was created), so
+they never drift; for the same local time each day use cron.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ScheduleRule(Value, frozen=True, kw_only=True):
-    """Exactly one of ``cron``, ``every``, ``at``. Make it with ``parse``."""
+    """Exactly one of ``cron``, ``every``, ``at``. Created by ``parse``."""
 
     cron: str | None = None
     every: float | None = None  # seconds
@@ -74,15 +74,15 @@ def parse(
 
 
 def next_after(rule: ScheduleRule, instant: datetime) -> datetime | None:
-    """The first fire time later than the instant, without jitter; None when there is none."""
-    found = hit_after(rule, instant)
+    """The first fire time later than this, without jitter; None when there is none."""
+    found = match_after(rule, instant)
     return None if found is None else found.at
 
 
-def hit_after(rule: ScheduleRule, instant: datetime) -> RuleMatch | None:
+def match_after(rule: ScheduleRule, instant: datetime) -> RuleMatch | None:
     """As ``next_after``, with the wall time that the rule asked for."""
     if instant.tzinfo is None:
-        raise InvalidSchedule(f"instant {instant.isoformat()} has no time zone; use datetime(…, tzinfo=UTC)")
+        raise InvalidSchedule(f"{instant.isoformat()} has no time zone; use datetime(…, tzinfo=UTC)")
     if rule.start_at is not None and instant < rule.start_at:
         instant = rule.start_at - TICK
     found = _search(rule, max(instant, EARLIEST)) if instant < LATEST else None
@@ -93,11 +93,11 @@ def _search(rule: ScheduleRule, instant: datetime) -> RuleMatch | None:
     where = zone(rule.timezone)
     if rule.cron is not None:
         return following(crons.read(rule.cron), where, instant)
-    at = rule.at if rule.every is None else _beat(rule, timedelta(seconds=rule.every), instant)
+    at = rule.at if rule.every is None else _next_interval(rule, timedelta(seconds=rule.every), instant)
     return RuleMatch(at, wall_of(at, where)) if at is not None and at > instant else None
 
 
-def _beat(rule: ScheduleRule, period: timedelta, instant: datetime) -> datetime:
+def _next_interval(rule: ScheduleRule, period: timedelta, instant: datetime) -> datetime:
     first = anchor(rule)
     return first + max((instant - first) // period + 1, 0) * period
 
@@ -122,7 +122,7 @@ def _instant(name: str, value: Any) -> datetime | None:
     except ValueError:
         found = None
     if not isinstance(found, datetime):
-        raise InvalidSchedule(f"{name}={given!r}: is no instant; write it like 2030-01-31T08:00:00Z")
+        raise InvalidSchedule(f"{name}={given!r}: is not a date and time; use 2030-01-31T08:00:00Z")
     if found.utcoffset() is None:
         raise InvalidSchedule(f"{name}={given!s}: has no time zone; add one, such as Z or +02:00")
     if not EARLIEST.year < found.year < LATEST.year:

@@ -1,7 +1,7 @@
-"""Time zones: names to zones, wall times to instants, and the moments when clocks are changed.
+"""Time zones: names to zones, wall times to UTC, and the times when clocks change.
 
 Pure but for zoneinfo reading its tables. Knows nothing of schedules: what a schedule does when a
-clock changes is decided in ``summertime.py``. A *wall* is a naive datetime as a clock in the zone shows it.
+clock changes is decided in ``dst.py``. A *wall* is a naive datetime as a clock in the zone shows it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _names() -> dict[str, str]:
     return {name.lower(): name for name in sorted(available_timezones() - OF_THE_MACHINE)}
 
 
-def bend_at(wall: datetime, where: ZoneInfo) -> OffsetChange | None:
+def change_at(wall: datetime, where: ZoneInfo) -> OffsetChange | None:
     """The change that makes this wall missing or double; None where it exists exactly once."""
     first = wall.replace(tzinfo=where, fold=0).utcoffset() or ZERO
     second = wall.replace(tzinfo=where, fold=1).utcoffset() or ZERO
@@ -95,10 +95,10 @@ def bend_at(wall: datetime, where: ZoneInfo) -> OffsetChange | None:
         return None
     whole = wall.replace(microsecond=0, fold=0, tzinfo=UTC)
     low, high = sorted((whole - first, whole - second))
-    return bend_between(low, high, where)
+    return change_between(low, high, where)
 
 
-def bend_between(low: datetime, high: datetime, where: ZoneInfo) -> OffsetChange | None:
+def change_between(low: datetime, high: datetime, where: ZoneInfo) -> OffsetChange | None:
     """A change after ``low`` and not after ``high``; None when both have the same offset."""
     before, after = _offset_at(low, where), _offset_at(high, where)
     if before == after:
@@ -114,8 +114,8 @@ def bend_between(low: datetime, high: datetime, where: ZoneInfo) -> OffsetChange
 
 def instant_of(wall: datetime, where: ZoneInfo) -> datetime:
     """When the clock first shows this wall; the end of the gap for one that it never shows."""
-    bend = bend_at(wall, where)
-    return bend.at if bend is not None and bend.is_gap else utc(wall, where)
+    change = change_at(wall, where)
+    return change.at if change is not None and change.is_gap else utc(wall, where)
 
 
 def utc(wall: datetime, where: ZoneInfo, fold: int = 0) -> datetime:

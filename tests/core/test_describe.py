@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rota.core.schedules.describe import preview, words
+from rota.core.schedules.describe import preview, summary
 from rota.core.schedules.rules import parse
 from rota.errors import InvalidSchedule
 
@@ -44,8 +44,8 @@ NEW_YORK = "America/New_York"
         ),
     ],
 )
-def test_a_rule_in_words(given: dict[str, Any], said: str) -> None:
-    assert words(parse(**given)) == said
+def test_summary_of_a_rule(given: dict[str, Any], said: str) -> None:
+    assert summary(parse(**given)) == said
 
 
 def notes(text: str, timezone: str, after: datetime, n: int) -> list[tuple[str, str | None]]:
@@ -54,14 +54,14 @@ def notes(text: str, timezone: str, after: datetime, n: int) -> list[tuple[str, 
     return [(f"{fire.local:%m-%d %H:%M}", fire.note) for fire in fires]
 
 
-def test_a_preview_says_where_the_clock_jumps_over_a_run() -> None:
+def test_a_preview_notes_where_the_clock_jumps_over_a_run() -> None:
     assert notes("30 2 * * *", NEW_YORK, datetime(2026, 3, 7, 12, tzinfo=UTC), 2) == [
         ("03-08 03:00", "clocks go forward 1 h on 2026-03-08 at 02:00: 02:30 does not exist, runs at 03:00"),
         ("03-09 02:30", None),
     ]
 
 
-def test_a_preview_says_which_of_two_equal_times_runs() -> None:
+def test_a_preview_notes_which_of_two_equal_times_runs() -> None:
     assert notes("30 1 * * *", NEW_YORK, datetime(2026, 10, 31, 12, tzinfo=UTC), 3) == [
         ("11-01 01:30", "01:30 happens twice: runs the first time"),
         ("11-02 01:30", "clocks go back 1 h on 2026-11-01 at 02:00 before this run"),
@@ -69,7 +69,7 @@ def test_a_preview_says_which_of_two_equal_times_runs() -> None:
     ]
 
 
-def test_a_preview_says_when_both_run() -> None:
+def test_a_preview_notes_when_both_run() -> None:
     assert notes("0 * * * *", NEW_YORK, datetime(2026, 11, 1, 4, tzinfo=UTC), 3) == [
         ("11-01 01:00", "01:00 happens twice: runs both times, this is the first"),
         ("11-01 01:00", "01:00 happens twice: runs both times, this is the second"),

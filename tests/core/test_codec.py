@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -231,6 +232,7 @@ def test_a_task_without_parameters_takes_an_empty_object() -> None:
         signature.check({"a": 1})
 
 
+@examples()
 @given(st.text(st.characters()) | st.text('[]{}",:0123456789.eE-+\\u order_id email items'))
 def test_no_stored_text_raises_anything_but_a_payload_error(text: str) -> None:
     try:

@@ -103,7 +103,7 @@ async def test_registering_again_with_the_same_timing_changes_nothing(app: Rota,
 async def test_a_name_that_another_schedule_has_is_not_taken_over(app: Rota) -> None:
     before = await app.schedules.create(name="rollup", tenant="acme", task="t", cron="0 3 * * *")
     async with app.worker():
-        with pytest.raises(AlreadyRegistered, match="made otherwise: choose another id"):
+        with pytest.raises(AlreadyRegistered, match="that was created another way: choose another id"):
             await app.register("acme", "rollup", nothing, every=60)
         assert await app.schedules.get("rollup", tenant="acme") == before
         assert "acme/rollup" not in app.registry.tasks

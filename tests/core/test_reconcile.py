@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.core.schedules.reconcile import reconcile, retire, said
+from rota.core.schedules.reconcile import declaration, reconcile, retire
 from rota.model import Schedule
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)
@@ -25,7 +26,12 @@ def declared(**given: Any) -> Schedule:
 
 def stored(of: Schedule, **edits: Any) -> Schedule:
     """As it lies in the store since that declaration, and as an operator has edited it since."""
-    kept = {"id": "old", "version": 4, "declared_json": said(of), "next_run_at": T0 + timedelta(hours=3)}
+    kept = {
+        "id": "old",
+        "version": 4,
+        "declared_json": declaration(of),
+        "next_run_at": T0 + timedelta(hours=3),
+    }
     return msgspec.structs.replace(of, **(kept | edits))
 
 
@@ -33,7 +39,7 @@ def test_a_new_declaration_is_inserted_and_started() -> None:
     found = reconcile(None, declared())
     assert found.write is not None
     assert (found.write.source, found.write.owner, found.restart) == ("code", "shop", True)
-    assert found.write.declared_json == said(declared())
+    assert found.write.declared_json == declaration(declared())
 
 
 def test_an_unchanged_declaration_writes_nothing() -> None:
@@ -55,7 +61,7 @@ def test_a_change_that_is_not_of_timing_keeps_the_next_fire() -> None:
     assert found.write.next_run_at == T0 + timedelta(hours=3)
 
 
-def test_an_operators_edit_stands_against_new_code_and_is_named() -> None:
+def test_an_operators_edit_is_kept_over_new_code_and_is_named() -> None:
     found = reconcile(stored(declared(), cron="0 5 * * *"), declared(cron="0 4 * * *", description="new"))
     assert found.write is not None
     assert (found.write.cron, found.write.description, found.kept) == ("0 5 * * *", "new", ("cron",))
@@ -70,7 +76,7 @@ def test_an_edit_that_the_code_has_caught_up_with_is_no_longer_an_edit() -> None
     found = reconcile(stored(declared(), cron="0 5 * * *"), declared(cron="0 5 * * *"))
     assert (found.kept, found.restart) == ((), False)
     assert found.write is not None
-    assert found.write.declared_json == said(declared(cron="0 5 * * *"))
+    assert found.write.declared_json == declaration(declared(cron="0 5 * * *"))
 
 
 def test_a_rule_of_another_kind_replaces_the_old_one_whole() -> None:
@@ -79,7 +85,7 @@ def test_a_rule_of_another_kind_replaces_the_old_one_whole() -> None:
     assert (found.write.cron, found.write.every, found.restart) == (None, 60.0, True)
 
 
-def test_a_rule_of_another_kind_by_an_operator_stands_whole() -> None:
+def test_a_rule_of_another_kind_by_an_operator_is_kept_whole() -> None:
     """Half of each would be a schedule with two rules."""
     edited = stored(declared(), cron=None, every=60.0)
     found = reconcile(edited, declared(cron="0 4 * * *"))
@@ -87,7 +93,7 @@ def test_a_rule_of_another_kind_by_an_operator_stands_whole() -> None:
     assert (found.write.cron, found.write.every) == (None, 60.0)
 
 
-def test_an_operators_new_time_stands_when_the_code_changes_to_another_kind_of_rule() -> None:
+def test_an_operators_new_time_is_kept_when_the_code_changes_to_another_kind_of_rule() -> None:
     edited = stored(declared(), cron="0 5 * * *")
     found = reconcile(edited, declared(every=60.0, cron=None))
     assert found.write is not None
@@ -104,7 +110,7 @@ def test_a_pause_is_never_undone_and_is_named() -> None:
     assert reconcile(paused, declared()).kept == ("enabled",)
 
 
-def test_what_is_no_longer_declared_is_retired_and_says_so() -> None:
+def test_a_schedule_no_longer_declared_is_retired_with_the_reason() -> None:
     off = retire(stored(declared(), held=(T0,)), "shop")
     assert off is not None
     assert (off.enabled, off.look_at, off.held) == (False, None, ())
@@ -126,7 +132,7 @@ def test_a_retired_schedule_is_revived_when_declared_again() -> None:
 def test_a_schedule_made_by_hand_is_left_alone() -> None:
     found = reconcile(stored(declared(), source="user"), declared(cron="0 4 * * *"))
     assert found.write is None
-    assert "made by hand" in found.kept[0]
+    assert "created by hand" in found.kept[0]
 
 
 def test_a_schedule_that_moved_to_another_program_changes_its_owner_only() -> None:
@@ -145,6 +151,7 @@ def test_a_lost_memory_of_the_declaration_overwrites_nothing_that_differs(text: 
 FIELD = st.sampled_from(["0 3 * * *", "0 4 * * *", "0 5 * * *"])
 
 
+@examples()
 @given(first=FIELD, edit=FIELD, second=FIELD, words=st.tuples(*[st.sampled_from("abc")] * 3))
 def test_reconciling_twice_changes_nothing_more(
     first: str, edit: str, second: str, words: tuple[str, str, str]

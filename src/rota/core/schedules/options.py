@@ -1,0 +1,52 @@
+"""The options of a schedule, by name and type. Pure; the checks are in ``draft.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from ...model import CalendarMode, Missed, Overlap
+from ..jobs.options import DeclaredOptions
+
+
+class TimingOptions(TypedDict, total=False):
+    """The options that every way to make a schedule takes."""
+
+    timezone: str
+    payload: Mapping[str, Any] | None
+    start_at: datetime | str | None
+    until: datetime | str | None
+    missed: Missed
+    missed_cap: int
+    missed_window: float | str | None
+    overlap: Overlap
+    jitter: float | str | timedelta
+    description: str
+    calendar: str | None
+    calendar_mode: CalendarMode
+
+
+class ScheduleOptions(TimingOptions, total=False):
+    """What ``app.schedules.create`` and ``update`` take besides name and tenant."""
+
+    task: str
+    cron: str | None
+    every: float | str | timedelta | None
+    at: datetime | str | None
+    enabled: bool
+    queue: str | None
+    priority: int | None
+    max_attempts: int | None
+    timeout: float | timedelta | None
+
+
+class RecurringOptions(DeclaredOptions, TimingOptions, total=False):
+    """What ``@app.cron`` and ``@app.every`` take besides the rule."""
+
+
+OF_THE_SCHEDULE = TimingOptions.__annotations__.keys()
+OPTIONS = tuple(sorted(ScheduleOptions.__annotations__, key=OF_THE_SCHEDULE.__contains__))
+TIMING = frozenset(
+    {"cron", "every", "at", "timezone", "start_at", "until", "jitter", "calendar", "calendar_mode"}
+)

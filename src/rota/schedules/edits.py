@@ -1,0 +1,79 @@
+"""Changes to stored schedules: read, change, write unless someone else wrote meanwhile; audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from ..core.schedules.draft import require_next_run, snapshot
+from ..errors import AlreadyRegistered, IllegalMove, NotFound
+from ..model import PageRequest, Schedule, ScheduleFilter
+from ..runtime.audit import AuditDraft, audited
+from ..runtime.runtime import Runtime
+from ..store.protocol import Store
+from .drafts import ScheduleDrafts
+
+ATTEMPTS = 10  # while others write the same schedule
+Change = Callable[[Schedule], Schedule]
+
+
+async def find(store: Store, name: str, tenant: str) -> Schedule | None:
+    page = await store.schedules(ScheduleFilter(name=name, tenant=tenant), PageRequest(limit=1))
+    return page.items[0] if page.items else None
+
+
+async def get(store: Store, name: str, tenant: str) -> Schedule:
+    """The schedule of this name; NotFound if there is none."""
+    schedule = await find(store, name, tenant)
+    if schedule is None:
+        raise NotFound(f"tenant {tenant!r} has no schedule named {name!r}")
+    return schedule
+
+
+class ScheduleEdits:
+    """Writes schedules one at a time. Owns the audit entries about them; never fires one."""
+
+    def __init__(self, runtime: Runtime, drafts: ScheduleDrafts, wake: Callable[[], None]) -> None:
+        self._runtime = runtime
+        self._drafts = drafts
+        self._wake = wake  # a schedule changed here may be due before the scheduler's next tick
+
+    def audited(self, verb: str, name: str, tenant: str) -> AbstractAsyncContextManager[AuditDraft]:
+        return audited(self._runtime, f"schedule.{verb}", f"schedule:{tenant}/{name}", tenant)
+
+    async def create(self, fresh: Schedule) -> Schedule:
+        """Store a new schedule; its first fire is counted from now."""
+        name, tenant = fresh.name, fresh.tenant
+        store = await self._runtime.stores.get()
+        schedule = require_next_run(await self._drafts.start(store, fresh))
+        if (await store.put_schedules([schedule], self._runtime.clock.now()))[0] is None:
+            raise AlreadyRegistered(
+                f"tenant {tenant!r} already has a schedule named {name!r}: update it, or choose another name"
+            )
+        self._wake()
+        return await get(store, name, tenant)
+
+    async def change(self, verb: str, name: str, tenant: str, change: Change, *, restart: bool) -> Schedule:
+        """Apply the change to the stored schedule; ``restart``: its next fire is counted from now."""
+        async with self.audited(verb, name, tenant) as entry:
+            store = await self._runtime.stores.get()
+            for _ in range(ATTEMPTS):
+                before = await get(store, name, tenant)
+                after = await self._started(store, change(before), restart)
+                if (await store.put_schedules([after], self._runtime.clock.now()))[0] is not None:
+                    self._wake()
+                    entry.before, entry.after = snapshot(before), snapshot(after)
+                    return await get(store, after.name, tenant)
+            raise IllegalMove(f"schedule {name!r} is being changed by others all the time: try again")
+
+    async def delete(self, name: str, tenant: str) -> None:
+        async with self.audited("delete", name, tenant) as entry:
+            store = await self._runtime.stores.get()
+            schedule = await get(store, name, tenant)
+            entry.before = snapshot(schedule)
+            await store.delete_schedules([schedule.id])
+
+    async def _started(self, store: Store, after: Schedule, restart: bool) -> Schedule:
+        if restart or (after.enabled and after.look_at is None and after.next_run_at is None):
+            after = await self._drafts.start(store, after)
+        return require_next_run(after) if restart else after

@@ -1,0 +1,75 @@
+"""From a call to the job it asks for: options, defaults and payload, checked before anything is written.
+
+Reads the clock's time as an argument and the running job by context; never touches the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..core.jobs.options import Options, due
+from ..errors import PayloadError
+from ..model import NewJob
+from ..runtime.runtime import Runtime
+from .current import CURRENT
+from .registry import Registry
+
+
+class JobBuilder:
+    """Builds the new jobs of one app."""
+
+    def __init__(self, runtime: Runtime, registry: Registry) -> None:
+        self._runtime = runtime
+        self._registry = registry
+
+    def one(self, name: str, arguments: Any, chosen: Options, now: datetime) -> NewJob:
+        self._registry.check_name(name)
+        limit = self._runtime.settings.max_payload_bytes
+        text = self._registry.encode(name, _mapping(arguments, name), limit)
+        return self._job(self._runtime.ids.new(now), name, text, chosen, now)
+
+    def many(
+        self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options, now: datetime
+    ) -> list[NewJob]:
+        """A job for each of the arguments. What they have in common is decided once."""
+        self._registry.check_name(name)
+        encode, limit = self._registry.encode, self._runtime.settings.max_payload_bytes
+        job = self._job("", name, "{}", chosen, now)
+        texts = [encode(name, _mapping(each, name), limit) for each in arguments]
+        ids = self._runtime.ids.run(now, len(texts))
+        return [replace(job, id=id, payload_json=text) for id, text in zip(ids, texts, strict=True)]
+
+    def _job(self, id: str, name: str, payload_json: str, chosen: Options, now: datetime) -> NewJob:
+        task, running = self._registry.options(name), CURRENT.get()
+        parent = chosen.parent or (running.job.id if running is not None else None)
+        return NewJob(
+            id=id,
+            task=name,
+            payload_json=payload_json,
+            queue=chosen.queue or "default",
+            tenant=chosen.tenant or (running.job.tenant if running is not None else "default"),
+            priority=chosen.priority or 0,
+            run_at=due(chosen, now),
+            max_attempts=chosen.max_attempts or self._runtime.settings.max_attempts,
+            # What the task itself says is read from the task when the job runs.
+            timeout=chosen.timeout if chosen.timeout != task.timeout else None,
+            backoff=chosen.backoff if chosen.backoff != task.backoff else None,
+            key=chosen.key,
+            on_conflict=chosen.on_conflict or "return",
+            auto_remove=bool(chosen.auto_remove),
+            tags=chosen.tags or (),
+            parent=parent,
+            origin="job" if parent is not None else "api",
+        )
+
+
+def _mapping(arguments: Any, name: str) -> Mapping[str, Any]:
+    if type(arguments) is dict or isinstance(arguments, Mapping):  # the usual type costs no search
+        return arguments
+    raise PayloadError(
+        f"task {name!r}: the payload is a {type(arguments).__name__}; pass arguments by name, as {{…}}"
+    )
