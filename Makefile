@@ -46,7 +46,7 @@ scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm
 format: $(STAMP)    ## put the code into shape
 	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
 
-WORDING_LATER := docs/decisions docs/howto/dashboard.md docs/reference/http.md docs/reference/writing-a-store.md
+WORDING_LATER := docs/howto/dashboard.md docs/reference/http.md docs/reference/writing-a-store.md
 
 wording: $(STAMP)   ## report wording to improve, by directory
 	@$(BIN)/python tools/wording.py
