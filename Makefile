@@ -32,7 +32,7 @@ lint: $(STAMP)      ## ruff
 	@$(BIN)/ruff check src tests bench tools && $(BIN)/ruff format --check src tests bench tools
 
 types: $(STAMP)     ## mypy --strict
-	@$(BIN)/mypy && $(BIN)/mypy bench/*.py bench/measures
+	@$(BIN)/mypy && $(BIN)/mypy bench/*.py bench/scenarios
 
 contracts: $(STAMP) ## which room may know which
 	@$(BIN)/lint-imports
@@ -63,10 +63,10 @@ machine: $(STAMP)   ## the state machine at full size (long)
 long: $(STAMP)      ## every time zone for ten years, and a million cron texts (many minutes)
 	@ROTA_LONG=1 $(BIN)/python -m pytest tests/core tests/surface/test_schedules_race.py --timeout=3600
 
-bench: $(STAMP)     ## rota beside its peers, the main figures (some 20 minutes; needs PyPI and npm)
+bench: $(STAMP)     ## compare rota with other queues, main results (about 20 minutes; needs PyPI and npm)
 	@$(BIN)/python -m bench short
 
-bench-full: $(STAMP) ## all figures, kept in bench/results and written into docs/performance.md (an hour or two)
+bench-full: $(STAMP) ## all results, stored in bench/results and written into docs/performance.md (an hour or two)
 	@$(BIN)/python -m bench full --out bench/results/full.json && $(BIN)/python -m bench report
 
 papers: $(STAMP)    ## write what is made from the code: the HTTP reference, the dashboard's types

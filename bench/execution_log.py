@@ -1,7 +1,7 @@
-"""What ran, and when, as the handlers themselves wrote it down: see ``ran`` in adapters/harness.py.
+"""Which jobs ran, and when, as recorded by the handlers: see ``ran`` in adapters/harness.py.
 
-Each process that runs handlers appends records (job number + 1, monotonic nanoseconds) to a file of its
-own, so that nothing is lost or shared, and a zero marks where it has got to.
+Each process that runs handlers appends records (job number + 1, monotonic nanoseconds) to its own
+file, so that nothing is lost or shared. A zero marks the end of its records.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from .errors import Failed
+from .errors import MeasurementFailed
 
 _RECORD = struct.Struct("<qq")
 
 
-class Ledger:
-    """The files of one run, in a folder of its own. ``size``: executions that a process can note."""
+class ExecutionLog:
+    """The log files of one trial, in their own folder. ``size``: executions that a process can record."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self.folder, self.size = folder, size
@@ -28,14 +28,14 @@ class Ledger:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"BENCH_LEDGER": str(self.folder), "BENCH_LEDGER_SIZE": str(self.size)}
+        return {"BENCH_LOG": str(self.folder), "BENCH_LOG_SIZE": str(self.size)}
 
     def count(self) -> int:
-        """Executions begun so far; cheap enough to ask again and again."""
+        """The number of executions so far; cheap enough to poll."""
         return sum(map(_length, self.folder.glob("*.log")))
 
     def records(self) -> list[tuple[int, int]]:
-        """(job number, instant) of every execution, in the order of time."""
+        """(job number, time) of every execution, in order of time."""
         found: list[tuple[int, int]] = []
         for path in self.folder.glob("*.log"):
             text = path.read_bytes()[: _length(path) * _RECORD.size]
@@ -44,7 +44,7 @@ class Ledger:
 
 
 def _length(path: Path) -> int:
-    """Records in the file: the place of the first zero, by bisection."""
+    """The number of records in a file: the position of the first zero, found by bisection."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         low, high = 0, os.fstat(descriptor).st_size // _RECORD.size
@@ -60,17 +60,19 @@ def _length(path: Path) -> int:
 
 
 def check(records: list[tuple[int, int]], n: int, expected: Callable[[int], int] = lambda i: 1) -> None:
-    """Each of the jobs 0 … n-1 ran exactly as often as expected, and no other job ran."""
+    """Fail unless each of the jobs 0 … n-1 ran exactly as often as expected, and no other job ran."""
     counts = Counter(number for number, _ in records)
     lost = sum(counts[i] < expected(i) for i in range(n))
     again = sum(counts[i] > expected(i) for i in range(n))
-    strange = sum(not 0 <= number < n for number in counts)
-    if lost or again or strange:
-        raise Failed(f"of {n} jobs {lost} did not run, {again} ran too often; {strange} unknown ones ran")
+    unknown = sum(not 0 <= number < n for number in counts)
+    if lost or again or unknown:
+        raise MeasurementFailed(
+            f"of {n} jobs {lost} did not run, {again} ran too often; {unknown} unknown jobs ran"
+        )
 
 
 def first_starts(records: list[tuple[int, int]]) -> dict[int, int]:
-    """When each job first ran."""
+    """The time at which each job first ran."""
     starts: dict[int, int] = {}
     for number, at in records:
         starts.setdefault(number, at)

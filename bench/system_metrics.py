@@ -1,4 +1,4 @@
-"""Reading the machine: processor time and memory of process trees, WAL, what the server waits for."""
+"""Metrics of the machine: CPU time and memory of process trees, WAL, wait events of the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psycopg
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """Processor time of these processes and of all their children, those that have ended included."""
+    """CPU time of these processes and all their children, including those that have exited."""
     total = 0.0
     for pid in pids:
         for process in _tree(pid):
@@ -28,7 +28,7 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 
 
 def memory_mb(pids: Iterable[int]) -> float:
-    """Memory of the processes and their children, shared pages counted in proportion where that is known."""
+    """Memory of the processes and their children, with shared pages counted in proportion if known."""
     total = 0
     for process in (p for pid in pids for p in _tree(pid)):
         try:
@@ -48,7 +48,7 @@ def _tree(pid: int) -> list[psutil.Process]:
 
 
 class Server:
-    """The server behind a URL, as an administrator sees it. All figures are 0 for a store without one."""
+    """The server behind a URL, with administrator rights. All metrics are 0 for a store without a server."""
 
     def __init__(self, url: str | None) -> None:
         self._connection = psycopg.connect(url, autocommit=True) if url else None
@@ -75,7 +75,7 @@ class Server:
             self._connection.close()
 
     def _find_pid(self) -> int | None:
-        """The parent of our backend, if it runs on this machine under our eyes."""
+        """The parent of this connection's backend, if it is visible on this machine."""
         backend = int(self.number("SELECT pg_backend_pid()"))
         try:
             process = psutil.Process(backend) if backend else None
@@ -85,10 +85,10 @@ class Server:
 
 
 class WaitEvents:
-    """``with WaitEvents(url) as waits``: what active backends waited for, sampled; ``waits.shares``."""
+    """``with WaitEvents(url) as waits``: samples what active backends wait for; see ``waits.shares``."""
 
     EVERY_S = 0.05
-    ASK = b"""
+    QUERY = b"""
         SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU') FROM pg_stat_activity
          WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()
     """
@@ -115,10 +115,10 @@ class WaitEvents:
         assert self._url is not None
         with psycopg.connect(self._url, autocommit=True) as connection:
             while not self._stop.wait(self.EVERY_S):
-                self._counts.update(row[0] for row in connection.execute(self.ASK))
+                self._counts.update(row[0] for row in connection.execute(self.QUERY))
 
     @property
     def shares(self) -> dict[str, float]:
-        """Of all samples, the part of each event; the five largest."""
+        """The share of each event in all samples; the five largest."""
         total = self._counts.total() or 1
         return {event: round(n / total, 3) for event, n in self._counts.most_common(5)}

@@ -1,4 +1,4 @@
-"""One peer on a fresh store: its roles as processes of their own, its workers, its ledger."""
+"""A trial: one peer on a fresh store, with its roles and workers in separate processes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any
 
 import psycopg
 
-from .errors import Failed
-from .ledger import Ledger
-from .meters import Server
+from .errors import MeasurementFailed
+from .execution_log import ExecutionLog
 from .peers import ADAPTERS, Peer
+from .system_metrics import Server
 
 DATABASE = "rota_bench"
 ROLE_S = 300.0
 TERM_S = 5.0
 
 
-class Stage:
-    """``admin``: the URL by which databases are made. ``options`` reach the adapter as they are."""
+class Trial:
+    """``admin``: the URL used to create databases. The adapter receives ``options`` unchanged."""
 
     def __init__(self, peer: Peer, admin: str, folder: Path, options: Mapping[str, Any]) -> None:
         self.peer, self.folder, self.options = peer, folder, dict(options)
@@ -34,7 +34,7 @@ class Stage:
         self.file = folder / "queue.db"
         self.url = admin.rsplit("/", 1)[0] + f"/{DATABASE}" if self.on_postgres else str(self.file)
         self._reset()
-        self.role("setup")
+        self.run_role("setup")
         self.server = Server(self.url if self.on_postgres else None)
 
     @property
@@ -53,87 +53,89 @@ class Stage:
     def close(self) -> None:
         self.server.close()
 
-    def calm_down(self) -> None:
-        """What autovacuum does within a minute, now, for everybody; and no checkpoint in the midst of it."""
+    def vacuum_and_checkpoint(self) -> None:
+        """Do now what autovacuum does within a minute, and avoid a checkpoint during the run."""
         self.server.run("VACUUM ANALYZE")
         self.server.run("CHECKPOINT")
 
     # --- roles -----------------------------------------------------------------------------------
 
-    def role(self, name: str, **arguments: Any) -> Any:
-        """Run a role to its end; what it found."""
-        return self.result(self.begin(name, **arguments))
+    def run_role(self, name: str, **arguments: Any) -> Any:
+        """Run a role until it exits and return its result."""
+        return self.result(self.start_role(name, **arguments))
 
-    def begin(self, name: str, **arguments: Any) -> subprocess.Popen[str]:
+    def start_role(self, name: str, **arguments: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*self.peer.command, name, json.dumps(arguments)], env=self._environment(), cwd=ADAPTERS,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
         )  # fmt: skip
 
-    def result(self, process: subprocess.Popen[str], said: str | None = None) -> Any:
+    def result(self, process: subprocess.Popen[str], text: str | None = None) -> Any:
         try:
-            out, err = process.communicate(said, timeout=ROLE_S)
+            out, err = process.communicate(text, timeout=ROLE_S)
         except subprocess.TimeoutExpired:
-            end(process)
-            raise Failed(f"a role did not end within {ROLE_S:.0f} s") from None
+            terminate(process)
+            raise MeasurementFailed(f"a role did not finish within {ROLE_S:.0f} s") from None
         for line in out.splitlines():
             if line.startswith("RESULT "):
                 return json.loads(line.removeprefix("RESULT "))
-        raise Failed((err or out).strip()[-600:] or "a role ended without a word")
+        raise MeasurementFailed((err or out).strip()[-600:] or "a role exited without output")
 
     @contextmanager
     def waiter(self) -> Iterator[subprocess.Popen[str]]:
-        """Connected, and asleep until ``nothing_left`` asks it."""
-        process = self.begin("wait")
+        """A connected process that sleeps until ``wait_until_empty`` uses it."""
+        process = self.start_role("wait")
         try:
             assert process.stdout is not None
             if process.stdout.readline().strip() != "READY":
-                raise Failed(process.communicate()[1].strip()[-600:])
+                raise MeasurementFailed(process.communicate()[1].strip()[-600:])
             yield process
         finally:
-            end(process)
+            terminate(process)
 
-    def nothing_left(self, waiter: subprocess.Popen[str]) -> int:
-        """The instant at which the store itself said that every job has ended."""
+    def wait_until_empty(self, waiter: subprocess.Popen[str]) -> int:
+        """The time at which the store itself reports that every job has finished."""
         found = self.result(waiter, "go\n")
         if found["left"]:
-            raise Failed(f"{found['left']} jobs ran but never ended in the store")
+            raise MeasurementFailed(f"{found['left']} jobs ran but never finished in the store")
         return int(found["at"])
 
     # --- workers ---------------------------------------------------------------------------------
 
     @contextmanager
-    def workers(self, count: int, ledger: Ledger) -> Iterator[list[subprocess.Popen[str]]]:
-        """So many worker processes while the block runs."""
-        begun: list[subprocess.Popen[str]] = []
+    def workers(self, count: int, execution_log: ExecutionLog) -> Iterator[list[subprocess.Popen[str]]]:
+        """Run ``count`` worker processes during the block."""
+        started: list[subprocess.Popen[str]] = []
         try:
             for number in range(count):
-                begun.append(self._worker(number, ledger))
-            yield begun
+                started.append(self._worker(number, execution_log))
+            yield started
         finally:
-            for process in begun:
-                end(process)
+            for process in started:
+                terminate(process)
 
-    def _worker(self, number: int, ledger: Ledger) -> subprocess.Popen[str]:
+    def _worker(self, number: int, execution_log: ExecutionLog) -> subprocess.Popen[str]:
         with (self.folder / f"worker-{number}.log").open("w") as log:
             return subprocess.Popen(
-                [*self.peer.command, "work", "{}"], env=self._environment() | ledger.environment,
+                [*self.peer.command, "work", "{}"], env=self._environment() | execution_log.environment,
                 cwd=ADAPTERS, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True,
                 start_new_session=True,
             )  # fmt: skip
 
-    def until(self, n: int, ledger: Ledger, workers: list[subprocess.Popen[str]], limit_s: float) -> None:
-        """Wait for n executions."""
-        abandon_all = time.monotonic() + limit_s
-        while (count := ledger.count()) < n:
-            if time.monotonic() > abandon_all:
-                raise Failed(f"only {count} of {n} jobs ran within {limit_s:.0f} s")
+    def wait_for_executions(
+        self, n: int, log: ExecutionLog, workers: list[subprocess.Popen[str]], limit_s: float
+    ) -> None:
+        """Wait until n executions are recorded; fail after ``limit_s`` seconds or if the workers exit."""
+        deadline = time.monotonic() + limit_s
+        while (count := log.count()) < n:
+            if time.monotonic() > deadline:
+                raise MeasurementFailed(f"only {count} of {n} jobs ran within {limit_s:.0f} s")
             if all(process.poll() is not None for process in workers):
-                raise Failed(f"the workers ended after {count} of {n} jobs: {self._last_words()}")
+                raise MeasurementFailed(f"the workers exited after {count} of {n} jobs: {self._log_tail()}")
             time.sleep(0.02)
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         return (self.folder / "worker-0.log").read_text(errors="replace").strip()[-400:]
 
     def _environment(self) -> dict[str, str]:
@@ -146,8 +148,8 @@ class Stage:
         }
 
 
-def end(process: subprocess.Popen[str]) -> None:
-    """End a process that we began, and whatever it began: it has a session of its own."""
+def terminate(process: subprocess.Popen[str]) -> None:
+    """Terminate a process of the benchmark and its children, which share its session."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
