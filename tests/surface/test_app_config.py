@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def warnings(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     """What is warned of; each warning is said once per process, so it must be forgotten first."""
-    sources._say_once.cache_clear()
+    sources._warn_once.cache_clear()
     with caplog.at_level(logging.WARNING, "rota.config"):
         yield caplog
 
@@ -234,9 +234,9 @@ def test_a_variable_that_is_not_known_is_warned_of_once_with_the_nearest_name(
     for _ in range(2):
         config.load({}, {"ROTA_WORKER_CONCURENCY": "3", "ROTA_ZZZ": "3", "PATH": "/bin", **ours}, folder)
     assert warnings.messages == [
-        "the environment variable ROTA_WORKER_CONCURENCY is no setting of rota; "
+        "the environment variable ROTA_WORKER_CONCURENCY is not a setting of rota; "
         "did you mean ROTA_WORKER_CONCURRENCY?",
-        "the environment variable ROTA_ZZZ is no setting of rota",
+        "the environment variable ROTA_ZZZ is not a setting of rota",
     ]
 
 

@@ -1,6 +1,6 @@
-"""Every setting once: its type and default, what it means, and what it may be.
+"""Every setting: its type, default, meaning and range.
 
-Must never show a password: a message leaves the value out where it may hold one.
+Must never show a password: messages omit a value that may contain one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SECRET_FIELDS = (
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The settings in force. ``dict``: where each came from rides along, outside of equality."""
+    """The settings in force. ``dict`` stores the source of each value, outside of equality."""
 
     url: str = DEFAULT_URL
     worker_concurrency: int = 32
@@ -48,30 +48,32 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 HELP: dict[str, str] = {
-    "url": "the store: where the jobs are",
-    "worker_concurrency": "jobs that a worker runs at once",
-    "poll_interval_ms": "how long an idle worker waits, at most, before it looks for jobs without a hint",
-    "lease_duration_s": "how long a worker may be silent before its jobs are taken over",
-    "max_attempts": "how often a job is tried whose task does not say",
-    "scheduler_enabled": "whether workers fire schedules and write down those that the code declares",
-    "scheduler_tick_s": "how long a scheduler waits, at most, before it looks for schedules that others have "
-    "made or changed",
+    "url": "the store URL",
+    "worker_concurrency": "running jobs per worker",
+    "poll_interval_ms": "how long an idle worker waits for a wake-up before it polls",
+    "lease_duration_s": "duration of a lease: how long a worker may be unresponsive before its jobs "
+    "are rescued",
+    "max_attempts": "attempts per job when its task sets none",
+    "scheduler_enabled": "whether workers fire schedules and store those that the code declares",
+    "scheduler_tick_s": "how long a scheduler waits before it checks for schedules created or changed "
+    "elsewhere",
     "shutdown_timeout_s": "how long a stopping worker lets running jobs finish",
-    "max_payload_bytes": "the longest payload and the longest output",
+    "max_payload_bytes": "maximum size of a payload and of an output",
     "retention_succeeded_days": "how long succeeded jobs are kept",
     "retention_failed_days": "how long failed jobs are kept",
     "retention_cancelled_days": "how long cancelled jobs are kept",
     "retention_audit_days": "how long the audit log is kept",
-    "secret_fields": "names of payload fields that are never shown or logged; case, - and _ do not count",
-    "sql_functions": "patterns of SQL functions, such as public.*, that the admin API may run",
-    "admin_host": "the address that the admin API and the dashboard listen on",
-    "admin_port": "the port of the admin API and the dashboard; 0 takes a free one",
-    "allowed_hosts": "host names that the admin API answers to, besides its address and localhost",
-    "behind_proxy": "a proxy in front speaks TLS: the admin API may listen beyond loopback without it",
-    "tls_cert": "the certificate of the admin API: a PEM file, with the chain",
-    "tls_key": "the private key of that certificate: a PEM file",
-    "log_level": "the least level that is logged",
-    "log_format": "how log lines are written; without it, text on a terminal and JSON elsewhere",
+    "secret_fields": "names of payload fields that are never shown or logged; case, - and _ are ignored",
+    "sql_functions": "reserved: patterns of SQL functions, such as public.*; no effect in this version",
+    "admin_host": "the address that the HTTP API and the dashboard listen on",
+    "admin_port": "the port of the HTTP API and the dashboard; 0 for any free port",
+    "allowed_hosts": "host names to accept, besides the address and localhost",
+    "behind_proxy": "behind a TLS proxy: trust its headers, and allow other addresses than loopback "
+    "without TLS",
+    "tls_cert": "the TLS certificate: a PEM file, with the chain",
+    "tls_key": "the private key of the certificate: a PEM file",
+    "log_level": "the lowest level that is logged",
+    "log_format": "format of log lines; by default text on a terminal and JSON elsewhere",
 }
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -94,8 +96,8 @@ TYPES: dict[str, Any] = {name: field.type for name, field in FIELDS.items()}
 _LIST = tuple[str, ...]
 
 
-def known(name: str, source: str = "given") -> str:
-    """The name, or a ConfigError with the nearest one there is."""
+def known_name(name: str, source: str = "given") -> str:
+    """Return the name, or raise a ConfigError that suggests the closest one."""
     if name not in TYPES:
         near = difflib.get_close_matches(name, TYPES, 1)
         hint = f"; did you mean {near[0]}?" if near else f"; known settings: {', '.join(TYPES)}"
@@ -104,7 +106,7 @@ def known(name: str, source: str = "given") -> str:
 
 
 def from_text(name: str, text: str, source: str) -> Any:
-    """The value that a text means: lists by commas or as JSON, switches as true or false."""
+    """Parse a string: lists by commas or as JSON, switches as true or false."""
     value: Any = text
     if TYPES[name] == _LIST:
         if text.startswith("[") and text.endswith("]"):
@@ -114,10 +116,10 @@ def from_text(name: str, text: str, source: str) -> Any:
 
 
 def checked(name: str, value: Any, source: str) -> Any:
-    """The value in the setting's type and range, or a ConfigError."""
-    result = _converted(known(name, source), value, source)
-    if name == "admin_host" and not result.strip():  # a socket would take it for every address there is
-        raise ConfigError(f"{place(source)}: admin_host={value!r} names no address; 0.0.0.0 is all of them")
+    """Return the value in the setting's type, or raise a ConfigError if it is invalid or out of range."""
+    result = _converted(known_name(name, source), value, source)
+    if name == "admin_host" and not result.strip():  # a socket would listen on every address
+        raise ConfigError(f"{place(source)}: admin_host={value!r} names no address; use 0.0.0.0 for all")
     if name in RANGES:
         low, high = RANGES[name]
         if not low <= result <= high:
@@ -128,7 +130,7 @@ def checked(name: str, value: Any, source: str) -> Any:
 def _converted(name: str, value: Any, source: str, strict: bool = True, json: bool = False) -> Any:
     kind = TYPES[name]
     if value == "" and type(None) in get_args(kind):
-        return None  # the only way to say "none" in TOML and in the environment
+        return None  # the only form of None in TOML and in the environment
     try:
         return msgspec.json.decode(value, type=kind) if json else msgspec.convert(value, kind, strict=strict)
     except msgspec.DecodeError as error:
@@ -142,7 +144,7 @@ def place(source: str) -> str:
 
 
 def allowed(name: str) -> str:
-    """What a setting may be, in words; empty where its type says it all."""
+    """The accepted values of a setting, as text; empty if its type is enough."""
     if name in RANGES:
         low, high = RANGES[name]
         return f"{low:.0f} to {high:.0f}"
@@ -154,7 +156,7 @@ def allowed(name: str) -> str:
 
 
 def to_text(value: Any) -> str:
-    """The value as the environment would say it."""
+    """The value in the form of an environment variable."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -165,5 +167,5 @@ def to_text(value: Any) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether the value may hold a password."""
+    """Whether the value may contain a password."""
     return name == "url"

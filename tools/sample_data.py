@@ -1,6 +1,6 @@
-"""A store as it looks after a busy day: twelve hours of work in a shop, with its share of trouble.
+"""Sample data for screenshots: a store after twelve busy hours in a shop, with some failures.
 
-Written through the store's own verbs, at the times it would have happened. Every run makes the same day.
+Written through the store's own methods, at the times of the events. Every run creates the same data.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from rota.store.protocol import Store
 
 STEP = timedelta(minutes=5)
 STEPS = 144
-OUTAGE = (97, 103)  # steps in which the warehouse did not answer
+OUTAGE = (97, 103)  # steps in which the warehouse did not respond
 LEASE_S = 3600.0
-AGAIN = timedelta(seconds=25)  # from one attempt to the next
+RETRY_AFTER = timedelta(seconds=25)  # from one attempt to the next
 TENANTS = ("acme", "acme", "globex", "initech", "default")
-TASKS = (  # name, queue, seconds it takes, one in so many fails
+TASKS = (  # name, queue, duration in seconds, one in this many jobs fails
     ("send_receipt", "mail", 0.4, 60),
     ("send_receipt", "mail", 0.5, 45),
     ("charge_card", "billing", 1.1, 40),
@@ -66,28 +66,28 @@ PEOPLE: tuple[tuple[str, Role], ...] = (("ada", "admin"), ("grace", "operator"),
 async def fill(app: Rota) -> None:
     store, now = await app.stores.get(), app.clock.now()
     for given in SCHEDULES:
-        await app.schedules.create(description="As the shop needs it.", **given)
+        await app.schedules.create(description="Part of the shop's routine.", **given)
     for step in range(STEPS):
         await _work(store, step, now - STEP * (STEPS - step))
     await _today(store, now)
     await _people(app)
 
 
-def _wave(step: int) -> int:
-    """How many jobs came in this step: the day swells and ebbs, and no step is quite like the next."""
+def _arrivals(step: int) -> int:
+    """The number of new jobs in a step: it rises and falls over the day and varies from step to step."""
     return round(9 + 5 * sin(step / 23 - 2) + 3 * sin(step / 6.1)) + step * 7919 % 5
 
 
 async def _work(store: Store, step: int, at: datetime) -> None:
-    jobs = [_job(step * 100 + i, at) for i in range(_wave(step))]
+    jobs = [_job(step * 100 + i, at) for i in range(_arrivals(step))]
     if step % 3 == 0:
         jobs.append(_job(step * 100 + 99, at, schedule="sync_stock", tenant="acme", task=TASKS[4]))
     await store.insert(jobs, at)
-    for nth, worker in enumerate(("web-1", "web-2", "web-1")):  # what fails is tried three times
-        begun = at + nth * AGAIN
-        claimed = await store.claim(ClaimRequest(worker=worker, limit=100, lease_s=LEASE_S), begun)
-        end = begun + timedelta(seconds=9)
-        await store.settle([_ended(job, end, OUTAGE[0] <= step < OUTAGE[1]) for job in claimed], end)
+    for nth, worker in enumerate(("web-1", "web-2", "web-1")):  # failing jobs have three attempts
+        started = at + nth * RETRY_AFTER
+        claimed = await store.claim(ClaimRequest(worker=worker, limit=100, lease_s=LEASE_S), started)
+        end = started + timedelta(seconds=9)
+        await store.settle([_settlement(job, end, OUTAGE[0] <= step < OUTAGE[1]) for job in claimed], end)
 
 
 def _job(n: int, at: datetime, **over: Any) -> NewJob:
@@ -108,7 +108,7 @@ def _job(n: int, at: datetime, **over: Any) -> NewJob:
     )
 
 
-def _ended(job: Job, at: datetime, in_outage: bool) -> Settlement:
+def _settlement(job: Job, at: datetime, in_outage: bool) -> Settlement:
     seconds, one_in = next((t[2], t[3]) for t in TASKS if t[0] == job.task)
     number = int(job.payload["order_id"])
     took = seconds * (0.6 + (number * 37 % 100) / 70)
@@ -119,7 +119,7 @@ def _ended(job: Job, at: datetime, in_outage: bool) -> Settlement:
         job.token,
         State.SUCCEEDED if not failed else State.QUEUED if job.attempt < job.max_attempts else State.FAILED,
         job.attempt,
-        at - timedelta(seconds=9) + AGAIN,
+        at - timedelta(seconds=9) + RETRY_AFTER,
         output_json=None if failed else _json({"done": True, "bytes": 2048 + number % 977}),
         error_json=error,
         started_at=at - timedelta(seconds=took),
@@ -149,7 +149,7 @@ def _attempt(job: Job, began: datetime, at: datetime, error: str | None) -> Atte
 
 
 async def _today(store: Store, now: datetime) -> None:
-    """What runs, waits and is due later right now, and who works on it."""
+    """Jobs that are running, due and due later now, and the workers."""
     soon = [_job(90_000 + i, now, run_at=now + timedelta(minutes=7 * i)) for i in range(1, 9)]
     await store.insert([_job(91_000 + i, now - timedelta(seconds=20)) for i in range(9)], now)
     running = await store.claim(
@@ -157,11 +157,11 @@ async def _today(store: Store, now: datetime) -> None:
     )
     await store.insert([*soon, *(_job(92_000 + i, now) for i in range(14))], now)
     for name, held in (("web-1", ()), ("media-1", running), ("nightly-2", ())):
-        await store.beat(_pulse(name, held, now), now)
+        await store.beat(_heartbeat(name, held, now), now)
 
 
-def _pulse(name: str, held: Sequence[Job], now: datetime) -> Heartbeat:
-    told = {
+def _heartbeat(name: str, held: Sequence[Job], now: datetime) -> Heartbeat:
+    details = {
         "name": name,
         "host": f"{name}.shop.example",
         "pid": 4000 + len(name),
@@ -182,15 +182,15 @@ def _pulse(name: str, held: Sequence[Job], now: datetime) -> Heartbeat:
         for i, job in enumerate(held)
     ]
     leases = [Lease(id=job.id, token=job.token) for job in held]
-    return Heartbeat(worker=name, document=_json(told), lease_s=LEASE_S, leases=leases, notes=notes)
+    return Heartbeat(worker=name, document=_json(details), lease_s=LEASE_S, leases=leases, notes=notes)
 
 
 async def _people(app: Rota) -> None:
-    """Who may come in, and what they did: the audit log has something to tell."""
-    desks = {
+    """Users, API tokens and a few actions for the audit log."""
+    operations = {
         name: Operations(app, Actor(name=name, role=role, payloads=True, via="http")) for name, role in PEOPLE
     }
-    ada, grace = desks["ada"].access, desks["grace"].gates
+    ada, grace = operations["ada"].access, operations["grace"].gates
     for name, role in PEOPLE:
         await ada.put_user(name, PutUserRequest(password="correct horse battery staple", role=role))
     await ada.create_token(CreateTokenRequest(role="operator", name="night shift", expires_s=90 * 86_400.0))
@@ -200,7 +200,7 @@ async def _people(app: Rota) -> None:
     await grace.pause(GateRequest(scope="tenant", name="initech", reason="over quota until they pay"))
     await grace.resume("tenant:initech")
     closed = DisableRequest(tenant="globex", reason="the books are closed")
-    await desks["grace"].schedules.disable("month_end", closed)
+    await operations["grace"].schedules.disable("month_end", closed)
 
 
 def _json(value: Any) -> str:

@@ -1,11 +1,11 @@
-"""The judge's paper: an append-only file outside the system under test.
+"""A log of what happened, in an append-only file outside the system under test.
 
 Owns the format of its lines. Each line is one ``os.write`` on an O_APPEND descriptor, so it survives
 ``kill -9`` of the writer and never mixes with the lines of another process.
 
-``A id n``: the producer was told that the job is stored. ``U n``: enqueueing raised, so nobody knows.
-``S id token worker pid t`` and ``E …``: a handler began and ended. ``T id token state``: a worker was told
-that the store accepted the end of an attempt.
+``A id n``: the store acknowledged the job. ``U n``: enqueueing raised, so it may or may not be stored.
+``S id token worker pid t`` and ``E …``: a handler started and finished. ``T id token state``: the
+store accepted the outcome that a worker sent.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Execution:
     worker: str
     pid: int
     began: float
-    ended: float | None  # None: it never came to its end
+    ended: float | None  # None: it never finished
 
 
-class Ledger:
+class RunLog:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -51,11 +51,11 @@ class Ledger:
         whole = self.path.read_text().rpartition("\n")[0]
         return [fields for line in whole.splitlines() if (fields := line.split())[0] == kind]
 
-    def acked(self) -> set[str]:
+    def acknowledged(self) -> set[str]:
         return {fields[1] for fields in self.lines("A")}
 
     def accepted(self) -> list[tuple[str, str]]:
-        """(job, state) of every end that a worker was told the store took."""
+        """(job, state) of every outcome that the store accepted, according to the workers."""
         return [(fields[1], fields[3]) for fields in self.lines("T")]
 
     def executions(self) -> list[Execution]:
