@@ -1,4 +1,4 @@
-# Two commands for a newcomer: `make run` and `make test`. Both make their own environment.
+# Start with `make run` and `make test`. Both create their own environment.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.ready
 
 .PHONY: help run test check lint types contracts scripts format wording dashboard crash machine long bench bench-full papers screenshots wheel clean
 
-help:               ## this list
+help:               ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
 
 $(STAMP): pyproject.toml constraints.txt
@@ -23,7 +23,7 @@ DEV_GROUP := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
 	@$(BIN)/rota demo
 
-test: $(STAMP)      ## all tests, on SQLite and on a real PostgreSQL of their own
+test: $(STAMP)      ## all tests, on SQLite and on their own PostgreSQL
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: lint types contracts scripts  ## style, types, import rules and the wording of the documentation
@@ -35,7 +35,7 @@ lint: $(STAMP)      ## ruff
 types: $(STAMP)     ## mypy --strict
 	@$(BIN)/mypy && $(BIN)/mypy bench/*.py bench/scenarios
 
-contracts: $(STAMP) ## which room may know which
+contracts: $(STAMP) ## import rules between packages
 	@$(BIN)/lint-imports
 
 scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm; without it, left out by name)
@@ -61,7 +61,7 @@ crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
 machine: $(STAMP)   ## the state machine at full size (long)
 	@ROTA_MACHINE=long $(BIN)/python -m pytest tests/machine
 
-long: $(STAMP)      ## every time zone for ten years, and a million cron texts (many minutes)
+long: $(STAMP)      ## every time zone for ten years, and a million cron expressions (many minutes)
 	@ROTA_LONG=1 $(BIN)/python -m pytest tests/core tests/surface/test_schedules_race.py --timeout=3600
 
 bench: $(STAMP)     ## compare rota with other queues, main results (about 20 minutes; needs PyPI and npm)
@@ -70,10 +70,10 @@ bench: $(STAMP)     ## compare rota with other queues, main results (about 20 mi
 bench-full: $(STAMP) ## all results, stored in bench/results and written into docs/performance.md (an hour or two)
 	@$(BIN)/python -m bench full --out bench/results/full.json && $(BIN)/python -m bench report
 
-papers: $(STAMP)    ## write what is made from the code: the HTTP reference, the dashboard's types
+papers: $(STAMP)    ## generate the HTTP reference and the dashboard's types from the code
 	@$(BIN)/python tools/http_reference.py && $(BIN)/python tools/dashboard_types.py
 
-screenshots: $(STAMP) ## a picture of every view, in both themes, into docs/screenshots (needs chromium)
+screenshots: $(STAMP) ## take a screenshot of every view, in both themes, for docs (needs chromium)
 	@$(BIN)/python tools/screenshots.py
 
 wheel: $(STAMP)     ## build the wheel into dist/

@@ -320,7 +320,7 @@ def test_it_is_told_where_each_value_came_from(folder: Path, monkeypatch: pytest
     ]
     assert found["max_attempts"] == {
         "name": "max_attempts", "value": 4, "default": 3, "source": "rota.toml", "range": (1, 100),
-        "help": "how often a job is tried whose task does not say",
+        "help": "attempts per job when its task sets none",
     }  # fmt: skip
 
 

@@ -96,7 +96,7 @@ TYPES: dict[str, Any] = {name: field.type for name, field in FIELDS.items()}
 _LIST = tuple[str, ...]
 
 
-def known_name(name: str, source: str = "given") -> str:
+def known(name: str, source: str = "given") -> str:
     """Return the name, or raise a ConfigError that suggests the closest one."""
     if name not in TYPES:
         near = difflib.get_close_matches(name, TYPES, 1)
@@ -117,7 +117,7 @@ def from_text(name: str, text: str, source: str) -> Any:
 
 def checked(name: str, value: Any, source: str) -> Any:
     """Return the value in the setting's type, or raise a ConfigError if it is invalid or out of range."""
-    result = _converted(known_name(name, source), value, source)
+    result = _converted(known(name, source), value, source)
     if name == "admin_host" and not result.strip():  # a socket would listen on every address
         raise ConfigError(f"{place(source)}: admin_host={value!r} names no address; use 0.0.0.0 for all")
     if name in RANGES:
