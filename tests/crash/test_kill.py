@@ -44,7 +44,7 @@ async def test_workers_killed_at_random_lose_and_repeat_no_job(cluster: Cluster)
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("verb", METHODS)
+@pytest.mark.parametrize("method", METHODS)
 async def test_workers_dying_around_a_store_method_lose_no_job(sqlite_cluster: Cluster, method: str) -> None:
     places = [place for place in POINTS if place.startswith(method)]
     for _ in range(10 if LONG else 1):
