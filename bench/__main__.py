@@ -1,4 +1,4 @@
-"""``python -m bench``: take figures, keep them as JSON, tell them as tables."""
+"""``python -m bench``: run scenarios, store their results as JSON and show them as tables."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 import psycopg
 
-from . import peers, report, servers, words
-from .catalogue import BY_NAME, MEASURES
-from .errors import Absent, Failed
-from .setting import Entry, Measure, Setting
+from . import peers, report, servers, tables
+from .catalogue import BY_NAME, SCENARIOS
+from .errors import MeasurementFailed, PeerUnavailable
+from .scenario import Entry, RunContext, Scenario
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".bench"
-KEPT = Path(__file__).resolve().parent / "results" / "full.json"
-TOLD = (
+RESULTS_FILE = Path(__file__).resolve().parent / "results" / "full.json"
+SERVER_SETTINGS = (
     "server_version", "fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "shared_buffers",
     "max_wal_size",
 )  # fmt: skip
@@ -37,110 +37,122 @@ TOLD = (
 def main() -> None:
     given = _arguments()
     if given.list:
-        print("\n".join(f"{m.name:16} {'short' if m.short else 'full ':6} {m.title}" for m in MEASURES))
+        print("\n".join(f"{m.name:16} {'short' if m.short else 'full ':6} {m.title}" for m in SCENARIOS))
         return
-    if given.what == ["report"]:
-        report.write(json.loads(KEPT.read_text(encoding="utf-8")))
+    if given.scenarios == ["report"]:
+        report.write(json.loads(RESULTS_FILE.read_text(encoding="utf-8")))
         return
-    found = _run(given, _chosen(given.what))
-    print(words.plain_table(words.bar_rows(found)))
-    for name, why in found["absent"].items():
+    found = _run(given, _select(given.scenarios))
+    print(tables.plain_table(tables.target_rows(found)))
+    for name, why in found["left_out"].items():
         print(f"left out: {name}: {why}")
-    print(f"\nkept in {os.path.relpath(given.out)}")
+    print(f"\nresults stored in {os.path.relpath(given.out)}")
 
 
-def _run(given: argparse.Namespace, chosen: Sequence[Measure]) -> dict[str, Any]:
-    """Take the measures, keeping what there is after each: a run that is ended early is not lost."""
+def _run(given: argparse.Namespace, chosen: Sequence[Scenario]) -> dict[str, Any]:
+    """Run the scenarios and save after each, so that an interrupted run keeps its results."""
     HOME.mkdir(exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that server and workers end with us
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stop the server and the workers too
     everyone = peers.load(given.peers.resolve())
     with ExitStack() as stack:
         server = given.server or stack.enter_context(servers.postgres(HOME))
         folder = stack.enter_context(TemporaryDirectory(prefix="run-", dir=HOME))
-        setting = Setting(everyone, server, Path(folder), given.scale)
-        found = _begin(given.out, server)
-        found["absent"] |= _prepare(everyone, chosen, given.without, found["versions"])
-        for measure in chosen:
-            kept = found["measures"].get(measure.name, {}).get("entries", {}) if given.add else {}
-            taken = _take(setting, measure, given.repeat, found["absent"])
-            found["measures"][measure.name] = {
-                "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        context = RunContext(everyone, server, Path(folder), given.scale)
+        found = _load_results(given.out, server)
+        found["left_out"] |= _prepare(everyone, chosen, given.without, found["versions"])
+        for scenario in chosen:
+            stored = found["scenarios"].get(scenario.name, {}).get("entries", {}) if given.add else {}
+            measured = _run_scenario(context, scenario, given.repeat, found["left_out"])
+            found["scenarios"][scenario.name] = {
+                "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "scale": given.scale,
-                "entries": {label: [*kept.get(label, ()), *rounds] for label, rounds in taken.items()},
+                "entries": {label: [*stored.get(label, ()), *rounds] for label, rounds in measured.items()},
             }
-            _keep(given.out, found)
-            print("\n" + words.plain_table(words.measure_rows(found, measure)) + "\n", flush=True)
+            _save(given.out, found)
+            print("\n" + tables.plain_table(tables.scenario_rows(found, scenario)) + "\n", flush=True)
     return found
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "what", nargs="*", default=["short"],
-        help="short (minutes; the default), full, names of measures, or report: write the page again",
+        "scenarios", nargs="*", default=["short"],
+        help="short, full, names of scenarios, or report: write docs/performance.md again. [default: short]",
     )  # fmt: skip
-    say = parser.add_argument
-    say("--repeat", type=int, default=3, help="rounds; tables show medians")
-    say("--out", type=Path, default=HOME / "results.json", help="measures taken again replace theirs")
-    say("--peers", type=Path, default=HOME / "peers", help="where the peers' environments are made")
-    say("--add", action="store_true", help="add rounds to those that are kept instead of replacing them")
-    say("--without", default="", help="peers to leave out, by commas")
-    say("--server", help="URL of a PostgreSQL to use instead of one of our own")
-    say("--scale", type=float, default=1.0, help="make all sizes smaller, to try things out")
-    say("--list", action="store_true", help="name the measures")
+    option = parser.add_argument
+    option("--repeat", type=int, default=3, help="Number of rounds; tables show medians. [default: 3]")
+    option(
+        "--out",
+        type=Path,
+        default=HOME / "results.json",
+        help="Result file. Replaces the same scenarios. [default: .bench/results.json]",
+    )
+    option(
+        "--peers",
+        type=Path,
+        default=HOME / "peers",
+        help="Environments of the peers. [default: .bench/peers]",
+    )
+    option("--add", action="store_true", help="Add rounds to stored results instead of replacing them.")
+    option("--without", default="", help="Peers to leave out, separated by commas.")
+    option("--server", help="URL of a PostgreSQL server to use instead of an embedded one.")
+    option("--scale", type=float, default=1.0, help="Multiply all sizes, such as 0.01. [default: 1]")
+    option("--list", action="store_true", help="List the scenarios.")
     return parser.parse_args()
 
 
-def _chosen(names: Sequence[str]) -> list[Measure]:
-    wanted: list[Measure] = []
+def _select(names: Sequence[str]) -> list[Scenario]:
+    wanted: list[Scenario] = []
     for name in names:
         if name in ("short", "full"):
-            wanted += [measure for measure in MEASURES if measure.short or name == "full"]
+            wanted += [scenario for scenario in SCENARIOS if scenario.short or name == "full"]
         elif name in BY_NAME:
             wanted.append(BY_NAME[name])
         else:
-            sys.exit(f"bench: there is no measure {name!r}; --list names them")
+            sys.exit(f"bench: no scenario is called {name!r}; --list shows them")
     return wanted
 
 
 def _prepare(
-    everyone: Mapping[str, peers.Peer], chosen: Sequence[Measure], without: str, versions: dict[str, Any]
+    everyone: Mapping[str, peers.Peer], chosen: Sequence[Scenario], without: str, versions: dict[str, Any]
 ) -> dict[str, str]:
-    """Make the environments; who cannot take part, and why."""
-    absent = {}
-    for name in dict.fromkeys(entry.peer for measure in chosen for entry in measure.entries):
+    """Create the environments and return the peers to leave out, with the reasons."""
+    left_out = {}
+    for name in dict.fromkeys(entry.peer for scenario in chosen for entry in scenario.entries):
         try:
             if name in without.split(","):
-                raise Absent("not asked for")
+                raise PeerUnavailable("excluded with --without")
             everyone[name].prepare()
             versions[name] = everyone[name].versions()
-        except Absent as why:
-            absent[name] = str(why)
+        except PeerUnavailable as why:
+            left_out[name] = str(why)
             print(f"left out: {name}: {why}", flush=True)
-    return absent
+    return left_out
 
 
-def _take(setting: Setting, measure: Measure, repeat: int, absent: Mapping[str, str]) -> dict[str, Any]:
-    """Round by round, each entry in its turn."""
-    print(f"{measure.title}", flush=True)
-    taking = [entry for entry in measure.entries if entry.peer not in absent]
-    entries: dict[str, list[dict[str, Any]]] = {entry.label: [] for entry in taking}
+def _run_scenario(
+    context: RunContext, scenario: Scenario, repeat: int, left_out: Mapping[str, str]
+) -> dict[str, Any]:
+    """Run every entry once per round, in turn."""
+    print(f"{scenario.title}", flush=True)
+    participants = [entry for entry in scenario.entries if entry.peer not in left_out]
+    entries: dict[str, list[dict[str, Any]]] = {entry.label: [] for entry in participants}
     for number in range(repeat):
-        for entry in taking:
+        for entry in participants:
             if entry.rounds is None or number < entry.rounds:
-                entries[entry.label].append(_figures(setting, measure, entry))
+                entries[entry.label].append(_run_entry(context, scenario, entry))
     return entries
 
 
-def _figures(setting: Setting, measure: Measure, entry: Entry) -> dict[str, Any]:
-    begun = time.monotonic()
+def _run_entry(context: RunContext, scenario: Scenario, entry: Entry) -> dict[str, Any]:
+    started = time.monotonic()
     try:
-        found = {name: _rounded(value) for name, value in measure.take(setting, entry).items()}
-        said = ", ".join(f"{words.FIGURES[f][0]} {words.shown(f, found[f])}" for f in measure.shown)
-    except Exception as error:  # one figure less; the run goes on
-        found = {"error": str(error) if isinstance(error, Failed) else repr(error)}
-        said = f"failed: {found['error'].splitlines()[-1]}"
-    print(f"  {entry.label:24} {said}  [{time.monotonic() - begun:.0f} s]", flush=True)
+        found = {name: _rounded(value) for name, value in scenario.run(context, entry).items()}
+        text = ", ".join(f"{tables.METRICS[f][0]} {tables.shown(f, found[f])}" for f in scenario.shown)
+    except Exception as error:  # this entry has no result; the run continues
+        found = {"error": str(error) if isinstance(error, MeasurementFailed) else repr(error)}
+        text = f"failed: {found['error'].splitlines()[-1]}"
+    print(f"  {entry.label:24} {text}  [{time.monotonic() - started:.0f} s]", flush=True)
     return found
 
 
@@ -148,25 +160,27 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
-# --- keeping ---------------------------------------------------------------------------------------
+# --- storing ---------------------------------------------------------------------------------------
 
 
-def _begin(out: Path, server: str) -> dict[str, Any]:
-    kept = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {"versions": {}, "measures": {}}
-    return {**kept, "machine": _machine(server), "absent": {}}
+def _load_results(out: Path, server: str) -> dict[str, Any]:
+    stored = (
+        json.loads(out.read_text(encoding="utf-8")) if out.exists() else {"versions": {}, "scenarios": {}}
+    )
+    return {**stored, "machine": _machine(server), "left_out": {}}
 
 
-def _keep(out: Path, found: Mapping[str, Any]) -> None:
+def _save(out: Path, found: Mapping[str, Any]) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
-    ordered = {m.name: found["measures"][m.name] for m in MEASURES if m.name in found["measures"]}
-    out.write_text(json.dumps({**found, "measures": ordered}, indent=1) + "\n", encoding="utf-8")
+    ordered = {m.name: found["scenarios"][m.name] for m in SCENARIOS if m.name in found["scenarios"]}
+    out.write_text(json.dumps({**found, "scenarios": ordered}, indent=1) + "\n", encoding="utf-8")
 
 
 def _machine(server: str) -> dict[str, Any]:
     with psycopg.connect(server, autocommit=True) as connection:
         settings = {
             name: connection.execute(f"SHOW {name}".encode()).fetchone()[0]  # type: ignore[index]
-            for name in TOLD
+            for name in SERVER_SETTINGS
         }
     return {
         "cpus": os.cpu_count(),

@@ -1,14 +1,14 @@
-"""Which figures are taken, and from whom. Data only."""
+"""The benchmark scenarios and their entries. Data only."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .measures.drain import backlog, drain
-from .measures.enqueue import bulk, callers, single
-from .measures.held import held
-from .measures.latency import pickup, sustained
-from .setting import Entry, Measure
+from .scenario import Entry, Scenario
+from .scenarios.drain import backlog, drain
+from .scenarios.enqueue import bulk, callers, single
+from .scenarios.latency import pickup, sustained
+from .scenarios.open_transaction import open_transaction
 
 MILLION = 1_000_000
 
@@ -24,40 +24,40 @@ def _rota(label: str, rounds: int | None = None, **options: Any) -> Entry:
 DRAIN = ("jobs_s", "worker_cpu_ms", "server_cpu_ms", "wal_bytes")
 WAIT = ("p50_ms", "p95_ms", "p99_ms")
 
-MEASURES = [
-    Measure(
+SCENARIOS = [
+    Scenario(
         "drain1", "Drain, 1 worker process", drain, DRAIN,
         _all("rota", "graphile-worker", "pg-boss", "pgqueuer", "awa"), short=True,
     ),
-    Measure(
+    Scenario(
         "drain2", "Drain, 2 worker processes", drain, DRAIN,
         [*_all("rota", "graphile-worker", "pgqueuer", workers=2), _rota("rota, 1 process")], short=True,
     ),
-    Measure(
-        "log", "Log written from the bulk enqueue to the end, no checkpoint between", drain, ("wal_bytes",),
-        _all("rota", "awa", "pgqueuer", "graphile-worker", calm=False, n=50_000), short=True,
+    Scenario(
+        "wal", "WAL from the bulk enqueue to the last job, no checkpoint", drain, ("wal_bytes",),
+        _all("rota", "awa", "pgqueuer", "graphile-worker", vacuum=False, n=50_000), short=True,
     ),
-    Measure(
+    Scenario(
         "bulk", "Bulk enqueue", bulk, ("jobs_s", "wal_bytes"),
         _all("rota", "awa", "pg-boss", "graphile-worker", "pgqueuer"), short=True,
     ),
-    Measure(
+    Scenario(
         "single", "Single enqueue, one producer that awaits each", single, ("jobs_s",),
         [*_all("rota"), Entry("raw INSERT", "raw"), *_all("pgqueuer", "graphile-worker")], short=True,
     ),
-    Measure(
+    Scenario(
         "callers", "Single enqueue, 32 callers at once in one process", callers, ("jobs_s",),
         [*_all("rota", callers=32), Entry("32 raw connections", "raw", {"callers": 32})], short=True,
     ),
-    Measure(
+    Scenario(
         "pickup", "Pickup by an idle worker", pickup, (*WAIT, "idle_memory_mb", "idle_cpu_percent"),
         _all("rota", "graphile-worker", "pgqueuer"), short=True,
     ),
-    Measure(
+    Scenario(
         "sustained", "1,000 jobs a second for 20 s", sustained, WAIT,
         _all("rota", "pgqueuer", "graphile-worker"), short=True,
     ),
-    Measure(
+    Scenario(
         "sqlite-callers", "SQLite: single enqueue, 100 callers at once", callers, ("jobs_s",),
         [
             Entry("rota", "rota-sqlite", {"callers": 100}),
@@ -65,36 +65,36 @@ MEASURES = [
             Entry("huey, 100 threads", "huey", {"callers": 100}),
         ], short=True,
     ),
-    Measure(
+    Scenario(
         "sqlite-bulk", "SQLite: bulk enqueue", bulk, ("jobs_s",),
         [Entry("rota", "rota-sqlite"), *_all("litequeue")], short=True,
     ),
-    Measure(
+    Scenario(
         "sqlite-drain", "SQLite: drain, 1 worker process", drain, ("jobs_s", "worker_cpu_ms"),
         [Entry("rota", "rota-sqlite"), *_all("huey", "litequeue")], short=True,
     ),
-    Measure(
+    Scenario(
         "sqlite-pickup", "SQLite: pickup in another process", pickup,
         (*WAIT, "idle_memory_mb", "idle_cpu_percent"),
         [Entry("rota", "rota-sqlite"), *_all("litequeue", "huey")], short=True,
     ),
-    Measure(
-        "beside", "Drain beside other jobs", drain, ("jobs_s", "handlers_s"),
+    Scenario(
+        "other-jobs", "Drain with other jobs in the store", drain, ("jobs_s", "handlers_s"),
         [
             _rota("nothing else"),
             _rota("1M finished", history=MILLION),
             _rota("1M due next month", later=MILLION),
         ],
     ),
-    Measure(
-        "behind", "The first 100,000 of a backlog", backlog, ("handlers_s",),
+    Scenario(
+        "backlog", "The first 100,000 of a backlog", backlog, ("handlers_s",),
         [_rota("100k waiting", backlog=100_000), _rota("5M waiting", backlog=5 * MILLION)],
     ),
-    Measure(
-        "beside-10M", "Drain beside 10M finished jobs", drain, ("jobs_s",),
+    Scenario(
+        "other-jobs-10M", "Drain with 10M finished jobs in the store", drain, ("jobs_s",),
         [_rota("nothing else", 1), _rota("10M finished", 1, history=10 * MILLION)],
     ),
-    Measure(
+    Scenario(
         "handlers", "Drain, by kind of handler", drain, DRAIN,
         [
             _rota("async"),
@@ -104,7 +104,7 @@ MEASURES = [
             Entry("procrastinate, thread", "procrastinate", {"handler": "thread"}),
         ],
     ),
-    Measure(
+    Scenario(
         "content", "Drain of larger and failing jobs", drain, DRAIN,
         [
             _rota("plain"),
@@ -113,32 +113,32 @@ MEASURES = [
             _rota("payloads of 10 kB", n=30_000, payload_bytes=10_000),
         ],
     ),
-    Measure(
+    Scenario(
         "grow-backlog", "Drain rate by backlog", backlog, ("handlers_s",),
         [
             _rota(f"{size:,}", 1, backlog=size)
             for size in (1_000, 10_000, 100_000, MILLION, 5 * MILLION)
         ],
     ),
-    Measure(
+    Scenario(
         "grow-history", "Drain rate by finished jobs", drain, ("jobs_s",),
         [_rota(f"{size:,}", 1, history=size) for size in (0, 10_000, 100_000, MILLION, 10 * MILLION)],
     ),
-    Measure(
+    Scenario(
         "grow-queues", "Drain rate by number of queues", drain, ("jobs_s",),
         [_rota(f"{count:,}", 1, queues=count) for count in (1, 10, 100, 1_000)],
     ),
-    Measure(
+    Scenario(
         "grow-workers", "Drain rate by worker processes", drain, ("jobs_s", "server_cpu_ms"),
         [_rota(str(count), 1, workers=count) for count in (1, 2, 4, 8)],
     ),
-    Measure(
-        "held", "500 jobs a second while a transaction stays open for two minutes", held,
-        ("jobs_s", "p99_ms", "claim_p99_ms", "dead_tuples", "dead_tuples_after"),
+    Scenario(
+        "open-transaction", "500 jobs a second while a transaction stays open for two minutes",
+        open_transaction, ("jobs_s", "p99_ms", "claim_p99_ms", "dead_tuples", "dead_tuples_after"),
         [
             _rota("clean", 1, seconds=120, hold=False, time_claims=True),
             _rota("held open", 1, seconds=120, hold=True, time_claims=True),
         ],
     ),
 ]  # fmt: skip
-BY_NAME = {measure.name: measure for measure in MEASURES}
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

@@ -1,11 +1,11 @@
-"""What can go wrong in a run without ending it."""
+"""Failures that a benchmark run survives."""
 
 from __future__ import annotations
 
 
-class Failed(Exception):
-    """This figure could not be taken: a job was lost or ran twice, a process died, time ran out."""
+class MeasurementFailed(Exception):
+    """No result: a job was lost or ran twice, a process died, or time ran out."""
 
 
-class Absent(Exception):
-    """This peer cannot take part here; the reason is told, and the others go on."""
+class PeerUnavailable(Exception):
+    """A peer that cannot run on this machine. The run reports the reason and continues with the others."""

@@ -1,4 +1,4 @@
-"""Peers: who they are (peers.toml), their environments made on demand, the command that runs an adapter."""
+"""Peers, the queues in the comparison (peers.toml): their environments, and commands that run adapters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import Absent
+from .errors import PeerUnavailable
 
 HERE = Path(__file__).resolve().parent
 ADAPTERS = HERE / "adapters"
@@ -22,7 +22,7 @@ ADAPTERS = HERE / "adapters"
 
 @dataclass(frozen=True)
 class Peer:
-    """One queue on one kind of store. ``homes``: the folder that holds the environments."""
+    """One queue on one kind of store. ``homes``: the folder with the environments."""
 
     name: str
     homes: Path
@@ -37,12 +37,12 @@ class Peer:
 
     @property
     def packages(self) -> Path:
-        """Where the packages of Node peers are; one folder for all of them."""
+        """The folder with the packages of all Node peers."""
         return self.homes / "node"
 
     @property
     def command(self) -> list[str]:
-        """Runs the adapter, once the environment is there."""
+        """The command that runs the adapter; it needs ``prepare`` first."""
         return [str(self._interpreter), str(ADAPTERS / self.adapter)]
 
     @property
@@ -52,14 +52,14 @@ class Peer:
         return _node(self.homes, self.node) if self.npm else self.homes / self.name / "bin" / "python"
 
     def prepare(self) -> None:
-        """Make the environment unless it is there; Absent says why it cannot be had."""
+        """Create the environment unless it exists; PeerUnavailable says why that is impossible."""
         if self.here:
             return
         try:
             self._prepare_node() if self.npm else self._prepare_python()
         except (OSError, subprocess.SubprocessError) as error:
-            said = getattr(error, "stderr", None) or str(error)
-            raise Absent(f"its environment could not be made: {said.strip()[-300:]}") from error
+            text = getattr(error, "stderr", None) or str(error)
+            raise PeerUnavailable(f"its environment could not be created: {text.strip()[-300:]}") from error
 
     def _prepare_python(self) -> None:
         home = self.homes / self.name
@@ -71,7 +71,7 @@ class Peer:
 
     def _prepare_node(self) -> None:
         if shutil.which("npm") is None:
-            raise Absent("node and npm are not installed here")
+            raise PeerUnavailable("node and npm are not installed here")
         if _missing(self.versions().values()):
             self.packages.mkdir(parents=True, exist_ok=True)
             _run("npm", "install", "--no-audit", "--no-fund", "--prefix", str(self.packages), *self.npm)
@@ -82,13 +82,13 @@ class Peer:
             _run("npm", "install", "--no-audit", "--no-fund", "--prefix", str(home), name)
 
     def versions(self) -> dict[str, str]:
-        """The packages as they are installed; an empty text for one that is not."""
+        """The installed versions of the packages; an empty string if missing."""
         names = [re.split(r"[@=\[<>]", name)[0] for name in self.here or self.pip or self.npm]
         if self.npm:
             return {name: _npm_version(self.packages, name) for name in names}
         if not self._interpreter.exists():
             return dict.fromkeys(names, "")
-        done = _run(str(self._interpreter), "-c", _ASK_VERSIONS, *names)
+        done = _run(str(self._interpreter), "-c", _PRINT_VERSIONS, *names)
         versions: dict[str, str] = json.loads(done)
         return versions
 
@@ -104,7 +104,7 @@ def _peer(name: str, homes: Path, table: dict[str, Any]) -> Peer:
     return Peer(name=name, homes=homes, **given)
 
 
-_ASK_VERSIONS = """
+_PRINT_VERSIONS = """
 import importlib.metadata as m, json, sys
 def version(name):
     try:
@@ -125,11 +125,11 @@ def _npm_version(packages: Path, name: str) -> str:
 
 
 def _node(homes: Path, at_least: int) -> Path:
-    """The machine's own node if it is new enough, else the one from npm."""
+    """The machine's Node if it is new enough, otherwise the one from npm."""
     own = shutil.which("node")
     if own is not None:
-        said = subprocess.run([own, "--version"], capture_output=True, text=True, check=False).stdout
-        if (match := re.match(r"v(\d+)", said)) and int(match[1]) >= at_least:
+        text = subprocess.run([own, "--version"], capture_output=True, text=True, check=False).stdout
+        if (match := re.match(r"v(\d+)", text)) and int(match[1]) >= at_least:
             return Path(own)
     return homes / f"node{at_least}" / "node_modules" / _node_package() / "bin" / "node"
 

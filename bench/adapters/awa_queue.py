@@ -1,7 +1,7 @@
 """awa: Rust core, Python handler; bulk by its COPY call.
 
-A handler that does nothing holds its permit until the completion is durable, so permits bound the
-rate, as awa's notes on benchmarking say: hence 1,024 of them, and completions in batches of 512.
+A handler that does nothing holds its permit until the completion is durable, so permits limit
+the rate, as awa's notes on benchmarking say: hence 1,024 of them, and completions in batches of 512.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import awa
 from harness import URL, main, ran
 
 PERMITS = 1024
-COPIED_AT_ONCE = 50_000
+COPY_BATCH = 50_000
 LIVE = ("scheduled", "available", "retryable", "running", "waiting_external")
 
 
@@ -31,7 +31,7 @@ class Work:
 
 class Awa:
     def __init__(self):
-        self._asking = None
+        self._client = None
 
     async def setup(self):
         client = awa.AsyncClient(URL)
@@ -49,8 +49,8 @@ class Awa:
             await client.insert(Work(**payload), queue="bench")
 
         async def many(payloads):
-            for first in range(0, len(payloads), COPIED_AT_ONCE):
-                some = [Work(**p) for p in payloads[first : first + COPIED_AT_ONCE]]
+            for first in range(0, len(payloads), COPY_BATCH):
+                some = [Work(**p) for p in payloads[first : first + COPY_BATCH]]
                 await client.enqueue_many_copy(some, queue="bench")
 
         yield one, many
@@ -69,8 +69,8 @@ class Awa:
         ran(job.args.i)
 
     async def left(self):
-        self._asking = self._asking or awa.AsyncClient(URL)
-        queues = [q for q in await self._asking.queue_stats() if q.queue == "bench"]
+        self._client = self._client or awa.AsyncClient(URL)
+        queues = [q for q in await self._client.queue_stats() if q.queue == "bench"]
         return sum(getattr(q, name) for q in queues for name in LIVE)
 
 

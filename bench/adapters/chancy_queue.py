@@ -8,7 +8,7 @@ import logging
 from chancy import Chancy, Queue, Worker
 
 import chancy_tasks
-from harness import OPTIONS, URL, Asker, main
+from harness import OPTIONS, URL, NumberQuery, main
 
 THREADS = OPTIONS.get("handler") == "thread"
 job = chancy_tasks.in_thread if THREADS else chancy_tasks.plain
@@ -18,7 +18,7 @@ quiet.setLevel(logging.ERROR)
 
 class ChancyQueue:
     def __init__(self):
-        self._ask = Asker()
+        self._query = NumberQuery()
 
     async def setup(self):
         executor = Chancy.Executor.Threaded if THREADS else Chancy.Executor.Async
@@ -46,7 +46,9 @@ class ChancyQueue:
             await worker.wait_for_shutdown()
 
     async def left(self):
-        return await self._ask("SELECT count(*) FROM chancy_jobs WHERE state NOT IN ('succeeded', 'failed')")
+        return await self._query(
+            "SELECT count(*) FROM chancy_jobs WHERE state NOT IN ('succeeded', 'failed')"
+        )
 
 
 main(ChancyQueue)

@@ -1,4 +1,4 @@
-"""The tasks of chancy's adapter: chancy imports a job's function by the path of its module."""
+"""The tasks of chancy's adapter: chancy imports a job's function by its module path."""
 
 from __future__ import annotations
 

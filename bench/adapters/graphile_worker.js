@@ -1,10 +1,10 @@
 // graphile-worker: its local queue of 500 and batched completion on;
 // 24 jobs at once (best of a single run each of 8, 24, 64).
 "use strict";
-const { URL, CHUNK, peer, ran, ask, main } = require("./harness.js");
+const { URL, CHUNK, peer, ran, query, main } = require("./harness.js");
 const { run, makeWorkerUtils, runMigrations, Logger } = peer("graphile-worker");
 
-const AT_ONCE = 24;
+const CONCURRENCY = 24;
 const logger = new Logger(() => () => {});
 
 main({
@@ -26,7 +26,7 @@ main({
 
   work: async () => {
     const worker = {
-      connectionString: URL, maxPoolSize: AT_ONCE + 4, concurrentJobs: AT_ONCE, pollInterval: 2000,
+      connectionString: URL, maxPoolSize: CONCURRENCY + 4, concurrentJobs: CONCURRENCY, pollInterval: 2000,
       localQueue: { size: 500, refetchDelay: { durationMs: 0 } },
       completeJobBatchDelay: 0, failJobBatchDelay: 0,
     };
@@ -34,5 +34,5 @@ main({
     await (await run({ logger, taskList, preset: { worker } })).promise;
   },
 
-  left: () => ask("SELECT count(*) FROM graphile_worker._private_jobs"),
+  left: () => query("SELECT count(*) FROM graphile_worker._private_jobs"),
 });

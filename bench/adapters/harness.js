@@ -1,4 +1,4 @@
-// What every Node adapter shares: the same roles and the same ledger as harness.py.
+// The roles and the execution log that every Node adapter shares, the same as in harness.py.
 // An adapter calls main({setup, producer, work, left}); producer() resolves to {one, many, close}.
 "use strict";
 const fs = require("node:fs");
@@ -13,17 +13,17 @@ const now = () => Number(process.hrtime.bigint()); // the clock of Python's mono
 const sleep = (seconds) => new Promise((wake) => setTimeout(wake, seconds * 1000));
 const payload = (i) => ({ i, pad: "x".repeat(78) });
 
-// --- the ledger: a record (job number + 1, instant) per execution
+// --- the execution log: a record (job number + 1, time) per execution
 
 let log = null;
-let place = 0;
+let position = 0;
 const record = Buffer.alloc(16);
 function ran(i) {
   const at = process.hrtime.bigint();
-  log ??= fs.openSync(path.join(process.env.BENCH_LEDGER, `${process.pid}.log`), "w");
+  log ??= fs.openSync(path.join(process.env.BENCH_LOG, `${process.pid}.log`), "w");
   record.writeBigInt64LE(BigInt(i + 1), 0);
   record.writeBigInt64LE(at, 8);
-  fs.writeSync(log, record, 0, 16, 16 * place++);
+  fs.writeSync(log, record, 0, 16, 16 * position++);
 }
 
 // --- roles
@@ -42,63 +42,63 @@ const roles = {
 
   bulk: (adapter, { n }) => produce(adapter, async ({ many }) => {
     const jobs = Array.from({ length: n }, (_, i) => payload(i));
-    const begun = now();
+    const started = now();
     await many(jobs);
-    return { n, seconds: (now() - begun) / 1e9, has_bulk: true };
+    return { n, seconds: (now() - started) / 1e9, has_bulk: true };
   }),
 
   single: (adapter, { seconds }) => produce(adapter, async ({ one }) => {
     let i = 0;
     for (; i < WARM_UP; i++) await one(payload(i));
-    const begun = now();
-    while (now() < begun + seconds * 1e9) await one(payload(i++));
-    return { n: i - WARM_UP, stored: i, seconds: (now() - begun) / 1e9 };
+    const started = now();
+    while (now() < started + seconds * 1e9) await one(payload(i++));
+    return { n: i - WARM_UP, stored: i, seconds: (now() - started) / 1e9 };
   }),
 
   spaced: (adapter, { n, gap }) => produce(adapter, async ({ one }) => {
-    const asked = [];
+    const requested_at = [];
     let due = now();
     for (let i = 0; i < n; i++) {
       due += gap * 1e9;
       await sleep(Math.max(0, (due - now()) / 1e9));
-      asked.push(now());
+      requested_at.push(now());
       await one(payload(i));
     }
-    return { n, asked };
+    return { n, requested_at };
   }),
 
   paced: (adapter, { rate, seconds, tick = 0.01 }) => produce(adapter, async ({ many }) => {
     const total = Math.trunc(rate * seconds), each = Math.max(1, Math.trunc(rate * tick));
-    const asked = [], begun = now() + 50_000_000;
+    const requested_at = [], started = now() + 50_000_000;
     let late = 0;
     for (let first = 0; first < total; first += each) {
-      const due = begun + (first / rate) * 1e9, ahead = (due - now()) / 1e9;
+      const due = started + (first / rate) * 1e9, ahead = (due - now()) / 1e9;
       if (ahead > 0) await sleep(ahead);
       else if (ahead < -tick) late++;
       const jobs = [];
-      for (let i = first; i < Math.min(first + each, total); i++) { jobs.push(payload(i)); asked.push(due); }
+      for (let i = first; i < Math.min(first + each, total); i++) { jobs.push(payload(i)); requested_at.push(due); }
       await many(jobs);
     }
-    return { n: total, asked, late_ticks: late, seconds: (now() - begun) / 1e9 };
+    return { n: total, requested_at, late_ticks: late, seconds: (now() - started) / 1e9 };
   }),
 
   wait: async (adapter) => {
     await adapter.left();
     process.stdout.write("READY\n");
-    await new Promise((told) => process.stdin.once("data", told));
-    const giveUp = now() + 60e9;
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    const deadline = now() + 60e9;
     let left;
-    while ((left = await adapter.left()) && now() < giveUp) await sleep(0.01);
+    while ((left = await adapter.left()) && now() < deadline) await sleep(0.01);
     return { at: now(), left };
   },
 
   left: async (adapter) => ({ left: await adapter.left() }),
 };
 
-// --- asking PostgreSQL
+// --- querying PostgreSQL
 
 let client = null;
-async function ask(sql) {
+async function query(sql) {
   if (!client) {
     client = new (peer("pg").Client)({ connectionString: URL });
     await client.connect();
@@ -113,4 +113,4 @@ async function main(adapter) {
   process.stdout.write("RESULT " + JSON.stringify(result) + "\n", () => process.exit(0));
 }
 
-module.exports = { URL, CHUNK, peer, ran, ask, main };
+module.exports = { URL, CHUNK, peer, ran, query, main };

@@ -1,6 +1,6 @@
-"""huey on SQLite: WAL as by default, fsync=True for the durability that rota has by default, no results kept.
+"""huey on SQLite: WAL (its default), fsync=True (rota's default durability), no stored results.
 
-One consumer thread, looking every 10 to 50 ms; other counts were not tried.
+One consumer thread, polling every 10 to 50 ms; other counts were not tried.
 """
 
 from __future__ import annotations

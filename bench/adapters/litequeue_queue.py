@@ -1,4 +1,4 @@
-"""litequeue on SQLite, synchronous NORMAL: a queue without a worker, so this is its documentation's loop."""
+"""litequeue on SQLite, synchronous NORMAL: it has no worker, so this is the loop from its documentation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Litequeue:
                 time.sleep(IDLE_S)
                 continue
             ran(json.loads(message.data)["i"])
-            queue.done(message.message_id)
+            queue.resolve(message.message_id)
 
     def left(self):
         with contextlib.closing(sqlite3.connect(URL, timeout=30)) as connection:

@@ -1,7 +1,7 @@
 // pg-boss: LISTEN/NOTIFY on, batches of 500 by 4 concurrent workers (best of a single run each of 500x1, 500x4,
-// 1000x2, 2000x2), polling at its shortest. Its handler is given a whole batch: fewer calls than one per job, as everywhere else here.
+// 1000x2, 2000x2), polling at its shortest. Its handler receives a whole batch; all other peers make one call per job.
 "use strict";
-const { URL, CHUNK, peer, ran, ask, main } = require("./harness.js");
+const { URL, CHUNK, peer, ran, query, main } = require("./harness.js");
 const { PgBoss } = peer("pg-boss");
 
 const QUEUE = "bench";
@@ -39,5 +39,5 @@ main({
     process.on("SIGTERM", () => process.exit(0));
   },
 
-  left: () => ask(`SELECT count(*) FROM pgboss.job WHERE name = '${QUEUE}' AND state < 'completed'`),
+  left: () => query(`SELECT count(*) FROM pgboss.job WHERE name = '${QUEUE}' AND state < 'completed'`),
 });

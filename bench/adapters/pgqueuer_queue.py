@@ -13,7 +13,7 @@ from pgqueuer import PgQueuer
 from pgqueuer.db import AsyncpgDriver
 from pgqueuer.queries import Queries
 
-from harness import CHUNK, URL, Asker, main, ran
+from harness import CHUNK, URL, NumberQuery, main, ran
 
 BATCH = 500
 
@@ -22,7 +22,7 @@ class Pgqueuer:
     new_loop = staticmethod(uvloop.new_event_loop)
 
     def __init__(self):
-        self._ask = Asker()
+        self._query = NumberQuery()
 
     async def setup(self):
         connection = await asyncpg.connect(URL)
@@ -58,7 +58,7 @@ class Pgqueuer:
         await queuer.run(batch_size=BATCH)
 
     async def left(self):
-        return await self._ask("SELECT count(*) FROM pgqueuer")
+        return await self._query("SELECT count(*) FROM pgqueuer")
 
 
 main(Pgqueuer)

@@ -6,7 +6,7 @@ import contextlib
 
 import procrastinate
 
-from harness import CHUNK, OPTIONS, URL, Asker, main, ran
+from harness import CHUNK, OPTIONS, URL, NumberQuery, main, ran
 
 app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=URL, min_size=1, max_size=20))
 
@@ -24,7 +24,7 @@ job = app.task(queue="bench", name="job")(in_thread if OPTIONS.get("handler") ==
 
 class Procrastinate:
     def __init__(self):
-        self._ask = Asker()
+        self._query = NumberQuery()
 
     async def setup(self):
         async with app.open_async():
@@ -48,7 +48,7 @@ class Procrastinate:
             await app.run_worker_async(queues=["bench"], concurrency=32)
 
     async def left(self):
-        return await self._ask("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")
+        return await self._query("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")
 
 
 main(Procrastinate)

@@ -1,4 +1,4 @@
-"""No queue at all: the INSERT that a job costs at least. asyncpg, prepared, a commit each; no worker."""
+"""No queue: only the INSERT that every job needs. asyncpg, prepared, one commit each; no worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import uuid
 import asyncpg
 import uvloop
 
-from harness import URL, Asker, main
+from harness import URL, NumberQuery, main
 
 TABLE = """
     CREATE TABLE raw_jobs (
@@ -23,7 +23,7 @@ class Raw:
     new_loop = staticmethod(uvloop.new_event_loop)
 
     def __init__(self):
-        self._ask = Asker()
+        self._query = NumberQuery()
 
     async def setup(self):
         connection = await asyncpg.connect(URL)
@@ -44,7 +44,7 @@ class Raw:
         await connection.close()
 
     async def left(self):
-        return await self._ask("SELECT count(*) FROM raw_jobs")
+        return await self._query("SELECT count(*) FROM raw_jobs")
 
 
 main(Raw)

@@ -1,4 +1,4 @@
-"""rota, by its public interface and with its default settings, on PostgreSQL or SQLite."""
+"""rota, through its public interface and with default settings, on PostgreSQL or SQLite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sqlite3
 
 import uvloop
 
-from harness import OPTIONS, URL, Asker, main, now_ns
+from harness import OPTIONS, URL, NumberQuery, main, now_ns
 from rota_tasks import app, job
 
 ON_POSTGRES = "SELECT (SELECT count(*) FROM rota.queued WHERE due) + (SELECT count(*) FROM rota.running)"
@@ -25,10 +25,10 @@ def in_sqlite():
 
 
 class Rota:
-    new_loop = staticmethod(uvloop.new_event_loop)  # of producers; the worker chooses it itself
+    new_loop = staticmethod(uvloop.new_event_loop)  # for producers; the worker chooses its own
 
     def __init__(self):
-        self._ask = Asker()
+        self._query = NumberQuery()
 
     async def setup(self):
         await app.migrate()
@@ -53,28 +53,28 @@ class Rota:
         claims = time_claims() if OPTIONS.get("time_claims") else None
         app.run(burst=OPTIONS.get("burst", False))
         if claims is not None:
-            with open(os.path.join(os.environ["BENCH_LEDGER"], "claims.json"), "w") as file:
+            with open(os.path.join(os.environ["BENCH_LOG"], "claims.json"), "w") as file:
                 json.dump(claims, file)
 
     async def left(self):
-        """Jobs to run now, counted: app.stats() estimates where there are many."""
-        return await self._ask(ON_POSTGRES) if "://" in URL else in_sqlite()
+        """The exact number of due and running jobs: app.stats() estimates large numbers."""
+        return await self._query(ON_POSTGRES) if "://" in URL else in_sqlite()
 
 
 def time_claims():
-    """The milliseconds that each claim takes from now on."""
+    """Record the duration of each claim from now on, in milliseconds."""
     store = type(app.stores.root())
-    turn, took = store.turn, []
+    turn, durations_ms = store.turn, []
 
     async def timed(self, changes, want, now):
-        begun = now_ns()
+        started = now_ns()
         found = await turn(self, changes, want, now)
         if want is not None:
-            took.append((now_ns() - begun) / 1e6)
+            durations_ms.append((now_ns() - started) / 1e6)
         return found
 
     store.turn = timed
-    return took
+    return durations_ms
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tasks of rota's adapter, where task processes can import them. Only the one in use is declared."""
+"""The tasks of rota's adapter, importable by task processes. Only the task in use is declared."""
 
 from __future__ import annotations
 

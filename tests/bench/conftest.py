@@ -1,4 +1,4 @@
-"""The benchmark is no part of the package: it is imported from the root of the repository."""
+"""Imports the benchmark, which is not part of the package, from the root of the repository."""
 
 from __future__ import annotations
 

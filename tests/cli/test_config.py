@@ -46,7 +46,7 @@ failed = 90  # until the yearly review
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, the current one; warnings that are given once are given anew."""
     monkeypatch.chdir(tmp_path)
-    sources._say_once.cache_clear()
+    sources._warn_once.cache_clear()
     return tmp_path
 
 

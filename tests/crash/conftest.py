@@ -1,4 +1,4 @@
-"""A site for each store that processes can share."""
+"""A cluster on each store that processes can share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from attack import Site
+from cluster import Cluster
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,24 +25,24 @@ def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def site(shared_url: str, tmp_path: Path) -> AsyncIterator[Site]:
-    """On each store."""
-    made = Site(shared_url, tmp_path)
-    await made.app.migrate()
-    yield made
-    await made.close()
+async def cluster(shared_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
+    """A cluster on each store."""
+    fresh = Cluster(shared_url, tmp_path)
+    await fresh.app.migrate()
+    yield fresh
+    await fresh.close()
 
 
 @pytest.fixture
-async def sqlite_site(tmp_path: Path) -> AsyncIterator[Site]:
-    made = Site(f"sqlite:///{tmp_path / 'rota.db'}", tmp_path)
-    await made.app.migrate()
-    yield made
-    await made.close()
+async def sqlite_cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    fresh = Cluster(f"sqlite:///{tmp_path / 'rota.db'}", tmp_path)
+    await fresh.app.migrate()
+    yield fresh
+    await fresh.close()
 
 
 @pytest.fixture
-async def postgres_site(migrated_postgres_url: str, tmp_path: Path) -> AsyncIterator[Site]:
-    made = Site(migrated_postgres_url, tmp_path)
-    yield made
-    await made.close()
+async def postgres_cluster(migrated_postgres_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
+    fresh = Cluster(migrated_postgres_url, tmp_path)
+    yield fresh
+    await fresh.close()

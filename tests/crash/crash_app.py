@@ -1,7 +1,7 @@
-"""The program under attack: ``python crash_app.py '{"lease_s": 1.0}'`` is one worker.
+"""The program under test: ``python crash_app.py '{"lease_s": 1.0}'`` is one worker.
 
-CRASH_URL names the store and CRASH_LEDGER the ledger: by environment, so that the children of
-process tasks have them too. A handler that must wait watches for a gate: a file beside the ledger.
+CRASH_URL names the store and CRASH_RUN_LOG the run log: in the environment, so that the children of
+process tasks have them too. A handler that must wait polls for a latch, a file next to the run log.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ledger import Ledger
+from run_log import RunLog
 
 from rota import Backoff, Context, Rota
 from rota.runtime.events import Event
 
-LOOK_S = 0.01
+CHECK_S = 0.01
 
 app = Rota(os.environ["CRASH_URL"])
-ledger = Ledger(os.environ["CRASH_LEDGER"])
+run_log = RunLog(os.environ["CRASH_RUN_LOG"])
 
 
 @contextmanager
-def told(ctx: Context) -> Iterator[None]:
-    """Write down the beginning, and the end if it is reached."""
-    ledger.began(ctx.job.id, ctx.job.token, ctx.worker)
+def recorded(ctx: Context) -> Iterator[None]:
+    """Record the start, and the end if it is reached."""
+    run_log.began(ctx.job.id, ctx.job.token, ctx.worker)
     yield
-    ledger.ended(ctx.job.id, ctx.job.token, ctx.worker)
+    run_log.ended(ctx.job.id, ctx.job.token, ctx.worker)
 
 
-def is_open(gate: str) -> bool:
-    return ledger.path.with_suffix(f".{gate}").exists()
+def is_open(latch: str) -> bool:
+    return run_log.path.with_suffix(f".{latch}").exists()
 
 
 # --- load ----------------------------------------------------------------------------------------
@@ -46,19 +46,22 @@ def is_open(gate: str) -> bool:
 
 @app.task
 async def work(ctx: Context, ms: int = 0) -> None:
-    with told(ctx):
+    with recorded(ctx):
         await asyncio.sleep(ms / 1000)
 
 
 @app.task
 def work_thread(ctx: Context, ms: int = 0) -> None:
-    with told(ctx):
-        time.sleep(ms / 1000)
+    work_blocking(ctx, ms)
 
 
 @app.task(executor="process")
 def work_process(ctx: Context, ms: int = 0) -> None:
-    with told(ctx):
+    work_blocking(ctx, ms)
+
+
+def work_blocking(ctx: Context, ms: int) -> None:
+    with recorded(ctx):
         time.sleep(ms / 1000)
 
 
@@ -66,36 +69,36 @@ def work_process(ctx: Context, ms: int = 0) -> None:
 
 
 @app.task
-async def hold(ctx: Context, gate: str, only_first: bool = False) -> int:
-    with told(ctx):
+async def hold(ctx: Context, latch: str, only_first: bool = False) -> int:
+    with recorded(ctx):
         ctx.progress(ctx.attempt, "holding")
-        while not (is_open(gate) or (only_first and ctx.attempt > 1)):  # noqa: ASYNC110 - opened from outside
-            await asyncio.sleep(LOOK_S)
+        while not (is_open(latch) or (only_first and ctx.attempt > 1)):  # noqa: ASYNC110 - opened from outside
+            await asyncio.sleep(CHECK_S)
     return ctx.attempt
 
 
 @app.task
-def hold_thread(ctx: Context, gate: str, only_first: bool = False) -> int:
-    with told(ctx):
-        ctx.progress(ctx.attempt, "holding")
-        while not (is_open(gate) or (only_first and ctx.attempt > 1)):
-            time.sleep(LOOK_S)
-    return ctx.attempt
+def hold_thread(ctx: Context, latch: str, only_first: bool = False) -> int:
+    return hold_blocking(ctx, latch, only_first)
 
 
 @app.task(executor="process")
-def hold_process(ctx: Context, gate: str, only_first: bool = False) -> int:
-    with told(ctx):
+def hold_process(ctx: Context, latch: str, only_first: bool = False) -> int:
+    return hold_blocking(ctx, latch, only_first)
+
+
+def hold_blocking(ctx: Context, latch: str, only_first: bool) -> int:
+    with recorded(ctx):
         ctx.progress(ctx.attempt, "holding")
-        while not (is_open(gate) or (only_first and ctx.attempt > 1)):
-            time.sleep(LOOK_S)
+        while not (is_open(latch) or (only_first and ctx.attempt > 1)):
+            time.sleep(CHECK_S)
     return ctx.attempt
 
 
 @app.task
 async def block_loop(ctx: Context, seconds: float) -> None:
-    with told(ctx):
-        time.sleep(seconds)  # noqa: ASYNC251 - the fault under test
+    with recorded(ctx):
+        time.sleep(seconds)  # noqa: ASYNC251 - the error under test
 
 
 # --- poison --------------------------------------------------------------------------------------
@@ -105,33 +108,33 @@ SOON = Backoff(base=0.05, factor=1, jitter=0)
 
 @app.task(executor="process", backoff=SOON)
 def exits(ctx: Context) -> None:
-    with told(ctx):
+    with recorded(ctx):
         os._exit(3)
 
 
 @app.task(executor="process", backoff=SOON)
 def segfaults(ctx: Context) -> None:
-    with told(ctx):
+    with recorded(ctx):
         ctypes.string_at(0)
 
 
 @app.task(executor="process", timeout=0.5)
 def spins_process(ctx: Context) -> None:
-    with told(ctx):
+    with recorded(ctx):
         while True:
             pass
 
 
 @app.task(timeout=0.5)
 def spins_thread(ctx: Context) -> None:
-    with told(ctx):
+    with recorded(ctx):
         while True:
             pass
 
 
 @app.task
 async def kills_worker(ctx: Context) -> None:
-    with told(ctx):
+    with recorded(ctx):
         os._exit(9)
 
 
@@ -140,7 +143,7 @@ async def kills_worker(ctx: Context) -> None:
 
 def accepted(event: Event) -> None:
     assert event.job is not None
-    ledger.write("T", event.job.id, event.job.token, event.job.state)
+    run_log.write("T", event.job.id, event.job.token, event.job.state)
 
 
 for name in ("job.succeeded", "job.failed", "job.cancelled"):
@@ -149,7 +152,7 @@ for name in ("job.succeeded", "job.failed", "job.cancelled"):
 
 @app.on("worker.started")
 def started(event: Event) -> None:
-    ledger.write("W", event.worker, os.getpid())
+    run_log.write("W", event.worker, os.getpid())
 
 
 def main() -> None:
@@ -163,7 +166,7 @@ def main() -> None:
 
 
 async def enqueue_and_work(count: int, options: dict[str, Any]) -> None:
-    """Enqueue one job after the other beside a worker in the same process, until told to stop."""
+    """Enqueue one job after the other while a worker runs in the same process, until SIGTERM."""
     producer = asyncio.create_task(enqueue(count))
     await app.serve(**options)
     await producer
@@ -172,8 +175,8 @@ async def enqueue_and_work(count: int, options: dict[str, Any]) -> None:
 async def enqueue(count: int) -> None:
     for n in range(count):
         job = await app.enqueue("work", {"ms": n % 5})
-        ledger.write("A", job.id, n)
-    ledger.write("P", os.getpid())
+        run_log.write("A", job.id, n)
+    run_log.write("P", os.getpid())
 
 
 if __name__ == "__main__":

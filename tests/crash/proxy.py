@@ -1,4 +1,4 @@
-"""A way to a server that can fall silent: connections stay open, nothing comes through."""
+"""A proxy to a server that can stall: connections stay open but transmit nothing."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Self
 
 
 class Proxy:
-    """``async with Proxy(port) as proxy``: forwards ``proxy.port`` to a local port until told not to."""
+    """``async with Proxy(port) as proxy``: forwards ``proxy.port`` to a local port, except while stalled."""
 
     def __init__(self, target: int) -> None:
         self._target = target
         self._open = asyncio.Event()
         self._open.set()
-        self._deaf: set[object] = set()  # the connections that LISTEN and are silent
+        self._stalled_listeners: set[object] = set()  # connections that LISTEN and no longer transmit
         self._listening: set[object] = set()
         self._streams: set[asyncio.Task[None]] = set()
         self.port = 0
-        self.swallowed = 0  # pieces that never came through to a listener
+        self.dropped_chunks = 0  # chunks that never reached a listener
 
     def stall(self) -> None:
         self._open.clear()
 
-    def heal(self) -> None:
+    def resume(self) -> None:
         self._open.set()
 
     @property
     def listeners(self) -> int:
-        """How many connections have ever begun to LISTEN."""
+        """The number of connections that have ever started to LISTEN."""
         return len(self._listening)
 
     def stall_listeners(self) -> None:
-        """For good; connections that are made later are sound."""
-        self._deaf |= self._listening
+        """Stall the current listeners for good; later connections work."""
+        self._stalled_listeners |= self._listening
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -56,7 +56,7 @@ class Proxy:
         with suppress(OSError, asyncio.CancelledError):
             await self._open.wait()
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
-            mark = object()  # stands for the connection
+            mark = object()  # identifies the connection
             await asyncio.gather(
                 self._forward(reader, far_writer, mark), self._forward(far_reader, writer, mark)
             )
@@ -71,8 +71,8 @@ class Proxy:
                 if b"LISTEN rota_" in data:
                     self._listening.add(mark)
                 await self._open.wait()
-                if mark in self._deaf:
-                    self.swallowed += 1
+                if mark in self._stalled_listeners:
+                    self.dropped_chunks += 1
                     continue
                 writer.write(data)
                 await writer.drain()

@@ -1,45 +1,45 @@
-"""Jobs that harm the process they run in: their neighbours finish, and the worker lives."""
+"""Jobs that damage their process: other jobs finish, and the worker survives."""
 
 from __future__ import annotations
 
-from attack import Site
+from cluster import Cluster
 
 from rota.model import State
 
 
-async def test_poison_jobs_harm_nobody_else(sqlite_site: Site) -> None:
-    site = sqlite_site
-    worker = site.start()
-    exits = await site.enqueue("exits", max_attempts=2)
-    segfaults = await site.enqueue("segfaults", max_attempts=2)
-    spins = await site.enqueue("spins_process", max_attempts=1)
-    neighbours = [await site.enqueue(task, ms=20) for task in ("work", "work_thread", "work_process") * 5]
-    for job, kind, said in (
+async def test_poison_jobs_do_not_affect_other_jobs(sqlite_cluster: Cluster) -> None:
+    cluster = sqlite_cluster
+    worker = cluster.start()
+    exits = await cluster.enqueue("exits", max_attempts=2)
+    segfaults = await cluster.enqueue("segfaults", max_attempts=2)
+    spins = await cluster.enqueue("spins_process", max_attempts=1)
+    neighbours = [await cluster.enqueue(task, ms=20) for task in ("work", "work_thread", "work_process") * 5]
+    for job, kind, message in (
         (exits, "ProcessDied", "code 3"),
         (segfaults, "ProcessDied", "SIGSEGV"),
         (spins, "Timeout", "0.5 s"),
     ):
-        ended = await site.ends(job)
+        ended = await cluster.wait_finished(job)
         assert (ended.state, ended.error["type"].rpartition(".")[2]) == (State.FAILED, kind)
-        assert said in ended.error["message"]
+        assert message in ended.error["message"]
     for job in neighbours:
-        assert (await site.ends(job)).state is State.SUCCEEDED
-        assert len(site.executions(job)) == 1
-    assert len(site.executions(exits)) == len(site.executions(segfaults)) == 2
+        assert (await cluster.wait_finished(job)).state is State.SUCCEEDED
+        assert len(cluster.executions(job)) == 1
+    assert len(cluster.executions(exits)) == len(cluster.executions(segfaults)) == 2
     assert worker.code is None, worker.log
 
 
-async def test_an_endless_loop_in_a_thread_is_ended_by_its_timeout(sqlite_site: Site) -> None:
-    site = sqlite_site
-    worker = site.start(concurrency=2)
-    spins = await site.enqueue("spins_thread", max_attempts=1)
-    neighbours = [await site.enqueue("work", ms=20) for _ in range(5)]
+async def test_timeout_ends_an_endless_loop_in_a_thread(sqlite_cluster: Cluster) -> None:
+    cluster = sqlite_cluster
+    worker = cluster.start(concurrency=2)
+    spins = await cluster.enqueue("spins_thread", max_attempts=1)
+    neighbours = [await cluster.enqueue("work", ms=20) for _ in range(5)]
     for job in neighbours:
-        assert (await site.ends(job)).state is State.SUCCEEDED
-    ended = await site.ends(spins, within=10)
+        assert (await cluster.wait_finished(job)).state is State.SUCCEEDED
+    ended = await cluster.wait_finished(spins, within=10)
     assert (ended.state, ended.error["type"]) == (State.FAILED, "Timeout")
-    after = [await site.enqueue("work_thread", ms=20) for _ in range(4)]
+    after = [await cluster.enqueue("work_thread", ms=20) for _ in range(4)]
     for job in after:
-        assert (await site.ends(job)).state is State.SUCCEEDED
+        assert (await cluster.wait_finished(job)).state is State.SUCCEEDED
     assert "ignored the stop request" not in worker.log  # its slot is free again
     assert worker.code is None, worker.log

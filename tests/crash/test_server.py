@@ -1,4 +1,4 @@
-"""The server goes away: restarted, crashed, connections cut, or silent."""
+"""The server is restarted, crashes, drops its connections or stalls."""
 
 from __future__ import annotations
 
@@ -8,81 +8,81 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from attack import LEASE_S, LONG, POLL_S, Site, until
+from cluster import LEASE_S, LONG, POLL_S, Cluster, until
 from proxy import Proxy
 
 from rota.model import State
 from servers import Postgres
 
 ROUNDS = 20 if LONG else 2
-BACK_S = 10.0
+RECOVERY_S = 10.0
 WORKERS = 2
 
 
 @pytest.fixture
 async def server(postgres_server: Postgres) -> AsyncIterator[Postgres]:
-    """The server of this test process; running again afterwards, whatever happened."""
+    """The server of this test process, started again afterwards if it was stopped."""
     yield postgres_server
     if postgres_server.pid is None:
         postgres_server.start()
 
 
-async def survives(site: Site, blow: Callable[[], None]) -> None:
-    """Under load: the blow falls, again and again; each time the workers are back by themselves."""
-    workers = [site.start(lease_s=5.0) for _ in range(WORKERS)]
-    await site.ready(*workers)
+async def check_recovery(cluster: Cluster, disrupt: Callable[[], None]) -> None:
+    """Disrupt the server repeatedly under load; each time the workers recover by themselves."""
+    workers = [cluster.start(lease_s=5.0) for _ in range(WORKERS)]
+    await cluster.ready(*workers)
     stop = asyncio.Event()
-    producer = asyncio.create_task(site.produce(stop, pause=0.01))
+    producer = asyncio.create_task(cluster.produce(stop, pause=0.01))
     for _ in range(ROUNDS):
-        ended = len(site.ledger.lines("E"))
-        await until("jobs flow", lambda before=ended: len(site.ledger.lines("E")) > before + 20)
-        await asyncio.to_thread(blow)
-        struck = len(site.ledger.lines("E"))
+        ended = len(cluster.run_log.lines("E"))
+        await until("jobs flow", lambda before=ended: len(cluster.run_log.lines("E")) > before + 20)
+        await asyncio.to_thread(disrupt)
+        before = len(cluster.run_log.lines("E"))
         await until(
-            "jobs flow again", lambda before=struck: len(site.ledger.lines("E")) > before + 20, BACK_S
+            "jobs flow again", lambda before=before: len(cluster.run_log.lines("E")) > before + 20, RECOVERY_S
         )
     stop.set()
     await producer
-    await site.quiet(within=20)
-    assert [worker.code for worker in workers] == [None] * WORKERS, site.logs()
-    await site.judge(crashes=ROUNDS)
-    assert "Traceback" not in site.logs()
+    await cluster.wait_until_idle(within=20)
+    assert [worker.code for worker in workers] == [None] * WORKERS, cluster.logs()
+    await cluster.check_invariants(crashes=ROUNDS)
+    assert "Traceback" not in cluster.logs()
 
 
 @pytest.mark.timeout(600)
-async def test_workers_survive_a_restart_of_the_server(postgres_site: Site, server: Postgres) -> None:
-    await survives(postgres_site, server.restart)
+async def test_workers_survive_a_restart_of_the_server(postgres_cluster: Cluster, server: Postgres) -> None:
+    await check_recovery(postgres_cluster, server.restart)
 
 
 @pytest.mark.timeout(600)
-async def test_workers_survive_a_crash_of_the_server(postgres_site: Site, server: Postgres) -> None:
+async def test_workers_survive_a_crash_of_the_server(postgres_cluster: Cluster, server: Postgres) -> None:
     def crash() -> None:
         server.crash()
         server.start()
 
-    await survives(postgres_site, crash)
+    await check_recovery(postgres_cluster, crash)
 
 
 @pytest.mark.timeout(600)
-async def test_workers_survive_the_loss_of_every_connection(postgres_site: Site, server: Postgres) -> None:
+async def test_workers_survive_loss_of_every_connection(postgres_cluster: Cluster, server: Postgres) -> None:
     def cut() -> None:
         server.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
         )
 
-    await survives(postgres_site, cut)
+    await check_recovery(postgres_cluster, cut)
 
 
-async def test_term_while_the_server_is_down_takes_five_seconds_at_most(
-    postgres_site: Site, server: Postgres
+async def test_sigterm_while_server_is_down_takes_at_most_five_seconds(
+    postgres_cluster: Cluster, server: Postgres
 ) -> None:
-    site = postgres_site
-    idle, busy = site.start(queues=["none"]), site.start(lease_s=30.0)
-    job = await site.enqueue("hold", gate="never")
-    await site.begun(job)
-    await site.ready(idle, busy)
-    await site.app.close()
+    cluster = postgres_cluster
+    idle, busy = cluster.start(queues=["none"]), cluster.start(lease_s=30.0)
+    job = await cluster.enqueue("hold", latch="never")
+    await cluster.wait_started(job)
+    await cluster.ready(idle, busy)
+    await cluster.app.close()
     server.stop()
     await until("both notice", lambda: all("away" in worker.log for worker in (idle, busy)))
     for worker in (idle, busy):
@@ -92,68 +92,70 @@ async def test_term_while_the_server_is_down_takes_five_seconds_at_most(
         assert worker.code == 0, worker.log
 
 
-# --- silence -------------------------------------------------------------------------------------
+# --- a stalled server -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 async def proxy(server: Postgres) -> AsyncIterator[Proxy]:
-    async with Proxy(server.port) as made:
-        yield made
+    async with Proxy(server.port) as fresh:
+        yield fresh
 
 
-def through(proxy: Proxy, site: Site, server: Postgres) -> str:
-    return site.url.replace(f":{server.port}/", f":{proxy.port}/")
+def through(proxy: Proxy, cluster: Cluster, server: Postgres) -> str:
+    return cluster.url.replace(f":{server.port}/", f":{proxy.port}/")
 
 
-async def test_a_worker_that_cannot_reach_its_store_stops_before_its_leases_end(
-    postgres_site: Site, server: Postgres, proxy: Proxy
+async def test_worker_without_store_stops_jobs_before_their_leases_expire(
+    postgres_cluster: Cluster, server: Postgres, proxy: Proxy
 ) -> None:
-    site = postgres_site
-    cut_off = site.start(url=through(proxy, site, server), lease_s=2.0)
-    jobs = [await site.enqueue(task, gate="never", only_first=True) for task in ("hold", "hold_thread")]
+    cluster = postgres_cluster
+    cut_off = cluster.start(url=through(proxy, cluster, server), lease_s=2.0)
+    jobs = [await cluster.enqueue(task, latch="never", only_first=True) for task in ("hold", "hold_thread")]
     for job in jobs:
-        await site.begun(job)
-    heir = site.start(queues=["none"], lease_s=2.0)  # rescues, but runs nothing
-    await site.ready(cut_off, heir)
+        await cluster.wait_started(job)
+    successor = cluster.start(queues=["none"], lease_s=2.0)  # rescues, but runs nothing
+    await cluster.ready(cut_off, successor)
     proxy.stall()
-    await until("it stops its runs", lambda: cut_off.log.count("rejected: job") == len(jobs), within=2.0)
-    assert "rescued" not in heir.log, "it stopped too late"
-    await until("its jobs are rescued", lambda: heir.log.count("rescued job") == len(jobs))
-    proxy.heal()
+    await until(
+        "it stops its executions", lambda: cut_off.log.count("rejected: job") == len(jobs), within=2.0
+    )
+    assert "rescued" not in successor.log, "it stopped too late"
+    await until("its jobs are rescued", lambda: successor.log.count("rescued job") == len(jobs))
+    proxy.resume()
     for job in jobs:
-        ended = await site.ends(job, within=2.0 + 5)
-        # A claim that was on its way may still have reached the server, its answer nobody: one attempt more.
+        ended = await cluster.wait_finished(job, within=2.0 + 5)
+        # A claim in flight may have reached the server while its reply was lost: one more attempt.
         assert (ended.state, ended.output) in ((State.SUCCEEDED, 2), (State.SUCCEEDED, 3))
-        assert site.executions(job)[1].worker == site.executions(job)[0].worker
+        assert cluster.executions(job)[1].worker == cluster.executions(job)[0].worker
     assert cut_off.code is None
 
 
-async def test_term_while_the_server_is_silent_takes_five_seconds_at_most(
-    postgres_site: Site, server: Postgres, proxy: Proxy
+async def test_sigterm_while_server_is_stalled_takes_at_most_five_seconds(
+    postgres_cluster: Cluster, server: Postgres, proxy: Proxy
 ) -> None:
-    site = postgres_site
-    worker = site.start(url=through(proxy, site, server), lease_s=30.0)
-    await site.begun(await site.enqueue("hold", gate="never"))
+    cluster = postgres_cluster
+    worker = cluster.start(url=through(proxy, cluster, server), lease_s=30.0)
+    await cluster.wait_started(await cluster.enqueue("hold", latch="never"))
     proxy.stall()
     worker.send(signal.SIGTERM)
     await worker.exit(within=5)
     assert worker.code == 0, worker.log
 
 
-async def test_jobs_are_found_by_polling_when_the_listener_is_silently_dead(
-    postgres_site: Site, server: Postgres, proxy: Proxy
+async def test_polling_finds_jobs_when_the_listener_is_stalled(
+    postgres_cluster: Cluster, server: Postgres, proxy: Proxy
 ) -> None:
-    site = postgres_site
-    worker = site.start(url=through(proxy, site, server), lease_s=30.0)
-    await site.ends(await site.enqueue("work"))
+    cluster = postgres_cluster
+    worker = cluster.start(url=through(proxy, cluster, server), lease_s=30.0)
+    await cluster.wait_finished(await cluster.enqueue("work"))
     await until("it listens", lambda: proxy.listeners > 0)
     proxy.stall_listeners()
     before = proxy.listeners
     for _ in range(5):
         began = time.monotonic()
-        await site.ends(await site.enqueue("work"), within=POLL_S + 2)
+        await cluster.wait_finished(await cluster.enqueue("work"), within=POLL_S + 2)
         assert time.monotonic() - began < POLL_S + LEASE_S
-    assert proxy.swallowed, "no notification was swallowed: the test proves nothing"
+    assert proxy.dropped_chunks, "no notification was lost: the test proves nothing"
     if LONG:
-        await until("it listens anew", lambda: proxy.listeners > before, within=20)
+        await until("it listens again", lambda: proxy.listeners > before, within=20)
     assert worker.code is None

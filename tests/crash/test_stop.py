@@ -1,72 +1,72 @@
-"""SIGTERM: nothing is left running, nothing is charged for being stopped, and it never takes long."""
+"""SIGTERM: no job is left running, a stop costs no attempt, and it never takes long."""
 
 from __future__ import annotations
 
 import signal
 
-from attack import Site, until
+from cluster import Cluster, until
 
 from rota.model import State
 
 ALL = ("hold", "hold_thread", "hold_process")
 
 
-async def nothing_runs(site: Site) -> None:
-    assert [job.id for job in (await site.jobs()).values() if job.state is State.RUNNING] == []
+async def check_none_running(cluster: Cluster) -> None:
+    assert [job.id for job in (await cluster.jobs()).values() if job.state is State.RUNNING] == []
 
 
-async def test_term_lets_running_jobs_finish(site: Site) -> None:
-    worker = site.start(lease_s=30.0)
-    jobs = [await site.enqueue(task, gate="go") for task in ALL]
+async def test_sigterm_lets_running_jobs_finish(cluster: Cluster) -> None:
+    worker = cluster.start(lease_s=30.0)
+    jobs = [await cluster.enqueue(task, latch="go") for task in ALL]
     for job in jobs:
-        await site.begun(job)
+        await cluster.wait_started(job)
     worker.send(signal.SIGTERM)
     await until("it drains", lambda: "no new jobs" in worker.log)
-    late = await site.enqueue("work")
-    site.open_gate("go")
+    late = await cluster.enqueue("work")
+    cluster.open_latch("go")
     await worker.exit(within=10)
     assert worker.code == 0, worker.log
     for job in jobs:
-        assert ((await site.job(job)).state, len(site.executions(job))) == (State.SUCCEEDED, 1)
-    assert ((await site.job(late)).state, site.executions(late)) == (State.QUEUED, [])
-    await nothing_runs(site)
+        assert ((await cluster.job(job)).state, len(cluster.executions(job))) == (State.SUCCEEDED, 1)
+    assert ((await cluster.job(late)).state, cluster.executions(late)) == (State.QUEUED, [])
+    await check_none_running(cluster)
 
 
-async def test_term_hands_back_what_does_not_finish_in_time(site: Site) -> None:
-    worker = site.start(lease_s=30.0, shutdown_timeout=0.5)
-    jobs = [await site.enqueue(task, gate="never") for task in ALL]
+async def test_sigterm_releases_jobs_that_do_not_finish_in_time(cluster: Cluster) -> None:
+    worker = cluster.start(lease_s=30.0, shutdown_timeout=0.5)
+    jobs = [await cluster.enqueue(task, latch="never") for task in ALL]
     for job in jobs:
-        await site.begun(job)
+        await cluster.wait_started(job)
     worker.send(signal.SIGTERM)
     await worker.exit(within=5)
     assert worker.code == 0, worker.log
-    await released(site, jobs)
+    await check_released(cluster, jobs)
 
 
-async def test_a_second_term_hands_back_at_once(site: Site) -> None:
-    worker = site.start(lease_s=30.0, concurrency=3)
-    jobs = [await site.enqueue(task, gate="never") for task in ALL]
+async def test_second_sigterm_releases_jobs_at_once(cluster: Cluster) -> None:
+    worker = cluster.start(lease_s=30.0, concurrency=3)
+    jobs = [await cluster.enqueue(task, latch="never") for task in ALL]
     for job in jobs:
-        await site.begun(job)
+        await cluster.wait_started(job)
     worker.send(signal.SIGTERM)
     await until("it drains", lambda: "no new jobs" in worker.log)
     worker.send(signal.SIGTERM)
     await worker.exit(within=5)
     assert worker.code is not None and worker.code >= 0, worker.log
-    await released(site, jobs)
+    await check_released(cluster, jobs)
 
 
-async def released(site: Site, jobs: list[str]) -> None:
-    await nothing_runs(site)
+async def check_released(cluster: Cluster, jobs: list[str]) -> None:
+    await check_none_running(cluster)
     for job in jobs:
-        found = await site.job(job)
+        found = await cluster.job(job)
         assert (found.state, found.attempt) == (State.QUEUED, 0)
-        assert found.run_at <= site.app.clock.now(), "it must be free to run at once"
+        assert found.run_at <= cluster.app.clock.now(), "it must be due at once"
 
 
-async def test_an_idle_worker_leaves_at_once(site: Site) -> None:
-    worker = site.start()
-    await site.ready(worker)
+async def test_idle_worker_exits_at_once(cluster: Cluster) -> None:
+    worker = cluster.start()
+    await cluster.ready(worker)
     worker.send(signal.SIGTERM)
     await worker.exit(within=3)
     assert worker.code == 0, worker.log

@@ -1,4 +1,4 @@
-"""The rules of a store in a hundred lines of plain Python: what the machine compares every store with."""
+"""The rules of a store in a hundred lines of plain Python, for comparison with every store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from rota.model import FINAL, LIVE, ClaimRequest, Edit, JobId, NewJob, Settlement, State
 
-LEASE_S = 30.5  # with whole seconds elsewhere, a lease never ends exactly now
+LEASE_S = 30.5  # all other times are whole seconds, so a lease never expires exactly now
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Model:
         return holder.id, "replaced", State.QUEUED
 
     def due(self, want: ClaimRequest, now: datetime) -> list[Entry]:
-        """What a claim may take, in the order within a queue."""
+        """The jobs that a claim may take, in the order within a queue."""
         ready = [job for job in self.jobs.values() if job.state is State.QUEUED and job.run_at <= now]
         ready = [job for job in ready if want.queues is None or job.queue in want.queues]
         ready = [job for job in ready if job.tenant not in want.exclude_tenants]

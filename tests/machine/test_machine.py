@@ -1,6 +1,6 @@
-"""Random verbs in random order: after every step the store and the model of its rules must agree.
+"""Random store calls in random order: after every step the store and the model must agree.
 
-``ROTA_MACHINE=long`` walks much further, along other ways each time.
+``ROTA_MACHINE=long`` runs much longer, with different examples each time.
 """
 
 from __future__ import annotations
@@ -100,13 +100,13 @@ class StoreMachine(RuleBasedStateMachine):
         return NewJob(id=self.made[-1], task="work", run_at=run_at, **fields)
 
     def some_job(self, pick: int, states: Set[State] = frozenset(State)) -> JobId:
-        """Mostly one that is there, in such a state; now and then any other, or one that is gone."""
+        """Mostly an existing job in one of these states; sometimes any other, or a deleted one."""
         fit = [job.id for job in self.model.jobs.values() if job.state in states]
         among = fit if fit and pick % 4 else self.made
         return among[pick // 4 % len(among)]
 
     def some_lease(self, pick: int) -> Job:
-        """Often one that is still held; often an old one of a job that runs again; or any."""
+        """Often a valid lease, often an old one of a job that runs again, sometimes any."""
         good = [job for job in self.leases if self.model.holds(job.id, job.token, job.worker)]
         again = {job.id for job in good}
         late = [job for job in self.leases if job.id in again and job not in good]
@@ -117,14 +117,14 @@ class StoreMachine(RuleBasedStateMachine):
 
     @initialize(specs=st.lists(specs, min_size=3, max_size=6))
     def begin(self, specs: list[Spec]) -> None:
-        self.insert_as_the_model(specs)
-        self.claim_as_the_model(ClaimRequest(worker="v", limit=2, lease_s=LEASE_S))
+        self.insert_and_compare(specs)
+        self.claim_and_compare(ClaimRequest(worker="v", limit=2, lease_s=LEASE_S))
 
     @rule(specs=st.lists(specs, min_size=1, max_size=4))
     def insert(self, specs: list[Spec]) -> None:
-        self.insert_as_the_model(specs)
+        self.insert_and_compare(specs)
 
-    def insert_as_the_model(self, specs: list[Spec]) -> None:
+    def insert_and_compare(self, specs: list[Spec]) -> None:
         jobs = [self.new(spec) for spec in specs]
         answers = self.run(self.store.insert(jobs, self.now))
         expected = [self.model.insert(job, self.now) for job in jobs]
@@ -133,7 +133,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(pick=picks)
     def insert_again(self, pick: int) -> None:
         known = self.model.jobs.get(self.some_job(pick))
-        if known is None:  # refused, removed or deleted: the id is free
+        if known is None:  # never stored, removed or deleted: the id is free
             return
         new = NewJob(id=known.id, task="work", tenant=known.tenant, key=known.key)
         (answer,) = self.run(self.store.insert([new], self.now, retrying=True))
@@ -143,18 +143,18 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 6), worker=workers)
     def claim(self, limit: int, worker: str) -> None:
-        self.claim_as_the_model(ClaimRequest(worker=worker, limit=limit, lease_s=LEASE_S))
+        self.claim_and_compare(ClaimRequest(worker=worker, limit=limit, lease_s=LEASE_S))
 
     @rule(limit=st.integers(1, 4), queue=queues, worker=workers)
     def claim_from_one_queue(self, limit: int, queue: str, worker: str) -> None:
-        self.claim_as_the_model(ClaimRequest(worker=worker, limit=limit, lease_s=LEASE_S, queues=(queue,)))
+        self.claim_and_compare(ClaimRequest(worker=worker, limit=limit, lease_s=LEASE_S, queues=(queue,)))
 
     @rule(limit=st.integers(1, 4), tenants=st.sets(st.sampled_from(["x", "y"]), min_size=1), worker=workers)
     def claim_without_some_tenants(self, limit: int, tenants: set[str], worker: str) -> None:
         want = ClaimRequest(worker=worker, limit=limit, lease_s=LEASE_S, exclude_tenants=tuple(tenants))
-        self.claim_as_the_model(want)
+        self.claim_and_compare(want)
 
-    def claim_as_the_model(self, want: ClaimRequest) -> None:
+    def claim_and_compare(self, want: ClaimRequest) -> None:
         due = self.model.due(want, self.now)
         jobs = self.run(claim(self.store, want, self.now))
         taken = [self.model.jobs[job.id] for job in jobs]
@@ -188,12 +188,12 @@ class StoreMachine(RuleBasedStateMachine):
             run_at=self.later(delay) if delay and state is State.QUEUED else None,
             then=tuple(self.new(spec) for spec in then),
         )
-        self.settle_as_the_model([settlement])
+        self.settle_and_compare([settlement])
 
     @precondition(lambda self: self.leases)
     @rule(pick=picks, state=st.sampled_from(ENDS), worker=workers)
     def settle_as_another_worker(self, pick: int, state: State, worker: str) -> None:
-        self.settle_as_the_model([change(self.some_lease(pick), state, worker=worker)])
+        self.settle_and_compare([change(self.some_lease(pick), state, worker=worker)])
 
     @precondition(lambda self: self.leases)
     @rule(ends=st.lists(st.tuples(picks, st.sampled_from(ENDS), st.booleans()), min_size=1, max_size=4))
@@ -202,18 +202,18 @@ class StoreMachine(RuleBasedStateMachine):
         for pick, state, remove in ends:
             job = self.some_lease(pick)
             changes[job.id] = change(job, state, remove=remove and state is State.SUCCEEDED)
-        self.settle_as_the_model(list(changes.values()))
+        self.settle_and_compare(list(changes.values()))
 
     @precondition(lambda self: self.leases)
     @rule(pick=picks, state=st.sampled_from(ENDS), refund=st.booleans())
-    def live_again(self, pick: int, state: State, refund: bool) -> None:
-        """One more life at once: deep histories are rare if every step has to be drawn by itself."""
+    def settle_and_run_again(self, pick: int, state: State, refund: bool) -> None:
+        """Settle, retry and claim at once: long histories are rare if every step is drawn separately."""
         job = self.some_lease(pick)
-        self.settle_as_the_model([change(job, state, attempt=job.attempt - refund)])
-        self.edit_as_the_model(lifecycle.retry(self.now), {job.id})
-        self.claim_as_the_model(ClaimRequest(worker="w", limit=6, lease_s=LEASE_S))
+        self.settle_and_compare([change(job, state, attempt=job.attempt - refund)])
+        self.edit_and_compare(lifecycle.retry(self.now), {job.id})
+        self.claim_and_compare(ClaimRequest(worker="w", limit=6, lease_s=LEASE_S))
 
-    def settle_as_the_model(self, changes: list[Settlement]) -> None:
+    def settle_and_compare(self, changes: list[Settlement]) -> None:
         refused = {change.id for change in changes if not self.model.settle(change, self.now)}
         assert self.run(settle(self.store, changes, self.now)) == refused
 
@@ -267,9 +267,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.operate(edit, chosen)
 
     def operate(self, edit: Edit, chosen: set[int]) -> None:
-        self.edit_as_the_model(edit, {self.some_job(pick, edit.touches) for pick in chosen})
+        self.edit_and_compare(edit, {self.some_job(pick, edit.touches) for pick in chosen})
 
-    def edit_as_the_model(self, edit: Edit, ids: set[JobId]) -> None:
+    def edit_and_compare(self, edit: Edit, ids: set[JobId]) -> None:
         expected = self.model.editable(ids, edit)
         touched = self.run(self.store.edit(tuple(sorted(ids)), edit, self.now))
         assert len(set(touched)) == len(touched)
@@ -293,7 +293,7 @@ class StoreMachine(RuleBasedStateMachine):
         for id in gone:
             del self.model.jobs[id]
 
-    # --- what must always hold ---------------------------------------------------------------
+    # --- invariants ---------------------------------------------------------------
 
     def everything(self) -> list[Job]:
         return list(self.run(self.store.jobs(JobFilter(), PageRequest(limit=1000))).items)
@@ -304,7 +304,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert found == {job.id: _shown(job) for job in self.model.jobs.values()}
 
     @invariant()
-    def tokens_never_fall(self) -> None:
+    def tokens_never_decrease(self) -> None:
         for job in self.everything():
             assert job.token >= self.highest.get(job.id, 0)
             self.highest[job.id] = job.token
@@ -330,11 +330,11 @@ def _shown(job: Job | Entry) -> tuple[object, ...]:
     return (job.state, job.token, job.attempt, job.queue, job.priority, moment, job.key, job.tenant, lease)
 
 
-def walk(make: Callable[[], Coroutine[Any, Any, Store]], ways: int, steps: int) -> None:
+def check_examples(make: Callable[[], Coroutine[Any, Any, Store]], examples: int, steps: int) -> None:
     run_state_machine_as_test(
         lambda: StoreMachine(make),
         settings=settings(
-            max_examples=5000 if LONG else ways,
+            max_examples=5000 if LONG else examples,
             stateful_step_count=200 if LONG else steps,
             derandomize=not LONG,
             database=None,
@@ -346,18 +346,18 @@ def walk(make: Callable[[], Coroutine[Any, Any, Store]], ways: int, steps: int) 
 
 
 @pytest.mark.timeout(0)
-def test_sqlite_in_memory_keeps_the_rules_on_every_way() -> None:
+def test_sqlite_in_memory_agrees_with_the_model() -> None:
     async def make() -> Store:
         store = open_store("sqlite://:memory:")
         await store.schema.migrate()
         await store.open()
         return store
 
-    walk(make, ways=100, steps=40)
+    check_examples(make, examples=100, steps=40)
 
 
 @pytest.mark.timeout(0)
-def test_sqlite_in_a_file_keeps_the_rules_on_every_way(tmp_path: Path) -> None:
+def test_sqlite_file_agrees_with_the_model(tmp_path: Path) -> None:
     serial = iter(range(10**9))
 
     async def make() -> Store:
@@ -366,11 +366,11 @@ def test_sqlite_in_a_file_keeps_the_rules_on_every_way(tmp_path: Path) -> None:
         await store.open()
         return store
 
-    walk(make, ways=15, steps=30)
+    check_examples(make, examples=15, steps=30)
 
 
 @pytest.mark.timeout(0)
-def test_postgres_keeps_the_rules_on_every_way(migrated_postgres_url: str) -> None:
+def test_postgres_agrees_with_the_model(migrated_postgres_url: str) -> None:
     with psycopg.connect(migrated_postgres_url, autocommit=True) as admin:
         tables = admin.execute(
             "SELECT string_agg(format('%I.%I', n.nspname, c.relname), ', ') FROM pg_class c"
@@ -386,4 +386,4 @@ def test_postgres_keeps_the_rules_on_every_way(migrated_postgres_url: str) -> No
             await store.open()
             return store
 
-        walk(make, ways=35, steps=35)
+        check_examples(make, examples=35, steps=35)

@@ -1,4 +1,4 @@
-"""The public aids for tests of applications."""
+"""The public testing utilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rota import Rota
 from rota.testing import assert_enqueued, assert_not_enqueued, drain, inline
 
 
-async def test_inline_runs_a_job_as_it_is_enqueued(lite: Rota) -> None:
+async def test_inline_runs_a_job_when_it_is_enqueued(lite: Rota) -> None:
     @lite.task
     async def double(n: int) -> int:
         return 2 * n
@@ -21,7 +21,7 @@ async def test_inline_runs_a_job_as_it_is_enqueued(lite: Rota) -> None:
     assert (await double.enqueue(n=5)).state == "queued"
 
 
-async def test_enqueued_jobs_can_be_asserted(lite: Rota) -> None:
+async def test_assert_enqueued_finds_jobs_by_payload(lite: Rota) -> None:
     @lite.task
     async def send(to: str, copies: int = 1) -> None: ...
 
@@ -44,7 +44,7 @@ async def test_drain_moves_a_fake_clock_through_all_retries(lite: Rota) -> None:
     assert await drain(lite, advance=True) == 3
 
 
-async def test_inline_runs_what_was_enqueued_by_the_sync_twin_and_in_bulk(lite: Rota) -> None:
+async def test_inline_runs_jobs_enqueued_synchronously_and_in_bulk(lite: Rota) -> None:
     @lite.task
     async def double(n: int) -> int:
         return 2 * n
@@ -72,7 +72,7 @@ async def test_inline_runs_children_after_their_parents(lite: Rota) -> None:
     assert order == ["parent", "child"]
 
 
-async def test_inline_leaves_a_job_that_removes_itself_alone(lite: Rota) -> None:
+async def test_inline_accepts_a_job_with_auto_remove(lite: Rota) -> None:
     @lite.task(auto_remove=True)
     async def work() -> None: ...
 
@@ -81,7 +81,7 @@ async def test_inline_leaves_a_job_that_removes_itself_alone(lite: Rota) -> None
     assert (await lite.jobs()).items == []
 
 
-async def test_drain_moves_only_a_clock_that_can_be_moved(make_app: Any) -> None:
+async def test_drain_advances_only_a_fake_clock(make_app: Any) -> None:
     app = make_app("sqlite://:memory:")
     app.task(name="work")(lambda: None)
     with pytest.raises(TypeError, match="FakeClock"):

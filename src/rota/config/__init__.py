@@ -1,8 +1,8 @@
-"""Settings: which there are (``settings``), where each comes from (``sources``), and which are in force.
+"""Settings: their definitions (``settings``), their sources (``sources``) and the values in force.
 
-Keyword argument or flag > environment (``ROTA_…``, or ``ROTA_…_FILE``: a file that holds the value) >
+Keyword argument or flag > environment (``ROTA_…``, or ``ROTA_…_FILE``: a file that contains the value) >
 ``rota.toml`` (``[rota]``) or ``pyproject.toml`` (``[tool.rota]``) > default. Values are checked here,
-once; a message names source, key, value and range, and never a password.
+once. A message names the source, key, value and range, and never a password.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Settings:
-    """The settings in force, or a ConfigError that names the invalid one."""
+    """Return the settings in force, or raise a ConfigError that names the invalid one."""
     environ = os.environ if environ is None else environ
     keywords = {name: value for name, value in (given or {}).items() if value is not None}
     values: dict[str, Any] = {}
@@ -45,23 +45,23 @@ def load(
         for name, value, source in layer:
             values[name] = checked(name, value, source)
             sources[name] = source
-    return _remembering(Settings(**values), sources)
+    return _with_sources(Settings(**values), sources)
 
 
 def replaced(settings: Settings, **given: Any) -> Settings:
-    """The settings with these values, as if they had been given as keywords."""
+    """A copy with some settings changed, as if they had been given from the start."""
     values = {name: checked(name, value, "given") for name, value in given.items()}
     sources = {**sources_of(settings), **dict.fromkeys(given, "given")}
-    return _remembering(msgspec.structs.replace(settings, **values), sources)
+    return _with_sources(msgspec.structs.replace(settings, **values), sources)
 
 
-def _remembering(settings: Settings, sources: dict[str, str]) -> Settings:
+def _with_sources(settings: Settings, sources: dict[str, str]) -> Settings:
     vars(settings)["sources"] = sources
     return settings
 
 
 def sources_of(settings: Settings) -> Mapping[str, str]:
-    """Where each value came from that is not a default."""
+    """The source of each value that is not a default."""
     found: Mapping[str, str] = vars(settings).get("sources", {})
     return found
 
@@ -69,10 +69,10 @@ def sources_of(settings: Settings) -> Mapping[str, str]:
 def explain(settings: Settings, *, show_secrets: bool = False) -> list[dict[str, Any]]:
     """Each setting: its value (passwords masked), default, source, range and meaning. Plain JSON."""
     sources = sources_of(settings)
-    rows = []
+    explained = []
     for name, field in FIELDS.items():
         value = getattr(settings, name)
-        rows.append(
+        explained.append(
             {
                 "name": name,
                 "value": _plain(without_password(value) if is_hidden(name) and not show_secrets else value),
@@ -82,7 +82,7 @@ def explain(settings: Settings, *, show_secrets: bool = False) -> list[dict[str,
                 "help": HELP[name],
             }
         )
-    return rows
+    return explained
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""URLs without their passwords: what may be printed."""
+"""Masks the passwords in URLs, so that they can be printed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def has_password(url: Any) -> bool:
 
 
 def without_password(url: str) -> str:
-    """The URL with a mask in place of each password, in its query too."""
+    """Replace each password in the URL with a mask, also in its query."""
     try:
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
@@ -22,7 +22,7 @@ def without_password(url: str) -> str:
         return f"{url.partition('://')[0]}://***"
     account, _, host = parts.netloc.rpartition("@")
     beyond = [parts.path, parts.fragment, *(part for pair in query if "://" not in pair[1] for part in pair)]
-    if parts.netloc and any("@" in part for part in beyond):  # perhaps a password with a bare / ? or #
+    if parts.netloc and any("@" in part for part in beyond):  # perhaps a password with an unescaped / ? or #
         return f"{parts.scheme}://***@{url.rpartition('@')[2]}"
     hidden = [
         (key, "***" if is_secret(key, SECRET_FIELDS) or "://" in value else value) for key, value in query

@@ -1,6 +1,6 @@
-"""Every setting once: its type and default, what it means, and what it may be.
+"""Every setting: its type, default, meaning and range.
 
-Must never show a password: a message leaves the value out where it may hold one.
+Must never show a password: messages omit a value that may contain one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SECRET_FIELDS = (
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The settings in force. ``dict``: their sources are kept beside them, outside of equality."""
+    """The settings in force. ``dict`` stores the source of each value, outside of equality."""
 
     url: str = DEFAULT_URL
     imports: tuple[str, ...] = ()
@@ -49,30 +49,33 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 HELP: dict[str, str] = {
-    "url": "the store: where the jobs are",
+    "url": "the store URL",
     "imports": "modules with tasks that a worker imports: shop.mail, or a pattern such as shop.*.tasks",
-    "worker_concurrency": "jobs that a worker runs at once",
-    "poll_interval_ms": "how long an idle worker waits, at most, before it looks for jobs without a wake-up",
-    "lease_duration_s": "how long a worker may be silent before its jobs are rescued",
+    "worker_concurrency": "running jobs per worker",
+    "poll_interval_ms": "how long an idle worker waits for a wake-up before it polls",
+    "lease_duration_s": "duration of a lease: how long a worker may be unresponsive before its jobs "
+    "are rescued",
     "max_attempts": "attempts per job when its task sets none",
     "scheduler_enabled": "whether workers fire schedules and store those that the code declares",
-    "scheduler_tick_s": "how long a scheduler waits, at most, before it checks for changed schedules",
+    "scheduler_tick_s": "how long a scheduler waits before it checks for schedules created or changed "
+    "elsewhere",
     "shutdown_timeout_s": "how long a stopping worker lets running jobs finish",
-    "max_payload_bytes": "the largest payload and the largest output",
+    "max_payload_bytes": "maximum size of a payload and of an output",
     "retention_succeeded_days": "how long succeeded jobs are kept",
     "retention_failed_days": "how long failed jobs are kept",
     "retention_cancelled_days": "how long cancelled jobs are kept",
     "retention_audit_days": "how long the audit log is kept",
     "secret_fields": "names of payload fields that are never shown or logged; case, - and _ are ignored",
-    "sql_functions": "patterns of SQL functions, such as public.*, that the admin API may run",
-    "admin_host": "the address that the admin API and the dashboard listen on",
-    "admin_port": "the port of the admin API and the dashboard; 0 takes a free one",
-    "allowed_hosts": "host names that the admin API accepts, besides its address and localhost",
-    "behind_proxy": "a proxy in front handles TLS: the admin API may listen beyond loopback without it",
-    "tls_cert": "the certificate of the admin API: a PEM file, with the chain",
-    "tls_key": "the private key of that certificate: a PEM file",
+    "sql_functions": "reserved: patterns of SQL functions, such as public.*; no effect in this version",
+    "admin_host": "the address that the HTTP API and the dashboard listen on",
+    "admin_port": "the port of the HTTP API and the dashboard; 0 for any free port",
+    "allowed_hosts": "host names to accept, besides the address and localhost",
+    "behind_proxy": "behind a TLS proxy: trust its headers, and allow other addresses than loopback "
+    "without TLS",
+    "tls_cert": "the TLS certificate: a PEM file, with the chain",
+    "tls_key": "the private key of the certificate: a PEM file",
     "log_level": "the lowest level that is logged",
-    "log_format": "the format of log lines; by default text on a terminal and JSON elsewhere",
+    "log_format": "format of log lines; by default text on a terminal and JSON elsewhere",
 }
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -96,7 +99,7 @@ _LIST = tuple[str, ...]
 
 
 def known(name: str, source: str = "given") -> str:
-    """The name, or a ConfigError with the nearest one there is."""
+    """Return the name, or raise a ConfigError that suggests the closest one."""
     if name not in TYPES:
         near = difflib.get_close_matches(name, TYPES, 1)
         hint = f"; did you mean {near[0]}?" if near else f"; known settings: {', '.join(TYPES)}"
@@ -105,7 +108,7 @@ def known(name: str, source: str = "given") -> str:
 
 
 def from_text(name: str, text: str, source: str) -> Any:
-    """The value of a string: lists by commas or as JSON, booleans as true or false."""
+    """Parse a string: lists by commas or as JSON, switches as true or false."""
     value: Any = text
     if TYPES[name] == _LIST:
         if text.startswith("[") and text.endswith("]"):
@@ -115,10 +118,10 @@ def from_text(name: str, text: str, source: str) -> Any:
 
 
 def checked(name: str, value: Any, source: str) -> Any:
-    """The value in the setting's type and range, or a ConfigError."""
+    """Return the value in the setting's type, or raise a ConfigError if it is invalid or out of range."""
     result = _converted(known(name, source), value, source)
-    if name == "admin_host" and not result.strip():  # a socket would take it for every address there is
-        raise ConfigError(f"{place(source)}: admin_host={value!r} names no address; 0.0.0.0 is all of them")
+    if name == "admin_host" and not result.strip():  # a socket would listen on every address
+        raise ConfigError(f"{place(source)}: admin_host={value!r} names no address; use 0.0.0.0 for all")
     if name in RANGES:
         low, high = RANGES[name]
         if not low <= result <= high:
@@ -129,7 +132,7 @@ def checked(name: str, value: Any, source: str) -> Any:
 def _converted(name: str, value: Any, source: str, strict: bool = True, json: bool = False) -> Any:
     kind = TYPES[name]
     if value == "" and type(None) in get_args(kind):
-        return None  # the only way to write "none" in TOML and in the environment
+        return None  # the only form of None in TOML and in the environment
     try:
         return msgspec.json.decode(value, type=kind) if json else msgspec.convert(value, kind, strict=strict)
     except msgspec.DecodeError as error:
@@ -143,7 +146,7 @@ def place(source: str) -> str:
 
 
 def allowed(name: str) -> str:
-    """The allowed values, as text; empty where the type is enough."""
+    """The accepted values of a setting, as text; empty if its type is enough."""
     if name in RANGES:
         low, high = RANGES[name]
         return f"{low:.0f} to {high:.0f}"
@@ -155,7 +158,7 @@ def allowed(name: str) -> str:
 
 
 def to_text(value: Any) -> str:
-    """The value as it is written in the environment."""
+    """The value in the form of an environment variable."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -166,5 +169,5 @@ def to_text(value: Any) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether the value may hold a password."""
+    """Whether the value may contain a password."""
     return name == "url"

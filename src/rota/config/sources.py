@@ -1,4 +1,4 @@
-"""Where values come from besides keyword arguments: the environment, files it names, and TOML."""
+"""Reads settings from the environment, from files that it names, and from TOML."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER_VARIABLES = frozenset(
 
 
 class SourcedValue(NamedTuple):
-    """A value that was set; ``source`` is what ``explain`` shows for it."""
+    """A value and its ``source``, as ``explain`` shows it."""
 
     name: str
     value: Any
@@ -35,17 +35,17 @@ class SourcedValue(NamedTuple):
 
 
 def table_of(file: Path) -> dict[str, Any] | None:
-    """Our table in ``rota.toml`` or ``pyproject.toml``; None if there is none."""
-    ours = file.name != "pyproject.toml"
+    """rota's table in ``rota.toml`` or ``pyproject.toml``; None if there is none."""
+    is_own_file = file.name != "pyproject.toml"
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        if not ours:
-            return None  # other tools report it
+        if not is_own_file:
+            return None  # other tools report that
         raise ConfigError(f"{file.name} cannot be read: {error}") from error
-    if stray := [name for name in document if ours and name != "rota"]:
+    if stray := [name for name in document if is_own_file and name != "rota"]:
         raise ConfigError(f"{file.name}: {stray[0]!r} is outside the table [rota]: move it below that line")
     found: Any = document
     for part in FILES[file.name]:
@@ -69,7 +69,7 @@ def from_file(folder: Path) -> Iterator[SourcedValue]:
 
 
 def flat(table: Mapping[str, Any], source: str) -> Iterator[SourcedValue]:
-    """``retention_days = {failed = 30}`` is another way to write ``retention_failed_days = 30``."""
+    """``retention_days = {failed = 30}`` is equivalent to ``retention_failed_days = 30``."""
     for name, value in table.items():
         if name != "retention_days":
             yield SourcedValue(name, value, source)
@@ -95,11 +95,11 @@ def from_environment(environ: Mapping[str, str]) -> Iterator[SourcedValue]:
         if found is not None:
             text, source = found
             yield SourcedValue(name, from_text(name, text, source), source)
-    _name_unknown(environ)
+    _warn_of_unknown(environ)
 
 
 def _variable(environ: Mapping[str, str], variable: str) -> tuple[str, str] | None:
-    """The value of the variable, or of the file that ``…_FILE`` names; and which of them."""
+    """The value of the variable, or of the file that ``…_FILE`` names, and its source."""
     by_file = f"{variable}_FILE"
     if by_file not in environ:
         return (environ[variable], f"environment {variable}") if variable in environ else None
@@ -114,8 +114,8 @@ def _variable(environ: Mapping[str, str], variable: str) -> tuple[str, str] | No
     return text.rstrip("\r\n"), f"environment {by_file}"
 
 
-def _name_unknown(environ: Mapping[str, str]) -> None:
-    """Warn about a probable typing error; others may use the prefix too, so it is not an error."""
+def _warn_of_unknown(environ: Mapping[str, str]) -> None:
+    """Warn of misspelt variables. Other programs may use the prefix, so they are not errors."""
     for variable in sorted(environ):
         if variable.startswith("ROTA_") and variable not in VARIABLES | OTHER_VARIABLES:
             near = difflib.get_close_matches(variable.removeprefix("ROTA_").lower(), TYPES, 1)

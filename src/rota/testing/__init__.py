@@ -1,4 +1,4 @@
-"""Public aids for testing: a clock that you move, jobs run here and now, the suite for authors of stores.
+"""Public testing utilities: a fake clock, running jobs in a test, the conformance suite for stores.
 
 Importing this opens nothing, starts nothing and does not import pytest.
 """
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What runs jobs brings the whole app along: only when it is used."""
+    """Import the functions that need the whole app only when they are used."""
     if name in __all__:
         from . import jobs
 

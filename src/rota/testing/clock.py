@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to move. For tests: nothing waits, nothing is random."""
+"""A clock that moves only on request. For tests: nothing waits and nothing is random."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ START = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
 class FakeClock(Clock):
     """``clock.advance(30)`` moves wall time and monotonic time together.
 
-    ``fraction`` is what ``jitter()`` answers: a number in [0, 1), 0 unless set.
+    ``jitter()`` returns ``fraction``: a number in [0, 1), 0 by default.
     """
 
     def __init__(self, start: datetime = START, fraction: float = 0.0) -> None:
         if start.tzinfo is None:
-            raise ValueError(f"start={start!r} has no time zone: give an aware instant, such as UTC")
+            raise ValueError(f"start={start!r} has no time zone: use an aware datetime, such as one in UTC")
         self._start = start.astimezone(UTC)
         self._elapsed = timedelta()
         self.fraction = fraction
@@ -33,7 +33,7 @@ class FakeClock(Clock):
         return self.fraction
 
     def advance(self, seconds: float) -> datetime:
-        """Move on; the new time."""
+        """Move the clock forward and return the new time."""
         if seconds < 0:
             raise ValueError(f"seconds={seconds!r}: time only moves forward")
         self._elapsed += timedelta(seconds=seconds)
@@ -44,5 +44,5 @@ class FakeClock(Clock):
         return False
 
     async def sync(self, read: Callable[[], Awaitable[datetime]]) -> timedelta:
-        """Nothing to do: this clock leads, the store follows."""
+        """Do nothing: the store uses this clock's time."""
         return timedelta()

@@ -1,8 +1,8 @@
-"""Run and look at the jobs of an app inside a test: ``drain``, ``inline``, ``assert_enqueued``.
+"""Run and inspect an app's jobs in a test: ``drain``, ``inline``, ``assert_enqueued``.
 
 Nothing is mocked: jobs go through the app's own store and a real worker, so a test sees retries, keys,
-timeouts and payload checks as production does. SQLite in memory makes it quick, and a FakeClock makes
-time stand still::
+timeouts and payload checks as in production. SQLite in memory makes it fast, and with a FakeClock
+time moves only on request::
 
     async def test_a_receipt_is_sent():
         app = make_app("sqlite://:memory:", clock=FakeClock())
@@ -29,16 +29,16 @@ from ..tasks.producer import Producer
 from ..tasks.task import Task
 from .clock import FakeClock
 
-LOOK_AT = 1000
+NEWEST = 1000
 
 
 async def drain(app: Rota, *, advance: bool = False, concurrency: int = 10) -> int:
-    """Run every due job of the app's tasks, and what those jobs enqueue; how many attempts were made.
+    """Run every due job of the app's tasks, and the jobs they enqueue. Returns the number of attempts.
 
-    Returns when nothing is due any more: a job that failed and waits for its next attempt, or that was
-    enqueued with a delay, stays queued. ``advance=True`` (with a FakeClock) also moves time to each later
-    due job, retries included, until none is left; a task that snoozes for ever would never let it return.
-    An error in a task does not come out here: look at the job, or await its ``result()``.
+    Returns when nothing is due: a job that failed and will be retried later, or that was enqueued with a
+    delay, stays queued. ``advance=True`` (with a FakeClock) also moves time to each later
+    due job, retries included, until none is left; with a task that snoozes for ever it never returns.
+    An error in a task is not raised here: inspect the job, or await its ``result()``.
     """
     attempts = 0
     while True:
@@ -59,7 +59,7 @@ async def _move_to_next(app: Rota) -> bool:
     if not isinstance(app.clock, FakeClock):
         raise TypeError("drain(advance=True) needs an app with a FakeClock: Rota(url, clock=FakeClock())")
     store = await app.stores.get()
-    page = await store.jobs(JobFilter(states=(State.QUEUED,)), PageRequest(limit=LOOK_AT))
+    page = await store.jobs(JobFilter(states=(State.QUEUED,)), PageRequest(limit=NEWEST))
     known = [job.run_at for job in page.items if job.task in app.registry.tasks]
     if not known:
         return False
@@ -69,11 +69,11 @@ async def _move_to_next(app: Rota) -> bool:
 
 @asynccontextmanager
 async def inline(app: Rota) -> AsyncIterator[None]:
-    """Inside the block whatever is enqueued runs at once, so that the handles are already final.
+    """Inside the block, jobs run as they are enqueued, so that their handles are already final.
 
     For code under test that enqueues and then needs the outcome. A job that fails has made its first
-    attempt and waits for the next; one with a delay waits; one enqueued with ``connection=`` waits for the
-    caller's commit. A job that a job enqueues runs after it, not inside it::
+    attempt and will be retried later. A job with a delay stays queued; one enqueued with ``connection=``
+    becomes visible with the caller's commit. A job that a job enqueues runs after it, not inside it::
 
         async with inline(app):
             job = await send_receipt.enqueue(order_id=42)
@@ -122,29 +122,29 @@ class _Inline(Producer):
     async def _refreshed(self, handle: JobHandle) -> JobHandle:
         try:
             return await handle.refresh()
-        except NotFound:  # it removed itself
+        except NotFound:  # auto_remove
             return handle
 
 
 def assert_enqueued(task: Task[..., Any], /, **payload: Any) -> Job:
-    """A job of the task whose payload has at least these values is stored, in any state: the newest such.
+    """Assert that the task has a job, in any state, with these payload values. Returns the newest one.
 
-    Values are compared as they are stored, so a dataclass or a date may be given as the task takes it.
-    Of a task with very many jobs only the newest thousand are looked at.
+    Values are compared in stored form, so pass a dataclass or a date as the task takes it. Only the
+    newest thousand jobs of the task are searched.
     """
     jobs = task.producer.runtime.portal.call(_of_task, task)
     for job in jobs:
         given = job.payload
         if all(name in given and given[name] == _plain(value) for name, value in payload.items()):
             return job
-    seen = "\n".join(f"  {job.payload_json}  ({job.state})" for job in jobs[:20]) or "  none at all"
+    seen = "\n".join(f"  {job.payload_json}  ({job.state})" for job in jobs[:20]) or "  none"
     raise AssertionError(
         f"no job of task {task.name!r} has {payload!r} in its payload; jobs of that task:\n{seen}"
     )
 
 
 def assert_not_enqueued(task: Task[..., Any], /, **payload: Any) -> None:
-    """No job of the task has these values in its payload, in any state; without values: no job at all."""
+    """Assert that no job of the task, in any state, has these payload values, or that it has none."""
     try:
         job = assert_enqueued(task, **payload)
     except AssertionError:
@@ -154,7 +154,7 @@ def assert_not_enqueued(task: Task[..., Any], /, **payload: Any) -> None:
 
 async def _of_task(task: Task[..., Any]) -> list[Job]:
     store = await task.producer.runtime.stores.get()
-    return list((await store.jobs(JobFilter(task=task.name), PageRequest(limit=LOOK_AT))).items)
+    return list((await store.jobs(JobFilter(task=task.name), PageRequest(limit=NEWEST))).items)
 
 
 def _plain(value: Any) -> Any:

@@ -9,5 +9,5 @@ from .clock import FakeClock
 
 @pytest.fixture
 def fake_clock() -> FakeClock:
-    """A clock that stands still until ``advance(seconds)``."""
+    """A clock that moves only with ``advance(seconds)``."""
     return FakeClock()

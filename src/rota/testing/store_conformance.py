@@ -1,4 +1,4 @@
-"""The public door to the conformance suite; how to use it: see the package ``rota.testing.conformance``."""
+"""The public module of the conformance suite; ``rota.testing.conformance`` describes how to use it."""
 
 from __future__ import annotations
 

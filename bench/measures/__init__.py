@@ -1,1 +1,0 @@
-"""How each figure is taken; which are taken from whom is in catalogue.py."""

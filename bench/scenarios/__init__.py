@@ -1,0 +1,1 @@
+"""How each scenario is measured. catalogue.py lists the scenarios and their entries."""
