@@ -38,7 +38,7 @@ VIEWS = {
     "settings": "/settings",
 }
 ON_A_PHONE = ("overview", "jobs", "job", "schedules")
-BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
+BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .skeleton-line)"
 
 
 async def main(folder: Path) -> None:

@@ -34,7 +34,7 @@ window.__seen = [];
 addEventListener("securitypolicyviolation", (e) => __seen.push(`${e.violatedDirective} ${e.sample}`));
 """
 # What is still to come; where an error stands, nothing is.
-BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
+BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .skeleton-line)"
 FRAMES = "async () => { for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame); }"
 # As a link does; then some frames, so that the view before is gone.
 GO = f"""

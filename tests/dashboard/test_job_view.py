@@ -146,20 +146,20 @@ def test_progress_and_log_lines_are_seen_while_it_runs(baking: Visitor, tmp_path
     expect(page.locator(".progress")).to_contain_text("80 % step 2")
     expect(log.get_by_role("table", name="2 log lines")).to_contain_text("began step 2")
     (tmp_path / "2").touch()
-    expect(page.locator(".lede")).to_contain_text("succeeded")
+    expect(page.locator(".page-header")).to_contain_text("succeeded")
     expect(page.get_by_role("progressbar")).to_have_count(0)
     expect(page.get_by_role("group", name="Output")).to_contain_text("burnt")
 
 
 def test_a_running_job_is_asked_to_stop(baking: Visitor) -> None:
     page = baking.page
-    expect(page.locator(".lede")).to_contain_text("running")
+    expect(page.locator(".page-header")).to_contain_text("running")
     expect(page.get_by_role("button", name="Delete")).to_have_count(0)
     page.get_by_role("button", name="Cancel").click()
     dialog = page.get_by_role("dialog", name="Cancel bake")
     expect(dialog).to_contain_text("It is asked to stop")
     dialog.get_by_role("button", name="Cancel").click()
-    expect(page.locator(".lede")).to_contain_text("cancelled")
+    expect(page.locator(".page-header")).to_contain_text("cancelled")
 
 
 # --- what it tells -------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_a_payload_is_a_tree_that_folds(visit: Visit, site: Site) -> None:
 def test_those_who_only_look_see_no_button_that_acts(visit: Visit) -> None:
     visitor = visit(role="viewer")
     visitor.open(f"/jobs/{found(visitor, task='charge_card')}")
-    expect(visitor.page.locator(".lede").get_by_role("button")).to_have_count(0)
+    expect(visitor.page.locator(".page-header").get_by_role("button")).to_have_count(0)
 
 
 def test_log_lines_stand_with_their_attempt(visit: Visit) -> None:
@@ -213,7 +213,7 @@ def test_a_job_says_why_it_does_not_run_and_helps(visit: Visit) -> None:
 def test_a_failed_job_is_retried(visit: Visit) -> None:
     visitor = opened(visit, task="charge_card")
     visitor.page.get_by_role("button", name="Retry", exact=True).click()
-    expect(visitor.page.locator(".lede")).to_contain_text("queued")
+    expect(visitor.page.locator(".page-header")).to_contain_text("queued")
     expect(visitor.page.get_by_role("region", name="History")).to_contain_text("job.retry")
 
 
@@ -259,7 +259,7 @@ def test_a_job_is_cancelled_with_a_reason(visit: Visit) -> None:
     dialog = page.get_by_role("dialog", name="Cancel render_invoice")
     dialog.get_by_label("Reason").fill("not wanted any more")
     dialog.get_by_role("button", name="Cancel").click()
-    expect(page.locator(".lede")).to_contain_text("cancelled")
+    expect(page.locator(".page-header")).to_contain_text("cancelled")
     expect(page.get_by_role("region", name="History")).to_contain_text("not wanted any more")
 
 
@@ -290,4 +290,4 @@ def test_what_happens_to_a_job_elsewhere_is_seen_here(visit: Visit) -> None:
     visitor = opened(visit, task="render_invoice")
     id = found(visitor, task="render_invoice")
     visitor.site.do(lambda: visitor.site.rota.cancel(id, "from elsewhere"))
-    expect(visitor.page.locator(".lede")).to_contain_text("cancelled")
+    expect(visitor.page.locator(".page-header")).to_contain_text("cancelled")

@@ -70,7 +70,7 @@ def test_a_job_is_chosen_and_opened_without_a_mouse(visit: Visit) -> None:
     visitor = visit("/jobs")
     for key in ("j", "x"):
         visitor.page.keyboard.press(key)
-    expect(visitor.page.locator("tr.is-picked")).to_have_count(1)
+    expect(visitor.page.locator("tr.is-selected")).to_have_count(1)
     visitor.page.keyboard.press("x")
     visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_url(re.compile(r"/jobs/[0-9a-f-]{36}$"))

@@ -148,10 +148,10 @@ def test_why_is_told_only_of_the_job_that_is_shown(visit: Visit, site: Site) -> 
     with page.expect_response("**/why"):
         visitor.go(f"/jobs/{id}")
     page.evaluate(FRAMES)
-    expect(page.locator(".lede .badge")).to_have_text("queued")
+    expect(page.locator(".page-header .badge")).to_have_text("queued")
     expect(page.get_by_role("heading", name="Why is it not running?")).to_have_count(0)
     page.get_by_role("button", name="Resume updates").click()
-    expect(page.locator(".lede .badge")).to_have_text("cancelled")
+    expect(page.locator(".page-header .badge")).to_have_text("cancelled")
 
 
 def test_the_palette_finds_a_job_by_the_end_of_its_id(visit: Visit, site: Site) -> None:

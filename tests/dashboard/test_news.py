@@ -146,7 +146,7 @@ def test_bones_stand_where_data_will_be_and_never_a_false_zero(visit: Visit, pat
         "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }", path
     )
     main = visitor.page.locator("#main")
-    expect(main.locator(".bone, [aria-busy=true]").first).to_be_visible()
+    expect(main.locator(".skeleton-line, [aria-busy=true]").first).to_be_visible()
     assert re.findall(r"\b\d+ (?:failed|queued|running|jobs?|workers?)\b|\b0\b", main.inner_text()) == []
     visitor.page.unroute("**/api/admin/**")
     for one in held:

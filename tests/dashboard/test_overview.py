@@ -82,7 +82,7 @@ def test_a_tenant_sees_its_own_failures_alone(visit: Visit) -> None:
 
 
 def test_the_page_says_what_needs_somebody(visitor: Visitor) -> None:
-    says = visitor.page.locator(".lede .says")
+    says = visitor.page.locator(".page-header .summary")
     expect(says).to_contain_text(
         re.compile(r"^3 problems\. 4 failed jobs wait for a decision, the last failed")
     )
@@ -101,14 +101,14 @@ def tidy(site: Site, match: JobMatch) -> None:
 
 def test_nothing_needs_somebody_when_nothing_is_wrong_or_failed(visit: Visit, site: Site) -> None:
     tidy(site, JobMatch())
-    says = visit(role="viewer").page.locator(".lede .says")  # that no worker is alive is told to operators
+    says = visit(role="viewer").page.locator(".page-header .summary")  # that no worker is alive is told to operators
     expect(says).to_have_text("Nothing needs you. No due job waits.")
 
 
 def test_failures_of_long_ago_are_no_news_and_still_wait_for_a_decision(visit: Visit, site: Site) -> None:
     tidy(site, JobMatch(task="render_invoice"))
     page = visit(role="viewer").page
-    says = page.locator(".lede .says")
+    says = page.locator(".page-header .summary")
     expect(says).to_have_text(re.compile("^4 failed jobs wait for a decision, the last failed .* ago"))
     page.clock.set_system_time(datetime.now(UTC) + timedelta(hours=2))
     expect(says).to_have_text("No problem now. 4 failed jobs wait for a decision. No due job waits.")
@@ -118,7 +118,7 @@ def test_one_failed_job_is_one_job(visit: Visit, site: Site) -> None:
     group = site.do(lambda: site.desk().jobs.failures(FailuresAsk())).items[0]
     site.do(lambda: site.desk().jobs.bulk(BulkAsk(action="delete", ids=group.ids[1:])))
     page = visit().page
-    expect(page.locator(".lede .says")).to_contain_text("1 failed job waits for a decision")
+    expect(page.locator(".page-header .summary")).to_contain_text("1 failed job waits for a decision")
     expect(page.locator(".counts").get_by_role("link", name="Failed")).to_contain_text("waits for a decision")
 
 
@@ -136,7 +136,7 @@ def test_everything_is_paused_with_a_reason_and_resumed(visitor: Visitor) -> Non
     dialog.get_by_label("Type “pause everything” to go on").fill("pause everything")
     dialog.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_role("region", name="Problems")).to_contain_text("moving house")
-    page.locator(".lede").get_by_role("button", name="Resume everything").click()
+    page.locator(".page-header").get_by_role("button", name="Resume everything").click()
     expect(page.get_by_role("region", name="Problems")).not_to_contain_text("moving house")
 
 

@@ -47,7 +47,7 @@ def test_a_schedule_is_made_by_a_preset_and_clicks(visit: Visit, site: Site) -> 
     page.get_by_role("button", name="Weekday Fri").click()
     expect(page.get_by_role("button", name="Weekday Fri")).to_have_attribute("aria-pressed", "false")
     expect(page.get_by_label("Cron")).to_have_value("0 8,14 * * 1-4")
-    expect(page.locator(".says-rule")).to_contain_text("Monday through Thursday")
+    expect(page.locator(".rule-summary")).to_contain_text("Monday through Thursday")
     page.get_by_text("Leave this fire out.").click()
     submit(visitor)
     expect(page.get_by_role("heading", level=1)).to_have_text("hourly_mail")
@@ -66,7 +66,7 @@ def test_the_rule_is_read_back_as_one_types(visit: Visit) -> None:
     expect(page.get_by_label("Cron")).to_have_attribute("aria-invalid", "true")
     expect(page.locator(".savebar button[type=submit]")).to_be_disabled()
     page.get_by_label("Cron").fill("15 4 L * *")
-    expect(page.locator(".says-rule")).to_contain_text("At 04:15")
+    expect(page.locator(".rule-summary")).to_contain_text("At 04:15")
     expect(fires(visitor).first).to_contain_text("04:15 UTC")
     page.get_by_label("Time zone").fill("Europe/Nowhere")
     expect(complaint(visitor, "Time zone")).to_contain_text("there is no such time zone")
@@ -100,11 +100,11 @@ def test_intervals_and_single_times_are_rules_too(visit: Visit, site: Site) -> N
     page.get_by_label("Every", exact=True).fill("soon")
     expect(complaint(visitor, "Every")).to_contain_text("is no length of time")
     page.get_by_label("Every", exact=True).fill("1h30m")
-    expect(page.locator(".says-rule")).to_contain_text("Every 1 h 30 min")
+    expect(page.locator(".rule-summary")).to_contain_text("Every 1 h 30 min")
     page.get_by_role("radio", name="Once", exact=True).check(force=True)
     page.get_by_label("Time zone").fill("Asia/Tokyo")
     page.get_by_label("At, Tokyo time").fill("2040-05-01T09:30:00")
-    expect(page.locator(".says-rule")).to_contain_text("Once, at 2040-05-01 09:30 Tokyo time")
+    expect(page.locator(".rule-summary")).to_contain_text("Once, at 2040-05-01 09:30 Tokyo time")
     submit(visitor)
     expect(page.get_by_role("heading", level=1)).to_have_text("once")
     assert str(stored(site, "once").at) == "2040-05-01 00:30:00+00:00"
@@ -151,7 +151,7 @@ def test_what_will_change_stands_above_save(visit: Visit, site: Site) -> None:
     expect(bar.locator("li").filter(has_text="cron").locator("ins")).to_have_text('"30 4 * * *"')
     expect(bar.locator("li")).to_have_count(2)
     submit(visitor)
-    expect(page.locator(".lede")).to_contain_text("At 04:30, every day")
+    expect(page.locator(".page-header")).to_contain_text("At 04:30, every day")
     after = stored(site, "nightly")
     assert (after.cron, after.jitter, after.payload) == ("30 4 * * *", 120.0, {"order_id": 0})
 
@@ -167,7 +167,7 @@ def test_a_secret_is_never_written_over_by_its_mask(visit: Visit, site: Site) ->
     visitor.open("/schedules/sync/edit")
     page.get_by_label("Description").fill("kept apart")
     submit(visitor)
-    expect(page.locator(".lede")).to_contain_text("kept apart")
+    expect(page.locator(".page-header")).to_contain_text("kept apart")
     assert stored(site, "sync").payload == {"password": "correct horse", "days": 3}
 
 
@@ -192,13 +192,13 @@ def test_an_end_is_set_and_taken_away(visit: Visit, site: Site) -> None:
     page = visitor.page
     page.get_by_label("Until, UTC").fill("2040-01-01T00:00")
     submit(visitor)
-    expect(page.locator(".lede")).to_contain_text("until 2040-01-01 00:00")
+    expect(page.locator(".page-header")).to_contain_text("until 2040-01-01 00:00")
     visitor.go("/schedules/nightly/edit")
     page.get_by_label("Until, UTC").fill("")
     expect(page.locator(".savebar del")).to_have_text('"2040-01-01T00:00:00.000Z"')
     submit(visitor)
     expect(page.get_by_role("heading", level=1)).to_have_text("nightly")
-    expect(page.locator(".lede")).not_to_contain_text("until")
+    expect(page.locator(".page-header")).not_to_contain_text("until")
     assert stored(site, "nightly").until is None
 
 

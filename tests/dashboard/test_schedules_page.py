@@ -20,8 +20,8 @@ def test_the_page_tells_the_rule_its_settings_and_its_payload(visit: Visit, site
     make(site, "digest", timezone="Europe/Stockholm", description="For the board.", overlap="skip", jitter=90)
     page = visit("/schedules/digest").page
     expect(page.get_by_role("heading", level=1)).to_have_text("digest")
-    expect(page.locator(".lede")).to_contain_text("At 08:00, every day, Stockholm time")
-    expect(page.locator(".lede")).to_contain_text("For the board.")
+    expect(page.locator(".page-header")).to_contain_text("At 08:00, every day, Stockholm time")
+    expect(page.locator(".page-header")).to_contain_text("For the board.")
     fires = page.get_by_role("table", name="Next fires").locator("tbody tr")
     expect(fires).to_have_count(10)
     expect(fires.first).to_contain_text(re.compile(r"in .*08:00 CES?T.*0[67]:00"))

@@ -72,7 +72,7 @@ def test_late_off_and_paused_are_told_apart(visit: Visit, site: Site) -> None:
     expect(cell(visitor, "frozen", "Next")).to_contain_text("paused")
     expect(cell(visitor, "resting", "Next")).to_have_text("off")
     expect(cell(visitor, "resting", "Schedule")).to_contain_text("off: moved to the other house")
-    expect(visitor.page.locator(".lede")).to_contain_text("4 on, 1 off, 1 paused. slow is late.")
+    expect(visitor.page.locator(".page-header")).to_contain_text("4 on, 1 off, 1 paused. slow is late.")
     visitor.page.get_by_role("link", name="slow is late").click()
     expect(row(visitor, "frozen")).to_have_count(0)
     expect(row(visitor, "slow")).to_be_visible()
@@ -102,7 +102,7 @@ def test_a_trigger_makes_one_job_and_can_be_taken_back(visit: Visit, site: Site)
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     page.goto(f"{site.server.url}/jobs/{job.id}")
-    expect(page.locator(".lede")).to_contain_text("cancelled")
+    expect(page.locator(".page-header")).to_contain_text("cancelled")
 
 
 def test_a_schedule_made_elsewhere_appears_by_itself(visit: Visit, site: Site) -> None:

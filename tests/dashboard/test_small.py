@@ -151,7 +151,7 @@ def test_axe_finds_nothing_serious_in_any_dialog(examined: Visitor, shop: Site) 
         for what in door.presses:
             _press(examined, what)
         expect(examined.page.get_by_role("dialog")).to_be_visible()
-        expect(examined.page.locator("dialog .bone")).to_have_count(0)
+        expect(examined.page.locator("dialog .skeleton-line")).to_have_count(0)
         found |= _faults(examined, f"{door.path} {door.presses}")
         examined.page.keyboard.press("Escape")
         expect(examined.page.get_by_role("dialog")).to_have_count(0)

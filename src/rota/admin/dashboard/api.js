@@ -4,14 +4,14 @@
 import { parse, write } from "./exact.js";
 import { base, me, setClock } from "./state.js";
 import { signal } from "./ui.js";
-import { clean } from "./words.js";
+import { clean } from "./format.js";
 
 /** @type {Options} */
 const SESSION = { root: "/api/session", quiet: true };
 let csrf = "";
 
 /** What the server refused: its code, its words, the field it is about. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   /** @param {any} problem @param {number} status */
   constructor(problem, status) {
     super(problem.detail || problem.title || `The server answered ${status}.`);
@@ -27,8 +27,8 @@ export class Refusal extends Error {
 
 /** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<any>} */
 export async function request(method, path, { query, body, signal, root = "/api/admin", quiet } = {}) {
-  const search = query ? `${new URLSearchParams(searchable(query))}` : "";
-  const answer = await fetch(base + root + path + (search && `?${search}`), {
+  const search = query ? `${new URLSearchParams(searchParams(query))}` : "";
+  const response = await fetch(base + root + path + (search && `?${search}`), {
     method,
     signal,
     credentials: "same-origin",
@@ -39,28 +39,28 @@ export async function request(method, path, { query, body, signal, root = "/api/
     },
     body: body === undefined ? undefined : write(body),
   }).catch(unreachable);
-  const text = await answer.text();
-  if (answer.ok) return text ? parse(text) : null;
-  if (answer.status === 401 && !quiet) me.value = null;
-  const refusal = new Refusal(readable(text), answer.status);
-  if (refusal.code === "csrf") await meetAnew(refusal);
-  throw refusal;
+  const text = await response.text();
+  if (response.ok) return text ? parse(text) : null;
+  if (response.status === 401 && !quiet) me.value = null;
+  const error = new ApiError(problemOf(text), response.status);
+  if (error.code === "csrf") await identifyAgain(error);
+  throw error;
 }
 
-/** The session is not the one this page knew: somebody signed in from another tab. Whoever acts now must know in whose name. @param {Refusal} refusal */
-async function meetAnew(refusal) {
+/** The session is not the one this page knew: somebody signed in from another tab. Whoever acts now must know in whose name. @param {ApiError} error */
+async function identifyAgain(error) {
   await whoAmI();
-  if (me.value) refusal.message = `Somebody signed in from another tab: you are ${clean(me.value.name)} now, ${me.value.role}. Nothing was done; press again to do it in that name.`;
+  if (me.value) error.message = `Somebody signed in from another tab: you are ${clean(me.value.name)} now, ${me.value.role}. Nothing was done; press again to do it in that name.`;
 }
 
 /** @param {any} error @returns {never} */
 function unreachable(error) {
   if (error.name === "AbortError") throw error;
-  throw new Refusal({ code: "unreachable", detail: "The server does not answer. What runs goes on; this page tries again." }, 0);
+  throw new ApiError({ code: "unreachable", detail: "The server does not answer. What runs goes on; this page tries again." }, 0);
 }
 
 /** @param {string} text */
-function readable(text) {
+function problemOf(text) {
   try {
     return JSON.parse(text) ?? {};
   } catch {
@@ -69,7 +69,7 @@ function readable(text) {
 }
 
 /** @param {Record<string, any>} query */
-function searchable(query) {
+function searchParams(query) {
   return Object.entries(query)
     .filter(([, value]) => value !== null && value !== undefined && value !== "" && `${value}` !== "")
     .map(([name, value]) => [name, Array.isArray(value) ? value.join(",") : `${value}`]);
@@ -93,21 +93,21 @@ export const passwords = signal(false);
 
 /** Who am I? Sets ``me``; null if nobody is signed in. */
 export async function whoAmI() {
-  adopt(await request("GET", "", SESSION));
+  applySession(await request("GET", "", SESSION));
 }
 
 /** @param {{token: string} | {user: string, password: string} | {once: string}} credential */
 export async function signIn(credential) {
-  adopt(await request("POST", "", { ...SESSION, body: credential }));
+  applySession(await request("POST", "", { ...SESSION, body: credential }));
 }
 
 export async function signOut() {
   await request("DELETE", "", SESSION);
-  adopt({ me: null });
+  applySession({ me: null });
 }
 
 /** @param {{me: import("./types").Me | null, csrf?: string | null, passwords?: boolean}} session */
-function adopt(session) {
+function applySession(session) {
   csrf = session.csrf ?? "";
   passwords.value = session.passwords ?? passwords.value;
   setClock(session.me?.now);

@@ -9,20 +9,20 @@ import { parse } from "./exact.js";
 import { base, me, now } from "./state.js";
 import { computed, effect, signal, useEffect } from "./ui.js";
 
-const NAMES = ["stats", "job", "gate", "schedule", "worker", "audit"];
+const EVENT_NAMES = ["stats", "job", "gate", "schedule", "worker", "audit"];
 /** Told when the line is there again, and with it all names: what could not be loaded is worth another try. */
-export const BACK = "back";
+export const RECONNECTED = "back";
 const LONGEST_WAIT = 15_000;
 
 /** Who holds the news: "pause" (the button), "select", "hidden". */
 const holders = signal(/** @type {string[]} */ ([]));
 export const connected = signal(false);
 /** When news was last heard, by the server's clock. */
-export const heardAt = signal(now.peek());
+export const lastEventAt = signal(now.peek());
 /** How many pieces of news wait while held. */
-export const waiting = signal(0);
-export const held = computed(() => holders.value.length > 0);
-export const paused = computed(() => holders.value.includes("pause"));
+export const pendingEvents = signal(0);
+export const onHold = computed(() => holders.value.length > 0);
+export const pausedByUser = computed(() => holders.value.includes("pause"));
 
 /** @type {Map<string, Set<(data: any) => void>>} */
 const listeners = new Map();
@@ -36,30 +36,30 @@ let wait = 1000;
 let timer = 0;
 
 /** @param {string} who */
-export function hold(who) {
+export function holdUpdates(who) {
   if (!holders.value.includes(who)) holders.value = [...holders.value, who];
 }
 
 /** @param {string} who */
-export function release(who) {
+export function releaseUpdates(who) {
   holders.value = holders.value.filter((one) => one !== who);
 }
 
 /** @param {string} name @param {any} data */
-function tell(name, data) {
+function dispatch(name, data) {
   for (const listener of listeners.get(name) ?? []) listener(data);
 }
 
 /** @param {string} name @param {MessageEvent} event */
-function hear(name, event) {
+function receive(name, event) {
   lastId = event.lastEventId || lastId;
-  heardAt.value = now.peek();
-  if (held.value) {
+  lastEventAt.value = now.peek();
+  if (onHold.value) {
     missed.add(name);
-    waiting.value += 1;
+    pendingEvents.value += 1;
     return;
   }
-  tell(name, event.data ? parse(event.data) : null);
+  dispatch(name, event.data ? parse(event.data) : null);
 }
 
 function open() {
@@ -68,30 +68,30 @@ function open() {
   source = new EventSource(`${base}/api/admin/events${resume}`);
   source.onopen = () => {
     connected.value = true;
-    heardAt.value = now.peek();
+    lastEventAt.value = now.peek();
     wait = 1000;
-    if (opened) lookAgain();
+    if (opened) reloadAll();
     opened = true;
   };
   source.onerror = () => {
     connected.value = false;
     // A closed stream does not come back by itself: the server refused it, or went away.
-    if (source?.readyState === EventSource.CLOSED) again();
+    if (source?.readyState === EventSource.CLOSED) reconnect();
   };
-  for (const name of NAMES) source.addEventListener(name, (event) => hear(name, /** @type {MessageEvent} */ (event)));
+  for (const name of EVENT_NAMES) source.addEventListener(name, (event) => receive(name, /** @type {MessageEvent} */ (event)));
   source.addEventListener("reset", (event) => {
     lastId = /** @type {MessageEvent} */ (event).lastEventId || "";
-    lookAgain();
+    reloadAll();
   });
 }
 
 /** What happened while nobody listened may never be told: everybody looks again, or will when news is no longer held. */
-function lookAgain() {
-  for (const name of [...NAMES, BACK]) missed.add(name);
-  if (!held.value) catchUp();
+function reloadAll() {
+  for (const name of [...EVENT_NAMES, RECONNECTED]) missed.add(name);
+  if (!onHold.value) flush();
 }
 
-function again() {
+function reconnect() {
   whoAmI().catch(() => {}); // if it was refused because the session has ended, this leads to the door
   clearTimeout(timer);
   timer = setTimeout(open, wait);
@@ -106,23 +106,23 @@ function close() {
 }
 
 /** Tell what was missed while held. */
-function catchUp() {
+function flush() {
   const names = missed;
   missed = new Set();
-  waiting.value = 0;
-  for (const name of names) tell(name, null);
+  pendingEvents.value = 0;
+  for (const name of names) dispatch(name, null);
 }
 
 /** Begin to listen; stops by itself when nobody is signed in, rests while the tab is hidden. */
 export function start() {
-  const look = () => (document.hidden ? hold("hidden") : release("hidden"));
-  document.addEventListener("visibilitychange", look);
-  look();
+  const followVisibility = () => (document.hidden ? holdUpdates("hidden") : releaseUpdates("hidden"));
+  document.addEventListener("visibilitychange", followVisibility);
+  followVisibility();
   addEventListener("pagehide", close);
   const wanted = computed(() => Boolean(me.value) && !holders.value.includes("hidden"));
   effect(() => (wanted.value ? open() : close()));
   effect(() => {
-    if (!held.value) queueMicrotask(catchUp);
+    if (!onHold.value) queueMicrotask(flush);
   });
 }
 
@@ -133,11 +133,11 @@ export function listen(names, listener) {
 }
 
 /** The same for a component. @param {string[]} names @param {(data: any) => void} listener @param {any[]} deps */
-export function useNews(names, listener, deps = []) {
+export function useEvents(names, listener, deps = []) {
   useEffect(() => listen(names, listener), deps);
 }
 
 /** Something was changed from this page: those who listen look again at once, held or not. @param {string} name */
 export function announce(name) {
-  tell(name, null);
+  dispatch(name, null);
 }

@@ -1,10 +1,10 @@
 // @ts-check
 // Data of a view: loaded, loaded again on news, never shown as zero before it is there.
 
-import { BACK, held, listen } from "./live.js";
+import { RECONNECTED, onHold, listen } from "./live.js";
 import { useCallback, useEffect, useRef, useState } from "./ui.js";
 
-const SOONEST = 1; // seconds between two loads that news asked for
+const MIN_INTERVAL_S = 1; // seconds between two loads that news asked for
 
 /**
  * @template T
@@ -18,12 +18,12 @@ const SOONEST = 1; // seconds between two loads that news asked for
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {any[]} deps
- * @param {{on?: string[], when?: boolean, every?: number, soonest?: number}} [options]
+ * @param {{on?: string[], when?: boolean, every?: number, minInterval?: number}} [options]
  *   on: names of news; soonest: seconds between two loads that news asked for, more for what costs the server more;
  *   when: false loads nothing; every: seconds, with or without news
  * @returns {Loaded<T>}
  */
-export function useLoad(load, deps, { on = [], when = true, every = 0, soonest = SOONEST } = {}) {
+export function useLoad(load, deps, { on = [], when = true, every = 0, minInterval = MIN_INTERVAL_S } = {}) {
   const [state, set] = useState(/** @type {{data: any, error: any, busy: boolean}} */ ({ data: null, error: null, busy: true }));
   const current = useRef(/** @type {AbortController | null} */ (null));
   const latest = useRef(load);
@@ -49,22 +49,22 @@ export function useLoad(load, deps, { on = [], when = true, every = 0, soonest =
   }, [...deps, when]);
 
   const failed = Boolean(state.error);
-  const refused = isRefused(state.error);
+  const denied = isClientError(state.error);
   useEffect(() => {
-    const names = refused ? [BACK] : failed ? [...on, BACK] : on;
+    const names = denied ? [RECONNECTED] : failed ? [...on, RECONNECTED] : on;
     if (!when || !names.length) return undefined;
-    const calm = calmly(reload, soonest);
-    const deaf = listen(names, calm.tell);
-    return () => (deaf(), calm.stop());
-  }, [...deps, when, on.join(), failed, refused]);
+    const throttle = throttled(reload, minInterval);
+    const unsubscribe = listen(names, throttle.request);
+    return () => (unsubscribe(), throttle.stop());
+  }, [...deps, when, on.join(), failed, denied]);
 
-  useEvery(when && !refused ? every : 0, reload, deps);
+  useEvery(when && !denied ? every : 0, reload, deps);
 
   return { ...state, reload };
 }
 
 /** The request itself was wrong, and asked again it would be wrong again; not so when there were only too many. @param {any} error */
-function isRefused(error) {
+function isClientError(error) {
   return error?.status >= 400 && error.status < 500 && error.status !== 429;
 }
 
@@ -72,19 +72,19 @@ function isRefused(error) {
 export function useEvery(seconds, act, deps) {
   useEffect(() => {
     if (!seconds) return undefined;
-    const timer = setInterval(() => held.peek() || act(), seconds * 1000);
+    const timer = setInterval(() => onHold.peek() || act(), seconds * 1000);
     return () => clearInterval(timer);
   }, [...deps, seconds]);
 }
 
 /** Call at most once in so many seconds, never before the last call ended, and once more for what came in between; not after the stop. @param {() => Promise<void>} act @param {number} seconds */
-function calmly(act, seconds) {
+function throttled(act, seconds) {
   let timer = 0;
   let last = -Infinity;
   let busy = false;
   let wanted = false;
   let stopped = false;
-  const tell = () => {
+  const request = () => {
     if (stopped) return;
     if (busy) wanted = true; // a load that news cuts short each second would never end
     else timer ||= setTimeout(run, Math.max(0, last + seconds * 1000 - performance.now()));
@@ -93,8 +93,8 @@ function calmly(act, seconds) {
     [timer, last, busy, wanted] = [0, performance.now(), true, false];
     await act();
     busy = false;
-    if (wanted) tell();
+    if (wanted) request();
   };
   const stop = () => ((stopped = true), clearTimeout(timer));
-  return { tell, stop };
+  return { request, stop };
 }

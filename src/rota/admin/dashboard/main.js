@@ -3,10 +3,10 @@
 
 import { signIn, whoAmI } from "./api.js";
 import { start } from "./live.js";
-import { Dialogs } from "./parts/dialog.js";
-import { Bones, Trouble } from "./parts/empty.js";
-import { Shell } from "./parts/shell.js";
-import { Toasts, trouble } from "./parts/toast.js";
+import { Dialogs } from "./parts/base/dialog.js";
+import { Skeleton, ErrorNotice } from "./parts/base/empty.js";
+import { Shell } from "./parts/shell/shell.js";
+import { Toasts, showError } from "./parts/base/toast.js";
 import { follow, go, me, path } from "./state.js";
 import { html, render, signal, useEffect, useState } from "./ui.js";
 import SignIn from "./views/signin.js";
@@ -40,7 +40,7 @@ function match(where) {
     const found = new RegExp(`^${pattern.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`).exec(where);
     if (found) return { view, params: Object.fromEntries(Object.entries(found.groups ?? {}).map(([key, text]) => [key, plain(text)])) };
   }
-  return { view: "lost", params: {} };
+  return { view: "not-found", params: {} };
 }
 
 /** @param {string} text */
@@ -64,16 +64,16 @@ function View() {
     );
     return () => (current = false);
   }, [view]);
-  if (loaded.view !== view) return html`<${Bones} lines=${6} />`;
-  if (loaded.error) return html`<${Trouble} error=${{ title: "This view could not be loaded.", message: "Load the page anew; if that does not help, look at the server's log." }} />`;
+  if (loaded.view !== view) return html`<${Skeleton} lines=${6} />`;
+  if (loaded.error) return html`<${ErrorNotice} error=${{ title: "This view could not be loaded.", message: "Load the page anew; if that does not help, look at the server's log." }} />`;
   return html`<${loaded.Body} key=${path.value} ...${params} />`;
 }
 
 const failed = signal(/** @type {any} */ (null));
 
 function App() {
-  if (failed.value) return html`<main class="alone"><h1>rota</h1><${Trouble} error=${failed.value} retry=${boot} /></main>`;
-  if (me.value === undefined) return html`<main class="alone"><${Bones} /></main>`;
+  if (failed.value) return html`<main class="alone"><h1>rota</h1><${ErrorNotice} error=${failed.value} retry=${boot} /></main>`;
+  if (me.value === undefined) return html`<main class="alone"><${Skeleton} /></main>`;
   if (me.value === null) return html`<${SignIn} /><${Toasts} />`;
   return html`<${Shell}><${View} /><//><${Dialogs} /><${Toasts} />`;
 }
@@ -84,7 +84,7 @@ async function boot() {
     const once = /^#once=(.+)$/.exec(location.hash)?.[1];
     if (once) {
       history.replaceState(null, "", location.pathname + location.search);
-      await signIn({ once: plain(once) }).catch(trouble);
+      await signIn({ once: plain(once) }).catch(showError);
     }
     if (!me.value) await whoAmI();
     if (me.value && path.value === "/signin") go("/", { replace: true });

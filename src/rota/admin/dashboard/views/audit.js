@@ -3,23 +3,23 @@
 
 import { api } from "../api.js";
 import { write } from "../exact.js";
-import { Badge } from "../parts/badge.js";
-import { Button } from "../parts/button.js";
-import { Denied } from "../parts/denied.js";
-import { show } from "../parts/dialog.js";
-import { Diff, DiffTable, differences } from "../parts/diff.js";
-import { Empty, Trouble } from "../parts/empty.js";
-import { Field } from "../parts/form.js";
-import { CopyJson } from "../parts/json.js";
-import { usePages } from "../parts/pages.js";
-import { Code, Facts, Lede } from "../parts/panel.js";
-import { pageOf } from "../parts/schedule.js";
-import { Table } from "../parts/table.js";
-import { When } from "../parts/time.js";
-import { toast } from "../parts/toast.js";
+import { Badge } from "../parts/base/badge.js";
+import { Button } from "../parts/base/button.js";
+import { Forbidden } from "../parts/base/forbidden.js";
+import { show } from "../parts/base/dialog.js";
+import { Diff, DiffTable, differences } from "../parts/base/diff.js";
+import { Empty, ErrorNotice } from "../parts/base/empty.js";
+import { Field } from "../parts/base/form.js";
+import { CopyJson } from "../parts/base/json.js";
+import { usePages } from "../parts/base/pages.js";
+import { Code, Facts, PageHeader } from "../parts/base/panel.js";
+import { pageOf } from "../parts/schedules/schedule.js";
+import { Table } from "../parts/base/table.js";
+import { When } from "../parts/base/time.js";
+import { toast } from "../parts/base/toast.js";
 import { at, may, now, path, query, refine } from "../state.js";
 import { html, useEffect, useMemo, useRef, useState } from "../ui.js";
-import { clean, count, instantOf, line, many } from "../words.js";
+import { clean, count, parseTime, line, plural } from "../format.js";
 
 /** @typedef {import("../types").AuditView} Entry */
 
@@ -35,13 +35,13 @@ const ACTIONS = ["job.", "job.enqueue", "job.retry", "job.cancel", "job.delete",
 /** The filter that the URL tells, as the API wants it. @param {URLSearchParams} params @returns {Record<string, any>} */
 function filterOf(params) {
   return Object.fromEntries(FILTERS.map((name) => {
-    const said = params.get(name);
-    return [name, said && TIMES.includes(name) ? instantOf(said, now.peek()) : said];
+    const text = params.get(name);
+    return [name, text && TIMES.includes(name) ? parseTime(text, now.peek()) : text];
   }));
 }
 
 export default function Audit() {
-  if (!may("audit")) return html`<${Lede} title="Audit" /><${Denied} what="The audit log" role="operator" />`;
+  if (!may("audit")) return html`<${PageHeader} title="Audit" /><${Forbidden} what="The audit log" role="operator" />`;
   return html`<${Log} />`;
 }
 
@@ -52,11 +52,11 @@ function Log() {
   const filter = useMemo(() => filterOf(params), [search]);
   const list = usePages((cursor, signal) => api.get("/audit", { ...filter, limit: PAGE, cursor }, signal), search, { on: ["audit"] });
   const columns = useMemo(columnsOf, []);
-  return html`<${Lede} title="Audit" acts=${html`<${Export} filter=${filter} />`}>Who did what, newest first. Lines are never changed; secrets are masked.<//>
+  return html`<${PageHeader} title="Audit" acts=${html`<${Export} filter=${filter} />`}>Who did what, newest first. Lines are never changed; secrets are masked.<//>
     <${Filters} params=${params} isFiltered=${isFiltered} />
-    ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
+    ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
     ${list.rows?.length === 0 && !list.error && html`<${Nothing} isFiltered=${isFiltered} />`}
-    ${(list.rows ? list.rows.length > 0 : !list.error) && html`<${Table} caption="Audit log" class="audit" columns=${columns} rows=${list.rows} bones=${8} id=${(/** @type {Entry} */ entry) => entry.id} />`}
+    ${(list.rows ? list.rows.length > 0 : !list.error) && html`<${Table} caption="Audit log" class="audit" columns=${columns} rows=${list.rows} skeleton=${8} id=${(/** @type {Entry} */ entry) => entry.id} />`}
     ${list.rows && list.rows.length > 0 && html`<div class="more-rows">${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}<span>${count(list.rows.length)} shown</span></div>`}`;
 }
 
@@ -85,7 +85,7 @@ function Filters({ params, isFiltered }) {
 /** A text that becomes part of the URL when it is finished. @param {{name: string, value: string}} props */
 function Filter({ name, value }) {
   const isTime = TIMES.includes(name);
-  const error = isTime && value && !instantOf(value, now.peek()) ? "Write 24h, 7d, or 2030-01-31T08:00Z." : null;
+  const error = isTime && value && !parseTime(value, now.peek()) ? "Write 24h, 7d, or 2030-01-31T08:00Z." : null;
   return html`<${Field} label=${name[0].toUpperCase() + name.slice(1)} error=${error}>
     <input type="text" maxlength="500" autocomplete="off" spellcheck=${false} placeholder=${HINTS[/** @type {keyof typeof HINTS} */ (name)]} value=${value}
       list=${isTime ? "audit-times" : name === "action" ? "audit-actions" : undefined} onChange=${(/** @type {any} */ event) => refine({ [name]: event.target.value.trim() })} />
@@ -98,9 +98,9 @@ function columnsOf() {
   return [
     { title: "When", width: "8rem", cell: (/** @type {Entry} */ entry) => html`<${When} at=${entry.at} />` },
     { title: "Action", kind: "head", width: "22%", cell: (/** @type {Entry} */ entry) => html`<button type="button" class="name link" onClick=${() => showEntry(entry)}>${line(entry.action)}</button><span class="sub">${entry.object ? html`<${ObjectLink} object=${entry.object} />` : "no single object"}</span>` },
-    { title: "By", width: "18%", cell: (/** @type {Entry} */ entry) => html`<a class="clip mono plain-link" href=${narrowed({ actor: entry.actor })} title=${`Only what ${clean(entry.actor)} did`}>${line(entry.actor)}</a><span class="sub">${line([entry.role, entry.via && `by ${entry.via}`, entry.tenant && `tenant ${entry.tenant}`].filter(Boolean).join(", "))}</span>` },
+    { title: "By", width: "18%", cell: (/** @type {Entry} */ entry) => html`<a class="clip mono plain-link" href=${withFilter({ actor: entry.actor })} title=${`Only what ${clean(entry.actor)} did`}>${line(entry.actor)}</a><span class="sub">${line([entry.role, entry.via && `by ${entry.via}`, entry.tenant && `tenant ${entry.tenant}`].filter(Boolean).join(", "))}</span>` },
     { title: "Result", width: "6.5rem", cell: (/** @type {Entry} */ entry) => html`<${Result} entry=${entry} />` },
-    { title: "Change", kind: "full", cell: (/** @type {Entry} */ entry) => html`<${Told} entry=${entry} />` },
+    { title: "Change", kind: "full", cell: (/** @type {Entry} */ entry) => html`<${Change} entry=${entry} />` },
   ];
 }
 
@@ -111,14 +111,14 @@ function Result({ entry }) {
 }
 
 /** @param {{entry: Entry}} props */
-function Told({ entry }) {
+function Change({ entry }) {
   const changes = differences(entry.before, entry.after).filter(({ path }) => path !== "id"); // the object tells it
   if (!changes.length && !entry.message) return html`<span class="faint">—</span>`;
   return html`${entry.message && html`<span class="clip">${line(entry.message)}</span>`}${changes.length > 0 && html`<${Diff} changes=${changes} most=${entry.message ? 1 : 2} />`}`;
 }
 
 /** This list with one filter more. @param {Record<string, string>} patch */
-function narrowed(patch) {
+function withFilter(patch) {
   return at(path.value, { ...Object.fromEntries(query.peek()), ...patch });
 }
 
@@ -147,11 +147,11 @@ function placeOf(object) {
 
 /** @param {Entry} entry */
 function showEntry(entry) {
-  return show(Whole, { entry }, { wide: true });
+  return show(EntryDialog, { entry }, { wide: true });
 }
 
 /** @param {{entry: Entry, done: (value: any) => void}} props */
-function Whole({ entry, done }) {
+function EntryDialog({ entry, done }) {
   const changes = differences(entry.before, entry.after);
   const close = () => done(null);
   return html`<h2 id="dialog-title"><code>${line(entry.action)}</code></h2>
@@ -183,21 +183,21 @@ function Export({ filter }) {
       setLines(-1);
     }
   };
-  return html`<${Button} glyph="copy" onClick=${run}>${lines < 0 ? "Export as JSON lines" : `${many(lines, "line")} so far`}<//>`;
+  return html`<${Button} glyph="copy" onClick=${run}>${lines < 0 ? "Export as JSON lines" : `${plural(lines, "line")} so far`}<//>`;
 }
 
-/** @param {Record<string, any>} filter @param {AbortSignal} signal @param {(n: number) => void} tell @returns {Promise<string[]>} */
-async function gather(filter, signal, tell) {
+/** @param {Record<string, any>} filter @param {AbortSignal} signal @param {(n: number) => void} report @returns {Promise<string[]>} */
+async function gather(filter, signal, report) {
   /** @type {string[]} */
   const lines = [];
   let cursor = null;
   do {
-    tell(lines.length);
+    report(lines.length);
     const page = await api.get("/audit", { ...filter, limit: EXPORT_PAGE, cursor }, signal);
     lines.push(...page.items.map((/** @type {Entry} */ entry) => `${write(entry)}\n`));
     cursor = page.next;
   } while (cursor && lines.length < MOST_EXPORTED);
-  toast(cursor ? `${count(lines.length)} lines exported, and there are more: narrow the time, or run rota audit export.` : `${many(lines.length, "line")} exported.`, { state: cursor ? "warn" : "succeeded" });
+  toast(cursor ? `${count(lines.length)} lines exported, and there are more: narrow the time, or run rota audit export.` : `${plural(lines.length, "line")} exported.`, { state: cursor ? "warn" : "succeeded" });
   return lines;
 }
 

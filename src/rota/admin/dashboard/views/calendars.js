@@ -3,16 +3,16 @@
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
-import { Button, Choice } from "../parts/button.js";
-import { Complaint, ask, show, useAct } from "../parts/dialog.js";
-import { Empty, Trouble } from "../parts/empty.js";
-import { Field } from "../parts/form.js";
-import { Lede } from "../parts/panel.js";
-import { Table } from "../parts/table.js";
-import { toast } from "../parts/toast.js";
+import { Button, Choice } from "../parts/base/button.js";
+import { FormError, ask, show, useAct } from "../parts/base/dialog.js";
+import { Empty, ErrorNotice } from "../parts/base/empty.js";
+import { Field } from "../parts/base/form.js";
+import { PageHeader } from "../parts/base/panel.js";
+import { Table } from "../parts/base/table.js";
+import { toast } from "../parts/base/toast.js";
 import { at, may, now } from "../state.js";
 import { html, useMemo, useState } from "../ui.js";
-import { clean, count, line, many } from "../words.js";
+import { clean, count, line, plural } from "../format.js";
 
 /** @typedef {import("../types").CalendarView} CalendarView */
 
@@ -25,20 +25,20 @@ export default function Calendars() {
   const columns = useMemo(() => columnsOf(uses.data, list.reload), [uses.data]);
   const make = () => void calendarDialog(null).then((made) => made && list.reload());
   return html`
-    <${Lede} title="Calendars" crumb=${html`<a href=${at("/schedules")}>Schedules</a> / calendars`} acts=${html`<${Button} kind="main" need="operate.shared" onClick=${make}>Create calendar<//>`}><p>Holidays and other days on which a schedule rests.</p><//>
-    ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
+    <${PageHeader} title="Calendars" crumb=${html`<a href=${at("/schedules")}>Schedules</a> / calendars`} acts=${html`<${Button} kind="main" need="operate.shared" onClick=${make}>Create calendar<//>`}><p>Holidays and other days on which a schedule rests.</p><//>
+    ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
     ${list.data?.items.length === 0 ? html`<${Empty} title="No calendar yet" command="rota calendars import holidays.ics --name holidays" acts=${html`<${Button} need="operate.shared" onClick=${make}>Create calendar<//>`}>A calendar names days off. A schedule that uses it leaves such a day out, or runs on the next working day. Bring one from an iCalendar file, or write its dates here.<//>` : html`<${Table} caption="Calendars" columns=${columns} rows=${list.data?.items ?? null} id=${(/** @type {CalendarView} */ one) => one.name} />`}`;
 }
 
-/** @param {any} uses @param {() => any} reload @returns {import("../parts/table.js").Column[]} */
+/** @param {any} uses @param {() => any} reload @returns {import("../parts/base/table.js").Column[]} */
 function columnsOf(uses, reload) {
   const edit = (/** @type {CalendarView} */ one) => void calendarDialog(one).then((made) => made && reload());
   return [
     { title: "Calendar", kind: "head", width: "24%", cell: (one) => html`<span class="name">${clean(one.name)}</span>` },
     { title: "Days off every week", width: "14rem", cell: (one) => (one.weekend.length ? one.weekend.map((/** @type {number} */ day) => WEEKDAYS[day]).join(", ") : html`<span class="faint">none</span>`) },
     { title: "Coming dates", kind: "full", cell: (one) => html`<${Dates} dates=${one.dates} />` },
-    { title: "Used by", width: "10rem", cell: (one) => (uses ? html`<${Users} names=${uses.items.filter((/** @type {any} */ schedule) => schedule.calendar === one.name)} />` : html`<span class="bone"></span>`) },
-    ...(may("operate.shared") ? [{ title: html`<span class="unseen">Actions</span>`, kind: "act", width: "10rem", cell: (/** @type {CalendarView} */ one) => html`<div class="acts"><${Button} tiny label=${`Edit ${clean(one.name)}`} onClick=${() => edit(one)}>Edit<//><${Button} tiny kind="grave" label=${`Delete ${clean(one.name)}`} onClick=${() => void remove(one, reload)}>Delete<//></div>` }] : []),
+    { title: "Used by", width: "10rem", cell: (one) => (uses ? html`<${Users} names=${uses.items.filter((/** @type {any} */ schedule) => schedule.calendar === one.name)} />` : html`<span class="skeleton-line"></span>`) },
+    ...(may("operate.shared") ? [{ title: html`<span class="visually-hidden">Actions</span>`, kind: "act", width: "10rem", cell: (/** @type {CalendarView} */ one) => html`<div class="acts"><${Button} tiny label=${`Edit ${clean(one.name)}`} onClick=${() => edit(one)}>Edit<//><${Button} tiny kind="danger" label=${`Delete ${clean(one.name)}`} onClick=${() => void remove(one, reload)}>Delete<//></div>` }] : []),
   ];
 }
 
@@ -46,14 +46,14 @@ function columnsOf(uses, reload) {
 function Dates({ dates }) {
   const today = new Date(now.peek()).toISOString().slice(0, 10);
   const coming = dates.filter((date) => date >= today);
-  if (!coming.length) return html`<span class="faint">none of ${many(dates.length, "date")}</span>`;
-  return html`<span class="mono small">${coming.slice(0, SHOWN).map(clean).join("  ")}</span><span class="sub">${many(dates.length, "date")} in all${coming.length > SHOWN ? `, ${count(coming.length - SHOWN)} more to come` : ""}</span>`;
+  if (!coming.length) return html`<span class="faint">none of ${plural(dates.length, "date")}</span>`;
+  return html`<span class="mono small">${coming.slice(0, SHOWN).map(clean).join("  ")}</span><span class="sub">${plural(dates.length, "date")} in all${coming.length > SHOWN ? `, ${count(coming.length - SHOWN)} more to come` : ""}</span>`;
 }
 
 /** @param {{names: any[]}} props */
 function Users({ names }) {
   if (!names.length) return html`<span class="faint">no schedule</span>`;
-  return html`<span title=${names.map((one) => clean(one.name)).join(", ")}>${many(names.length, "schedule")}</span>`;
+  return html`<span title=${names.map((one) => clean(one.name)).join(", ")}>${plural(names.length, "schedule")}</span>`;
 }
 
 /** @param {CalendarView} calendar @param {() => any} reload */
@@ -62,7 +62,7 @@ async function remove(calendar, reload) {
     title: `Delete calendar ${line(calendar.name, 60)}?`,
     body: html`<p>Its dates are forgotten. A schedule that still names it is disabled at its next fire, and says so.</p>`,
     typed: clean(calendar.name).trim(),
-    grave: true,
+    danger: true,
     verb: "Delete",
     safe: "Keep it",
     act: () => api.delete(`/calendars/${encodeURIComponent(calendar.name)}`).then(() => true),
@@ -75,11 +75,11 @@ async function remove(calendar, reload) {
 /** Resolves to the calendar that was stored, or null. @param {CalendarView | null} calendar */
 async function calendarDialog(calendar) {
   const made = await show(CalendarForm, { calendar }, { wide: true });
-  if (made) toast(html`Calendar <code>${clean(made.name)}</code> has ${many(made.dates.length, "date")}.`);
+  if (made) toast(html`Calendar <code>${clean(made.name)}</code> has ${plural(made.dates.length, "date")}.`);
   return made;
 }
 
-/** @param {import("../parts/dialog.js").Talk & {calendar: CalendarView | null}} props */
+/** @param {import("../parts/base/dialog.js").DialogControls & {calendar: CalendarView | null}} props */
 function CalendarForm({ done, busy, calendar }) {
   const [name, setName] = useState(calendar?.name ?? "");
   const [from, setFrom] = useState("dates");
@@ -99,7 +99,7 @@ function CalendarForm({ done, busy, calendar }) {
     <${Choice} label="Where the dates come from" value=${from} options=${[["dates", "Dates"], ["ics", "iCalendar text"]]} onChange=${setFrom} />
     <${Field} label=${from === "ics" ? "Text of the .ics file" : "Dates"} hint=${from === "ics" ? "Paste it whole. Events of several days count for each day." : "One on each line, such as 2030-12-25."}><textarea rows="8" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea><//>
     ${from === "dates" && html`<fieldset class="field weekend"><legend>Days off every week</legend>${WEEKDAYS.map((word, day) => html`<label><input type="checkbox" checked=${weekend.has(day)} onChange=${() => toggle(day)} />${word}</label>`)}</fieldset>`}
-    ${error && !taken && html`<${Complaint} error=${error} />`}
+    ${error && !taken && html`<${FormError} error=${error} />`}
     <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting}>${calendar ? "Save calendar" : "Create calendar"}<//></div>
   </form>`;
 }

@@ -2,27 +2,27 @@
 // One job: how it is, why it does not run, what each attempt said, and everything that can be done with it.
 
 import { api } from "../api.js";
-import { useNews } from "../live.js";
+import { useEvents } from "../live.js";
 import { useEvery, useLoad } from "../load.js";
-import { Attempts } from "../parts/attempts.js";
-import { Badge, face } from "../parts/badge.js";
-import { Copy, copyAs } from "../parts/copy.js";
-import { Bones, Shown, Trouble } from "../parts/empty.js";
-import { Button } from "../parts/button.js";
-import { History } from "../parts/history.js";
-import { JobActions } from "../parts/job-actions.js";
-import { CopyJson, JsonTree } from "../parts/json.js";
-import { Code, Facts, Lede, Panel } from "../parts/panel.js";
-import { isWhole } from "../parts/payload.js";
-import { pageOf } from "../parts/schedule.js";
-import { Pips } from "../parts/spark.js";
-import { Table } from "../parts/table.js";
-import { Took, When } from "../parts/time.js";
-import { Why } from "../parts/why.js";
+import { Attempts } from "../parts/jobs/attempts.js";
+import { Badge, displayState } from "../parts/base/badge.js";
+import { Copy, copyAs } from "../parts/base/copy.js";
+import { Skeleton, WhenLoaded, ErrorNotice } from "../parts/base/empty.js";
+import { Button } from "../parts/base/button.js";
+import { History } from "../parts/jobs/history.js";
+import { JobActions } from "../parts/jobs/job-actions.js";
+import { CopyJson, JsonTree } from "../parts/base/json.js";
+import { Code, Facts, PageHeader, Panel } from "../parts/base/panel.js";
+import { isWhole } from "../parts/jobs/payload.js";
+import { pageOf } from "../parts/schedules/schedule.js";
+import { Pips } from "../parts/charts/spark.js";
+import { Table } from "../parts/base/table.js";
+import { Elapsed, When } from "../parts/base/time.js";
+import { Why } from "../parts/jobs/why.js";
 import { at, may, now } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { write } from "../exact.js";
-import { clean, line, shell, shortId, span } from "../words.js";
+import { clean, line, shellQuote, shortId, duration } from "../format.js";
 
 const LIVE = ["queued", "waiting", "running"];
 const WORDS = { scheduled: "queued, due later", retrying: "queued, to retry", stopping: "running, asked to stop" };
@@ -37,29 +37,29 @@ export default function Job({ id }) {
   const why = useLoad((signal) => api.get(`/jobs/${encodeURIComponent(id)}/why`, {}, signal), [id], { when: lives, on: ["gate", "worker"], every: 10 });
   const audit = useLoad((signal) => api.get("/audit", { object: `job:${id}`, limit: 50 }, signal), [id], { when: may("audit") });
   const reload = () => Promise.all([loaded.reload(), attempts.reload(), ...(lives ? [why.reload()] : []), ...(may("audit") ? [audit.reload()] : [])]);
-  useNews(["job", "audit"], (news) => (!news || news.id === id || news.object === `job:${id}`) && void reload(), [id, lives]);
+  useEvents(["job", "audit"], (news) => (!news || news.id === id || news.object === `job:${id}`) && void reload(), [id, lives]);
   useEvery(every, reload, [id, lives]); // progress is told by no event
-  if (!job) return loaded.error ? html`<${Lede} title="Job" crumb=${html`<a href=${at("/jobs")}>Jobs</a>`} /><${Trouble} error=${loaded.error} retry=${loaded.reload} />` : html`<${Lede} title="Job" /><${Bones} lines=${8} />`;
+  if (!job) return loaded.error ? html`<${PageHeader} title="Job" crumb=${html`<a href=${at("/jobs")}>Jobs</a>`} /><${ErrorNotice} error=${loaded.error} retry=${loaded.reload} />` : html`<${PageHeader} title="Job" /><${Skeleton} lines=${8} />`;
   const because = lives && isAbout(why.data, job) ? why.data : null;
   const story = html`
     ${because && !because.runs && html`<${Why} why=${because} job=${job} done=${reload} />`}
-    <${Shown} of=${attempts}>${(/** @type {any} */ page) => html`<${Attempts} job=${job} attempts=${page.items} why=${because} />`}<//>`;
-  const payload = html`<${Panel} title="Payload" aside=${html`<${CopyJson} value=${job.payload} />`}><${JsonTree} value=${job.payload} label="Payload" /><//>`;
+    <${WhenLoaded} of=${attempts}>${(/** @type {any} */ page) => html`<${Attempts} job=${job} attempts=${page.items} why=${because} />`}<//>`;
+  const payload = html`<${Panel} title="Payload" note=${html`<${CopyJson} value=${job.payload} />`}><${JsonTree} value=${job.payload} label="Payload" /><//>`;
   const several = (attempts.data?.items.length ?? 0) > 1; // two attempts side by side need the whole width
   return html`
     <${Head} job=${job} reload=${reload} />
     ${job.state === "running" && typeof job.progress?.percent === "number" && html`<${Progress} progress=${job.progress} />`}
     ${several && story}
-    <div class="columns aside">
+    <div class="columns panel-note">
       <div>
         ${several ? payload : story}
-        ${job.output !== null && html`<${Panel} title="Output" aside=${html`<${CopyJson} value=${job.output} />`}><${JsonTree} value=${job.output} label="Output" /><//>`}
+        ${job.output !== null && html`<${Panel} title="Output" note=${html`<${CopyJson} value=${job.output} />`}><${JsonTree} value=${job.output} label="Output" /><//>`}
         <${Children} id=${id} />
       </div>
       <div>
-        <${Panel} title="Facts" aside=${html`<${Button} tiny kind="plain" glyph="copy" onClick=${() => void copyAs(shown(job))}>Copy as<//>`}><${JobFacts} job=${job} /><//>
+        <${Panel} title="Facts" note=${html`<${Button} tiny kind="plain" glyph="copy" onClick=${() => void copyAs(shown(job))}>Copy as<//>`}><${JobFacts} job=${job} /><//>
         ${!several && payload}
-        ${may("audit") && html`<${Shown} of=${audit}>${(/** @type {any} */ page) => html`<${History} job=${job} entries=${page.items} />`}<//>`}
+        ${may("audit") && html`<${WhenLoaded} of=${audit}>${(/** @type {any} */ page) => html`<${History} job=${job} entries=${page.items} />`}<//>`}
       </div>
     </div>`;
 }
@@ -71,18 +71,18 @@ function isAbout(why, job) {
 
 /** @param {any} props */
 function Head({ job, reload }) {
-  const looks = face(job, now.value);
+  const looks = displayState(job, now.value);
   const crumb = html`<a href=${at("/jobs")}>Jobs</a> / <a href=${at("/jobs", { task: job.task })}>${clean(job.task)}</a> / ${shortId(job.id)}`;
   const beside = html`<${Badge} solid state=${looks}>${WORDS[/** @type {keyof typeof WORDS} */ (looks)] ?? looks}<//><${Pips} job=${job} />`;
-  return html`<${Lede} mono title=${clean(job.task)} name=${`${job.task} ${shortId(job.id)}`} crumb=${crumb} beside=${beside} acts=${html`<${JobActions} job=${job} done=${reload} />`}>
-    ${inShort(job).map(([name, value]) => html`<span>${name} <b class="mono">${value}</b></span>`)}
+  return html`<${PageHeader} mono title=${clean(job.task)} name=${`${job.task} ${shortId(job.id)}`} crumb=${crumb} beside=${beside} acts=${html`<${JobActions} job=${job} done=${reload} />`}>
+    ${summary(job).map(([name, value]) => html`<span>${name} <b class="mono">${value}</b></span>`)}
     <span>tenant <b>${clean(job.tenant)}</b></span>
     ${job.state === "running" ? html`<span><${When} lead="began" at=${job.started_at} /></span>` : job.finished_at ? html`<span><${When} lead="ended" at=${job.finished_at} /></span>` : html`<span><${When} lead="due" at=${job.run_at} /></span>`}
   <//>`;
 }
 
 /** The payload's first plain values: enough to know which job it is. @param {any} job @returns {[string, string][]} */
-function inShort(job) {
+function summary(job) {
   if (job.payload === null || typeof job.payload !== "object") return [];
   return Object.entries(job.payload).filter(([, value]) => ["string", "number", "bigint", "boolean"].includes(typeof value)).slice(0, 3).map(([name, value]) => [line(name, 24), line(value, 32)]);
 }
@@ -111,10 +111,10 @@ function JobFacts({ job }) {
     ["Due", html`<${When} at=${job.run_at} />`],
     job.started_at && ["Began", html`<${When} at=${job.started_at} />`],
     job.finished_at && ["Ended", html`<${When} at=${job.finished_at} />`],
-    job.started_at && (job.finished_at || job.state === "running") && ["Took", html`<${Took} from=${job.started_at} to=${job.finished_at} />`],
+    job.started_at && (job.finished_at || job.state === "running") && ["Took", html`<${Elapsed} from=${job.started_at} to=${job.finished_at} />`],
     job.worker && ["Worker", html`<${Code}>${job.worker}<//>`],
     job.state === "running" && job.lease_until && ["Lease until", html`<${When} at=${job.lease_until} />`],
-    job.timeout !== null && ["Timeout", span(job.timeout)],
+    job.timeout !== null && ["Timeout", duration(job.timeout)],
     job.cost_cents > 0 && ["Cost", `${job.cost_cents.toFixed(2)} cents`],
     job.auto_remove && ["When done", "removes itself"],
   ]} />`;
@@ -124,12 +124,12 @@ function JobFacts({ job }) {
 function Children({ id }) {
   const children = useLoad((signal) => api.get("/jobs", { parent: id, limit: 20 }, signal), [id], { on: ["job"] });
   const columns = useMemo(() => [
-    { title: "State", width: "8rem", cell: (/** @type {any} */ job) => html`<${Badge} state=${face(job, now.peek())} />` },
+    { title: "State", width: "8rem", cell: (/** @type {any} */ job) => html`<${Badge} state=${displayState(job, now.peek())} />` },
     { title: "Task", kind: "head", cell: (/** @type {any} */ job) => html`<a class="name" href=${at(`/jobs/${job.id}`)}>${clean(job.task)} <span class="id">${shortId(job.id)}</span></a><span class="sub mono">${line(write(job.payload), 120)}</span>` },
     { title: "When", width: "9.5rem", cell: (/** @type {any} */ job) => html`<${When} at=${job.finished_at ?? job.started_at ?? job.run_at} />` },
   ], []);
   if (!children.data?.items.length) return null;
-  return html`<${Panel} title="Children" aside=${html`<a href=${at("/jobs", { parent: id })}>All of them</a>`}><${Table} caption="Children" columns=${columns} rows=${children.data.items} id=${(/** @type {any} */ job) => job.id} /><//>`;
+  return html`<${Panel} title="Children" note=${html`<a href=${at("/jobs", { parent: id })}>All of them</a>`}><${Table} caption="Children" columns=${columns} rows=${children.data.items} id=${(/** @type {any} */ job) => job.id} /><//>`;
 }
 
 const NOT_WHOLE = "# How to make one like it is not told: secrets of its payload are hidden here.";
@@ -139,7 +139,7 @@ function shown(job) {
   const payload = job.payload ?? {};
   const again = isWhole(payload)
     ? {
-        cli: `rota jobs enqueue ${shell(job.task)} --payload ${shell(write(payload))} --queue ${shell(job.queue)}`,
+        cli: `rota jobs enqueue ${shellQuote(job.task)} --payload ${shellQuote(write(payload))} --queue ${shellQuote(job.queue)}`,
         python: `again = await app.enqueue(${JSON.stringify(job.task)}, ${pythonOf(payload)}, queue=${JSON.stringify(job.queue)})`,
       }
     : { cli: NOT_WHOLE, python: NOT_WHOLE };

@@ -3,26 +3,26 @@
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
-import { Button } from "../parts/button.js";
-import { Denied } from "../parts/denied.js";
-import { Complaint } from "../parts/dialog.js";
-import { Diff, differences } from "../parts/diff.js";
-import { Bones, Trouble } from "../parts/empty.js";
-import { FireTable } from "../parts/fires.js";
-import { Field, Options } from "../parts/form.js";
-import { Code, Lede, Note, Panel } from "../parts/panel.js";
-import { payloadOf } from "../parts/payload.js";
-import { RuleFields, useVerdict } from "../parts/rule.js";
-import { bodyOf, changesOf, draftOf, emptyDraft } from "../parts/schedule-draft.js";
-import { deleteDialog, pageOf } from "../parts/schedule.js";
-import { When } from "../parts/time.js";
-import { toast } from "../parts/toast.js";
+import { Button } from "../parts/base/button.js";
+import { Forbidden } from "../parts/base/forbidden.js";
+import { FormError } from "../parts/base/dialog.js";
+import { Diff, differences } from "../parts/base/diff.js";
+import { Skeleton, ErrorNotice } from "../parts/base/empty.js";
+import { FireTable } from "../parts/schedules/fire-table.js";
+import { Field, Options } from "../parts/base/form.js";
+import { Code, PageHeader, Note, Panel } from "../parts/base/panel.js";
+import { payloadOf } from "../parts/jobs/payload.js";
+import { RuleFields, useRuleCheck } from "../parts/schedules/rule.js";
+import { bodyOf, changesOf, draftOf, emptyDraft } from "../parts/schedules/schedule-draft.js";
+import { deleteDialog, pageOf } from "../parts/schedules/schedule.js";
+import { When } from "../parts/base/time.js";
+import { toast } from "../parts/base/toast.js";
 import { at, go, may, me, now, query } from "../state.js";
 import { html, useEffect, useRef, useState } from "../ui.js";
-import { clean, line, many } from "../words.js";
+import { clean, line, plural } from "../format.js";
 
 /** @typedef {import("../types").ScheduleView} ScheduleView */
-/** @typedef {import("../parts/schedule-draft.js").Draft} Draft */
+/** @typedef {import("../parts/schedules/schedule-draft.js").Draft} Draft */
 
 /** @type {[string, string][]} */
 const OVERLAP = [
@@ -44,10 +44,10 @@ export default function ScheduleEdit({ name }) {
   const loaded = useLoad((signal) => api.get(`/schedules/${encodeURIComponent(name ?? "")}`, { tenant }, signal), [name, tenant], { when: Boolean(name) });
   const crumb = html`<a href=${at("/schedules")}>Schedules</a> / ${name ? html`<a href=${at(`/schedules/${encodeURIComponent(name)}`, { tenant })}>${clean(loaded.data?.name ?? name)}</a>` : "new"}`;
   const title = name ? `Edit ${clean(loaded.data?.name ?? name)}` : "Create schedule";
-  if (!may("operate")) return html`<${Lede} title=${title} crumb=${crumb} /><${Denied} what="Changing schedules" role="operator" />`;
-  if (!name) return html`<${Lede} title=${title} crumb=${crumb}><p>A rule that makes jobs of one task.</p><//><${Form} schedule=${null} />`;
-  return html`<${Lede} title=${title} crumb=${crumb}>${loaded.data ? html`<${Past} schedule=${loaded.data} />` : html`<p><span class="bone w2"></span></p>`}<//>
-    ${loaded.data ? html`<${Form} key=${loaded.data.id} schedule=${loaded.data} />` : loaded.error ? html`<${Trouble} error=${loaded.error} retry=${loaded.reload} />` : html`<${Bones} lines=${8} />`}`;
+  if (!may("operate")) return html`<${PageHeader} title=${title} crumb=${crumb} /><${Forbidden} what="Changing schedules" role="operator" />`;
+  if (!name) return html`<${PageHeader} title=${title} crumb=${crumb}><p>A rule that makes jobs of one task.</p><//><${Form} schedule=${null} />`;
+  return html`<${PageHeader} title=${title} crumb=${crumb}>${loaded.data ? html`<${Past} schedule=${loaded.data} />` : html`<p><span class="skeleton-line w2"></span></p>`}<//>
+    ${loaded.data ? html`<${Form} key=${loaded.data.id} schedule=${loaded.data} />` : loaded.error ? html`<${ErrorNotice} error=${loaded.error} retry=${loaded.reload} />` : html`<${Skeleton} lines=${8} />`}`;
 }
 
 /** @param {{schedule: ScheduleView}} props */
@@ -60,16 +60,16 @@ function Form({ schedule }) {
   const [before] = useState(() => (schedule ? draftOf(schedule) : emptyDraft(me.value?.tenant ?? "default")));
   const [anchor] = useState(() => schedule?.created_at ?? new Date(now.peek()).toISOString());
   const [draft, setDraft] = useState(before);
-  const [refused, setRefused] = useState(/** @type {any} */ (null));
+  const [rejected, setRejected] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
   const place = useRef(/** @type {HTMLFormElement | null} */ (null));
-  const verdict = useVerdict(draft, anchor);
-  const set = (/** @type {Partial<Draft>} */ patch) => (setDraft((old) => ({ ...old, ...patch })), setRefused(null));
+  const verdict = useRuleCheck(draft, anchor);
+  const set = (/** @type {Partial<Draft>} */ patch) => (setDraft((old) => ({ ...old, ...patch })), setRejected(null));
   const changes = schedule ? changesOf(draft, before) : bodyOf(draft);
-  const errors = errorsOf(draft, before, verdict, refused);
+  const errors = errorsOf(draft, before, verdict, rejected);
   useEffect(() => {
-    if (refused) /** @type {HTMLElement | null} */ (place.current?.querySelector('[aria-invalid="true"]'))?.focus();
-  }, [refused]);
+    if (rejected) /** @type {HTMLElement | null} */ (place.current?.querySelector('[aria-invalid="true"]'))?.focus();
+  }, [rejected]);
   const save = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);
@@ -78,7 +78,7 @@ function Form({ schedule }) {
       toast(html`Schedule <code>${clean(after.name)}</code> is ${schedule ? "changed" : "made"}.`);
       go(pageOf(after));
     } catch (error) {
-      setRefused(error);
+      setRejected(error);
       setBusy(false);
     }
   };
@@ -88,36 +88,36 @@ function Form({ schedule }) {
     <div class="schedule-form">
       <${Panel} title="What"><${What} draft=${draft} set=${set} errors=${errors} isNew=${!schedule} /><//>
       <${Panel} title="When"><${RuleFields} draft=${draft} verdict=${verdict} errors=${errors} set=${set} /><//>
-      <div class="beside"><${Panel} title="Next fires" aside="as you type"><${Fires} verdict=${verdict} timezone=${draft.timezone} /><//></div>
+      <div class="beside"><${Panel} title="Next fires" note="as you type"><${Fires} verdict=${verdict} timezone=${draft.timezone} /><//></div>
       <${Panel} title="If things go wrong"><${Policies} draft=${draft} set=${set} errors=${errors} /><//>
       <${More} draft=${draft} set=${set} errors=${errors} />
     </div>
-    <${SaveBar} schedule=${schedule} draft=${draft} before=${before} changes=${changes} words=${verdict.words} ready=${ready} refused=${refused} />
+    <${SaveBar} schedule=${schedule} draft=${draft} before=${before} changes=${changes} words=${verdict.words} ready=${ready} rejected=${rejected} />
   </form>`;
 }
 
-/** Each complaint at its field: what the server refused, what it says of the rule, what cannot be read. @param {Draft} draft @param {Draft} before @param {any} verdict @param {any} refused @returns {Record<string, string>} */
-function errorsOf(draft, before, verdict, refused) {
+/** Each complaint at its field: what the server refused, what it says of the rule, what cannot be read. @param {Draft} draft @param {Draft} before @param {any} verdict @param {any} rejected @returns {Record<string, string>} */
+function errorsOf(draft, before, verdict, rejected) {
   const payload = payloadOf(draft.payload).error;
   return {
     ...(verdict.error?.field ? { [verdict.error.field]: verdict.error.message } : {}),
     ...(payload && draft.payload !== before.payload ? { payload } : {}),
-    ...(refused ? { [fieldOf(refused)]: refused.message } : {}),
+    ...(rejected ? { [fieldOf(rejected)]: rejected.message } : {}),
   };
 }
 
-/** @param {any} refused */
-function fieldOf(refused) {
-  if (refused.code === "already_registered") return "name";
+/** @param {any} rejected */
+function fieldOf(rejected) {
+  if (rejected.code === "already_registered") return "name";
   // The task's own signature speaks of its arguments: those stand in the payload.
-  return /argument/.test(refused.message) ? "payload" : (refused.field ?? "");
+  return /argument/.test(rejected.message) ? "payload" : (rejected.field ?? "");
 }
 
-/** @param {{verdict: import("../parts/rule.js").Verdict, timezone: string}} props */
+/** @param {{verdict: import("../parts/schedules/rule.js").RuleCheck, timezone: string}} props */
 function Fires({ verdict, timezone }) {
-  if (verdict.error) return verdict.error.field ? html`<p class="quiet">They stand here as soon as the rule can be read.</p>` : html`<${Complaint} error=${verdict.error} />`;
+  if (verdict.error) return verdict.error.field ? html`<p class="quiet">They stand here as soon as the rule can be read.</p>` : html`<${FormError} error=${verdict.error} />`;
   if (verdict.words && !verdict.fires.length) return html`<p class="quiet">It would never fire: its time is over.</p>`;
-  return html`<${FireTable} fires=${verdict.words ? verdict.fires : null} timezone=${timezone} bones=${10} />`;
+  return html`<${FireTable} fires=${verdict.words ? verdict.fires : null} timezone=${timezone} skeleton=${10} />`;
 }
 
 /** @param {{draft: Draft, set: (patch: Partial<Draft>) => void, errors: Record<string, string>, isNew: boolean}} props */
@@ -125,7 +125,7 @@ function What({ draft, set, errors, isNew }) {
   const tasks = useLoad((signal) => api.get("/tasks", {}, signal), [], { when: may("read.shared") });
   const typed = (/** @type {keyof Draft} */ key) => ({ value: draft[key], onInput: (/** @type {any} */ event) => set({ [key]: event.target.value }) });
   const known = tasks.data?.items.find((/** @type {any} */ one) => one.name === draft.task.trim());
-  const hint = !tasks.data || !draft.task ? "The name that a worker knows it by." : known?.workers ? `Known to ${many(known.workers, "live worker")}.` : "No live worker knows it: its jobs will wait for one.";
+  const hint = !tasks.data || !draft.task ? "The name that a worker knows it by." : known?.workers ? `Known to ${plural(known.workers, "live worker")}.` : "No live worker knows it: its jobs will wait for one.";
   const hidden = draft.payload.startsWith("(hidden");
   return html`
     ${isNew && html`<div class="fields"><${Field} label="Name" error=${errors.name} hint="How people and commands call it."><input type="text" class="mono" required maxlength="200" autocomplete="off" spellcheck=${false} autofocus ...${typed("name")} /><//>
@@ -166,16 +166,16 @@ function More({ draft, set, errors }) {
 }
 
 /** @param {any} props */
-function SaveBar({ schedule, draft, before, changes, words, ready, refused }) {
+function SaveBar({ schedule, draft, before, changes, words, ready, rejected }) {
   const old = bodyOf(before);
-  const told = differences(Object.fromEntries(Object.keys(changes).map((key) => [key, old[key]])), changes);
-  const says = schedule
-    ? told.length ? html`<${Diff} changes=${told} most=${6} /><p>Jobs that are already made keep their time.</p>` : html`<p>Nothing is changed yet.</p>`
+  const shown = differences(Object.fromEntries(Object.keys(changes).map((key) => [key, old[key]])), changes);
+  const summary = schedule
+    ? shown.length ? html`<${Diff} changes=${shown} most=${6} /><p>Jobs that are already made keep their time.</p>` : html`<p>Nothing is changed yet.</p>`
     : html`<p>${words && draft.task ? html`<b>${line(words, 200)}</b>, one job of <code>${line(draft.task, 60)}</code>.` : "Name a task and a rule."}</p>`;
   // What concerns no field that is shown is told here.
-  const stray = refused && (!(fieldOf(refused) in draft) || (schedule && ["name", "tenant"].includes(fieldOf(refused))));
-  return html`<div class="savebar"><div class="says-change" role="status">${says}${stray && html`<${Complaint} error=${refused} />`}</div>
-    ${schedule && html`<${Button} kind="grave" onClick=${() => void deleteDialog(schedule)}>Delete<//>`}
+  const stray = rejected && (!(fieldOf(rejected) in draft) || (schedule && ["name", "tenant"].includes(fieldOf(rejected))));
+  return html`<div class="savebar"><div class="change-summary" role="status">${summary}${stray && html`<${FormError} error=${rejected} />`}</div>
+    ${schedule && html`<${Button} kind="danger" onClick=${() => void deleteDialog(schedule)}>Delete<//>`}
     <a class="button" href=${at(schedule ? pageOf(schedule) : "/schedules")}>Discard</a>
     <${Button} type="submit" kind="main" disabled=${!ready}>${schedule ? "Save schedule" : "Create schedule"}<//></div>`;
 }

@@ -3,19 +3,19 @@
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
-import { Sign } from "../parts/badge.js";
-import { Button, Switch } from "../parts/button.js";
-import { Bones, Empty, Trouble } from "../parts/empty.js";
-import { FireMap, HOURS, Lane, LaneHours } from "../parts/lane.js";
-import { Narrow, isNarrowed, useNarrowed } from "../parts/narrow.js";
-import { Lede, Panel } from "../parts/panel.js";
-import { NextFire, keyOf, pageOf, trigger, turn } from "../parts/schedule.js";
-import { Strip } from "../parts/spark.js";
-import { Table } from "../parts/table.js";
-import { When } from "../parts/time.js";
+import { StateGlyph } from "../parts/base/badge.js";
+import { Button, Switch } from "../parts/base/button.js";
+import { Skeleton, Empty, ErrorNotice } from "../parts/base/empty.js";
+import { FireMap, HOURS, FireTimeline, TimelineHours } from "../parts/schedules/fire-timeline.js";
+import { ListFilters, isListFiltered, useFiltered } from "../parts/base/list-filters.js";
+import { PageHeader, Panel } from "../parts/base/panel.js";
+import { NextFire, keyOf, pageOf, trigger, setEnabled } from "../parts/schedules/schedule.js";
+import { Strip } from "../parts/charts/spark.js";
+import { Table } from "../parts/base/table.js";
+import { When } from "../parts/base/time.js";
 import { at, go, may, now, query, refine, zone } from "../state.js";
 import { html, useMemo, useRef } from "../ui.js";
-import { clean, count, hourMinute, line, many, span } from "../words.js";
+import { clean, count, hourMinute, line, plural, duration } from "../format.js";
 
 /** @typedef {import("../types").ScheduleView} ScheduleView */
 
@@ -25,7 +25,7 @@ const STRIP = 10; // runs that are shown
 const LATE_S = 60;
 
 const isLate = (/** @type {ScheduleView} */ one) => (one.late_s ?? 0) > LATE_S && !one.gate;
-/** @type {import("../parts/narrow.js").Kinds} */
+/** @type {import("../parts/base/list-filters.js").Kinds} */
 const KINDS = {
   on: ["On", (one) => one.enabled && !one.gate],
   off: ["Off", (one) => !one.enabled],
@@ -43,20 +43,20 @@ export default function Schedules() {
   const cut = useMemo(() => new Set((fires.data?.cut ?? []).map(keyOf)), [fires.data]);
   const all = list.data?.items ?? null;
   const ofSource = useMemo(() => all && all.filter((one) => !source || one.source === source), [all, source]);
-  const shown = useNarrowed(ofSource, { kinds: KINDS, name: (one) => `${one.name} ${one.task} ${one.words}` });
+  const shown = useFiltered(ofSource, { kinds: KINDS, name: (one) => `${one.name} ${one.task} ${one.words}` });
   const reload = () => (list.reload(), fires.reload());
   const more = Boolean(fires.data?.more);
   const columns = useMemo(() => columnsOf(runs, planned, cut, more, reload), [runs, planned, zone.value]);
   return html`
-    <${Lede} title="Schedules" acts=${html`<a class="button plain" href=${at("/calendars")}>Calendars</a><${Button} kind="main" need="operate" onClick=${() => go("/schedules/new")}>Create schedule<//>`}>
-      <p>${all ? inShort(all) : html`<span class="bone w2"></span>`}</p>
+    <${PageHeader} title="Schedules" acts=${html`<a class="button plain" href=${at("/calendars")}>Calendars</a><${Button} kind="main" need="operate" onClick=${() => go("/schedules/new")}>Create schedule<//>`}>
+      <p>${all ? summary(all) : html`<span class="skeleton-line w2"></span>`}</p>
     <//>
-    ${list.error && html`<${Trouble} error=${list.error} retry=${list.reload} />`}
+    ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
     ${all?.length !== 0 && html`<${Ahead} planned=${planned} cut=${cut} more=${more} error=${fires.error} />`}
     ${all?.length === 0 && !tenant && !task ? html`<${NoSchedule} />` : html`
-      <${Panel} title="All schedules" aside=${html`<${Filters} all=${all} tenant=${tenant} task=${task} source=${source} />`}>
-        <${Narrow} what="schedules" kinds=${KINDS} shown=${shown} of=${all} />
-        ${shown?.length === 0 ? html`<${Empty} title="No schedule matches" acts=${html`<a class="button" href=${at("/schedules")}>Show all schedules</a>`}>${isNarrowed() || tenant || task || source ? "A part of the name, the task or the rule in words is enough." : ""}<//>` : html`<${Table} caption="Schedules" class="schedules" columns=${columns} rows=${shown} bones=${6} id=${(/** @type {any} */ one) => one.id} state=${(/** @type {any} */ one) => (one.enabled ? "" : "is-off")} />`}
+      <${Panel} title="All schedules" note=${html`<${Filters} all=${all} tenant=${tenant} task=${task} source=${source} />`}>
+        <${ListFilters} what="schedules" kinds=${KINDS} shown=${shown} of=${all} />
+        ${shown?.length === 0 ? html`<${Empty} title="No schedule matches" acts=${html`<a class="button" href=${at("/schedules")}>Show all schedules</a>`}>${isListFiltered() || tenant || task || source ? "A part of the name, the task or the rule in words is enough." : ""}<//>` : html`<${Table} caption="Schedules" class="schedules" columns=${columns} rows=${shown} skeleton=${6} id=${(/** @type {any} */ one) => one.id} state=${(/** @type {any} */ one) => (one.enabled ? "" : "is-off")} />`}
         ${list.data?.more && html`<p class="quiet">These are the first ${count(all?.length ?? 0)} by tenant and name. Choose a tenant or a task to see others.</p>`}
       <//>`}`;
 }
@@ -89,17 +89,17 @@ function byKey(items, value) {
 
 /** The newest runs of every schedule: the newest of all in one go, then of those that fire seldom. @param {ScheduleView[] | null} schedules @returns {Map<string, any[]> | null} */
 function useRuns(schedules) {
-  const seldom = useRef(/** @type {Map<string, {fired: string, runs: any[]}>} */ (new Map()));
+  const rare = useRef(/** @type {Map<string, {fired: string, runs: any[]}>} */ (new Map()));
   const load = async (/** @type {AbortSignal} */ signal) => {
     const newest = await api.get("/runs", { limit: PAGE }, signal);
     const found = byKey(newest.items, (run) => run);
     if (!newest.next) return found;
     const short = (schedules ?? []).filter((one) => one.last_fire_at && (found.get(keyOf(one))?.length ?? 0) < STRIP);
     await Promise.all(short.map(async (one) => {
-      const known = seldom.current.get(one.id);
+      const known = rare.current.get(one.id);
       // What has not fired since has had no further run.
-      if (known?.fired !== one.last_fire_at) seldom.current.set(one.id, { fired: `${one.last_fire_at}`, runs: (await api.get(`/schedules/${one.id}/runs`, { limit: STRIP }, signal)).items });
-      found.set(keyOf(one), seldom.current.get(one.id)?.runs ?? []);
+      if (known?.fired !== one.last_fire_at) rare.current.set(one.id, { fired: `${one.last_fire_at}`, runs: (await api.get(`/schedules/${one.id}/runs`, { limit: STRIP }, signal)).items });
+      found.set(keyOf(one), rare.current.get(one.id)?.runs ?? []);
     }));
     return found;
   };
@@ -107,22 +107,22 @@ function useRuns(schedules) {
 }
 
 /** @param {ScheduleView[]} all */
-function inShort(all) {
+function summary(all) {
   const on = all.filter((one) => one.enabled).length;
   const late = all.filter(isLate);
   const paused = all.filter((one) => one.gate).length;
   const first = `${count(on)} on${on < all.length ? `, ${count(all.length - on)} off` : ""}${paused ? `, ${count(paused)} paused` : ""}.`;
   if (!late.length) return `${first} None is late.`;
-  return html`${first} <a href=${at("/schedules", { show: "late" })}>${late.length === 1 ? html`<code>${clean(late[0].name)}</code> is late` : `${many(late.length, "schedule")} are late`}</a>.`;
+  return html`${first} <a href=${at("/schedules", { show: "late" })}>${late.length === 1 ? html`<code>${clean(late[0].name)}</code> is late` : `${plural(late.length, "schedule")} are late`}</a>.`;
 }
 
 /** The day ahead, all together; what fires more often than is told would drown the rest. @param {{planned: Map<string, number[]> | null, cut: Set<string>, more: boolean, error: any}} props more: not even all others are told */
 function Ahead({ planned, cut, more, error }) {
   const fires = useMemo(() => planned && [...planned].flatMap(([key, times]) => (cut.has(key) ? [] : times.map((time) => ({ at: time, name: nameIn(key) })))), [planned, cut]);
   const [often] = cut;
-  const aside = cut.size > 0 && planned && html`<span>without ${cut.size === 1 ? html`<code>${clean(nameIn(often))}</code>, which fires` : `${many(cut.size, "schedule")} that fire`} all the time: more than ${count(planned.get(often)?.length ?? 0)} times${cut.size > 1 ? " each" : ""}</span>`;
-  return html`<${Panel} title="The next 24 hours, by quarter hour" aside=${aside}>
-    ${error && !planned ? html`<${Trouble} error=${error} />` : fires ? html`<${FireMap} fires=${fires} /><p class="small soft">${together(fires, cut.size > 0)}${more && " There are more than can be told here: choose a tenant to see all of its fires."}</p>` : html`<${Bones} lines=${2} />`}
+  const note = cut.size > 0 && planned && html`<span>without ${cut.size === 1 ? html`<code>${clean(nameIn(often))}</code>, which fires` : `${plural(cut.size, "schedule")} that fire`} all the time: more than ${count(planned.get(often)?.length ?? 0)} times${cut.size > 1 ? " each" : ""}</span>`;
+  return html`<${Panel} title="The next 24 hours, by quarter hour" note=${note}>
+    ${error && !planned ? html`<${ErrorNotice} error=${error} />` : fires ? html`<${FireMap} fires=${fires} /><p class="small soft">${busiestTime(fires, cut.size > 0)}${more && " There are more than can be told here: choose a tenant to see all of its fires."}</p>` : html`<${Skeleton} lines=${2} />`}
   <//>`;
 }
 
@@ -130,7 +130,7 @@ function Ahead({ planned, cut, more, error }) {
 const nameIn = (key) => key.slice(key.indexOf("/") + 1);
 
 /** When many fire together, somebody should know. @param {{at: number, name: string}[]} fires @param {boolean} others whether some schedules are left out */
-function together(fires, others) {
+function busiestTime(fires, others) {
   /** @type {Map<number, string[]>} */
   const at = new Map();
   for (const fire of fires) at.set(fire.at, [...(at.get(fire.at) ?? []), fire.name]);
@@ -139,8 +139,8 @@ function together(fires, others) {
   if (!fires.length) return others ? "Nothing else fires." : "Nothing fires.";
   if (fires.length === 1) return `1 fire, at ${when}.`;
   if (fires.length === 2) return names.length === 2 ? `2 fires, both at ${when}.` : "2 fires, one after the other.";
-  if (names.length < 3) return `${many(fires.length, "fire")}. No three of them at the same time.`;
-  return `${many(fires.length, "fire")}. ${count(names.length)} at once at ${when}: ${names.slice(0, 4).map(clean).join(", ")}${names.length > 4 ? " …" : ""}. Jitter spreads them.`;
+  if (names.length < 3) return `${plural(fires.length, "fire")}. No three of them at the same time.`;
+  return `${plural(fires.length, "fire")}. ${count(names.length)} at once at ${when}: ${names.slice(0, 4).map(clean).join(", ")}${names.length > 4 ? " …" : ""}. Jitter spreads them.`;
 }
 
 /** @param {{all: ScheduleView[] | null, tenant: string, task: string, source: string}} props */
@@ -156,16 +156,16 @@ function isSoon({ enabled, next_run_at: next }) {
   return enabled && next !== null && Date.parse(next) < now.peek() + HOURS * 3_600_000;
 }
 
-/** @param {Map<string, any[]> | null} runs @param {Map<string, number[]> | null} planned @param {Set<string>} cut @param {boolean} more not all fires are told @param {() => any} reload @returns {import("../parts/table.js").Column[]} */
+/** @param {Map<string, any[]> | null} runs @param {Map<string, number[]> | null} planned @param {Set<string>} cut @param {boolean} more not all fires are told @param {() => any} reload @returns {import("../parts/base/table.js").Column[]} */
 function columnsOf(runs, planned, cut, more, reload) {
   return [
-    { title: "On", kind: "pick", width: "3.75rem", cell: (one) => html`<${Switch} on=${one.enabled} need="operate" label=${`${clean(one.name)} enabled`} onChange=${(/** @type {boolean} */ on) => turn(one, on, reload)} />` },
+    { title: "On", kind: "pick", width: "3.75rem", cell: (one) => html`<${Switch} on=${one.enabled} need="operate" label=${`${clean(one.name)} enabled`} onChange=${(/** @type {boolean} */ on) => setEnabled(one, on, reload)} />` },
     { title: "Schedule", kind: "head", cell: (one) => html`<a class="name" href=${at(pageOf(one))}>${clean(one.name)}${one.tenant !== "default" && html` <span class="id">${clean(one.tenant)}</span>`}</a><span class="sub">${line(one.words)}${one.cron && html` <code class="faint">${clean(one.cron)}</code>`}</span>${!one.enabled && one.reason && html`<span class="sub">off: ${line(one.reason)}</span>`}` },
-    { title: html`<${LaneHours} />`, card: "The next 24 hours", kind: "full wide-only", cell: (one) => (planned ? html`<${Lane} name=${one.name} fires=${planned.get(keyOf(one)) ?? []} cut=${cut.has(keyOf(one))} more=${more && isSoon(one)} gate=${one.enabled ? one.gate : null} />` : html`<span class="bone"></span>`) },
+    { title: html`<${TimelineHours} />`, card: "The next 24 hours", kind: "full wide-only", cell: (one) => (planned ? html`<${FireTimeline} name=${one.name} fires=${planned.get(keyOf(one)) ?? []} cut=${cut.has(keyOf(one))} more=${more && isSoon(one)} gate=${one.enabled ? one.gate : null} />` : html`<span class="skeleton-line"></span>`) },
     { title: "Next", width: "11rem", cell: (one) => html`<${NextFire} schedule=${one} />` },
-    { title: `Last ${STRIP} runs`, width: "11.5rem", cell: (one) => (runs ? html`<${LastRuns} runs=${runs.get(keyOf(one)) ?? []} />` : html`<span class="bone"></span>`) },
+    { title: `Last ${STRIP} runs`, width: "11.5rem", cell: (one) => (runs ? html`<${LastRuns} runs=${runs.get(keyOf(one)) ?? []} />` : html`<span class="skeleton-line"></span>`) },
     { title: "Source", width: "5rem", kind: "wide-only", cell: (one) => html`<span title=${`${SOURCES[/** @type {keyof typeof SOURCES} */ (one.source)] ?? ""}${one.owner ? ` of ${clean(one.owner)}` : ""}`}>${clean(one.source)}</span>` },
-    ...(may("operate") ? [{ title: html`<span class="unseen">Actions</span>`, kind: "act", width: "8rem", cell: (/** @type {ScheduleView} */ one) => html`<div class="acts"><${Button} tiny label=${`Trigger ${clean(one.name)}`} onClick=${() => trigger(one, reload)}>Trigger<//><a class="button plain tiny" aria-label=${`Edit ${clean(one.name)}`} href=${at(pageOf(one, "/edit"))}>Edit</a></div>` }] : []),
+    ...(may("operate") ? [{ title: html`<span class="visually-hidden">Actions</span>`, kind: "act", width: "8rem", cell: (/** @type {ScheduleView} */ one) => html`<div class="acts"><${Button} tiny label=${`Trigger ${clean(one.name)}`} onClick=${() => trigger(one, reload)}>Trigger<//><a class="button plain tiny" aria-label=${`Edit ${clean(one.name)}`} href=${at(pageOf(one, "/edit"))}>Edit</a></div>` }] : []),
   ];
 }
 
@@ -175,9 +175,9 @@ function LastRuns({ runs }) {
   if (!last) return html`<span class="faint">no run yet</span>`;
   const shown = runs.slice(0, STRIP).reverse();
   const failed = shown.filter((run) => run.success === false).length;
-  const madeUp = shown.filter((run) => run.triggered_by === "catchup").length;
-  return html`<${Strip} results=${shown.map(resultOf)} label=${`The last ${many(shown.length, "run")}, ${failed} failed${madeUp ? `, ${madeUp} made up for missed fires` : ""}`} />
-    <span class="sub">${last.success === null ? html`<${Sign} state=${last.state} /> ${last.state}` : html`<${When} at=${last.finished_at} />${last.duration_ms !== null && `, ${span(last.duration_ms / 1000)}`}`}</span>`;
+  const caughtUp = shown.filter((run) => run.triggered_by === "catchup").length;
+  return html`<${Strip} results=${shown.map(resultOf)} label=${`The last ${plural(shown.length, "run")}, ${failed} failed${caughtUp ? `, ${caughtUp} made up for missed fires` : ""}`} />
+    <span class="sub">${last.success === null ? html`<${StateGlyph} state=${last.state} /> ${last.state}` : html`<${When} at=${last.finished_at} />${last.duration_ms !== null && `, ${duration(last.duration_ms / 1000)}`}`}</span>`;
 }
 
 /** One run as a mark: failed is taller, one that makes up for a missed fire is hollow in the colour of late. @param {any} run */

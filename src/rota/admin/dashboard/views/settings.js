@@ -4,16 +4,16 @@
 import { api, signOut } from "../api.js";
 import { write } from "../exact.js";
 import { useLoad } from "../load.js";
-import { Button, Choice } from "../parts/button.js";
-import { Command } from "../parts/copy.js";
-import { Shown, Trouble } from "../parts/empty.js";
-import { Code, Facts, Lede, Panel } from "../parts/panel.js";
-import { Table } from "../parts/table.js";
-import { Tokens } from "../parts/tokens.js";
-import { Users } from "../parts/users.js";
+import { Button, Choice } from "../parts/base/button.js";
+import { Command } from "../parts/base/copy.js";
+import { WhenLoaded, ErrorNotice } from "../parts/base/empty.js";
+import { Code, Facts, PageHeader, Panel } from "../parts/base/panel.js";
+import { Table } from "../parts/base/table.js";
+import { Tokens } from "../parts/operate/tokens.js";
+import { Users } from "../parts/operate/users.js";
 import { may, me, ownZone, query, refine, theme, zone } from "../state.js";
 import { html, useMemo } from "../ui.js";
-import { clean, count, line, many } from "../words.js";
+import { clean, count, line, plural } from "../format.js";
 
 /** @typedef {import("../types").Setting} Setting */
 
@@ -21,7 +21,7 @@ const MAY = { read: "look", operate: "operate jobs and schedules", audit: "read 
 
 export default function Settings() {
   const settings = useLoad((signal) => api.get("/settings", {}, signal), [], { when: may("admin.shared") });
-  return html`<${Lede} title="Settings">Who you are, who else may come in, and how this installation is set up.<//>
+  return html`<${PageHeader} title="Settings">Who you are, who else may come in, and how this installation is set up.<//>
     <div class="columns even"><${You} /><${Look} /></div>
     ${may("admin") && html`<${Tokens} /><${Users} />`}
     ${may("admin.shared") && html`<${Kept} settings=${settings} /><${All} settings=${settings} />`}`;
@@ -30,7 +30,7 @@ export default function Settings() {
 function You() {
   const who = me.value;
   if (!who) return null;
-  return html`<${Panel} title="You" aside=${html`<${Button} onClick=${signOut}>Sign out<//>`}><${Facts} items=${[
+  return html`<${Panel} title="You" note=${html`<${Button} onClick=${signOut}>Sign out<//>`}><${Facts} items=${[
     ["Name", html`<${Code}>${who.name}<//>`],
     ["Role", who.role],
     ["Tenant", who.tenant ? html`<${Code}>${who.tenant}<//>` : "all"],
@@ -53,9 +53,9 @@ function Look() {
 /** What is kept how long, what is never shown. @param {{settings: import("../load.js").Loaded<any>}} props */
 function Kept({ settings }) {
   return html`<div class="columns even">
-    <${Panel} title="Kept for"><${Shown} of=${settings}>${(/** @type {{items: Setting[]}} */ { items }) => html`<${Facts} items=${["succeeded", "failed", "cancelled", "audit"].map((one) => retention(items, one))} />
+    <${Panel} title="Kept for"><${WhenLoaded} of=${settings}>${(/** @type {{items: Setting[]}} */ { items }) => html`<${Facts} items=${["succeeded", "failed", "cancelled", "audit"].map((one) => retention(items, one))} />
       <p class="quiet">Workers remove what is older, a little at a time.</p>`}<//><//>
-    <${Panel} title="Never shown"><${Shown} of=${settings}>${(/** @type {{items: Setting[]}} */ { items }) => html`<ul class="masks">${named(items, "secret_fields").value.map((/** @type {string} */ one) => html`<li><${Code}>${one}<//></li>`)}</ul>
+    <${Panel} title="Never shown"><${WhenLoaded} of=${settings}>${(/** @type {{items: Setting[]}} */ { items }) => html`<ul class="masks">${named(items, "secret_fields").value.map((/** @type {string} */ one) => html`<li><${Code}>${one}<//></li>`)}</ul>
       <p class="quiet">Fields of these names are masked in payloads, outputs, errors, logs and the audit log, for every role.</p>`}<//><//>
   </div>`;
 }
@@ -68,7 +68,7 @@ function named(items, name) {
 /** @param {Setting[]} items @param {string} what @returns {[string, any]} */
 function retention(items, what) {
   const days = Number(named(items, `retention_${what}_days`).value);
-  return [what === "audit" ? "Audit log" : `${what[0].toUpperCase()}${what.slice(1)} jobs`, many(days, "day")];
+  return [what === "audit" ? "Audit log" : `${what[0].toUpperCase()}${what.slice(1)} jobs`, plural(days, "day")];
 }
 
 /** @param {{settings: import("../load.js").Loaded<any>}} props */
@@ -77,9 +77,9 @@ function All({ settings }) {
   const which = query.value.get("settings") === "changed" ? "changed" : "all";
   const items = settings.data?.items ?? null;
   const changed = items?.filter((/** @type {Setting} */ one) => one.source !== "default") ?? null;
-  return html`<${Panel} title="All settings" aside=${html`<${Choice} label="Which settings" value=${which} options=${[["all", items ? `All ${count(items.length)}` : "All"], ["changed", changed ? `Changed ${count(changed.length)}` : "Changed"]]} onChange=${(/** @type {string} */ one) => refine({ settings: one === "all" ? null : one }, { replace: true })} />`}>
-    ${settings.error && html`<${Trouble} error=${settings.error} retry=${settings.reload} />`}
-    <${Table} caption="Settings" class="settings" columns=${columns} rows=${which === "all" ? items : changed} bones=${8} id=${(/** @type {Setting} */ one) => one.name} />
+  return html`<${Panel} title="All settings" note=${html`<${Choice} label="Which settings" value=${which} options=${[["all", items ? `All ${count(items.length)}` : "All"], ["changed", changed ? `Changed ${count(changed.length)}` : "Changed"]]} onChange=${(/** @type {string} */ one) => refine({ settings: one === "all" ? null : one }, { replace: true })} />`}>
+    ${settings.error && html`<${ErrorNotice} error=${settings.error} retry=${settings.reload} />`}
+    <${Table} caption="Settings" class="settings" columns=${columns} rows=${which === "all" ? items : changed} skeleton=${8} id=${(/** @type {Setting} */ one) => one.name} />
     <div class="how"><p class="quiet">Read when a process starts: a keyword or flag counts before the environment, that before rota.toml, that before the default. Here they can be read; to change one:</p><${Command} text="rota config set retention_failed_days 60" /></div>
   <//>`;
 }

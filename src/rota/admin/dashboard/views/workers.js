@@ -3,22 +3,22 @@
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
-import { pageOf, queuesOf, serves, Slots, WorkerBadge } from "../parts/crew.js";
-import { Empty, Trouble } from "../parts/empty.js";
-import { Halted, useHalt } from "../parts/flow.js";
-import { Narrow, useNarrowed } from "../parts/narrow.js";
-import { Code, Lede, Panel } from "../parts/panel.js";
-import { Table } from "../parts/table.js";
-import { When } from "../parts/time.js";
+import { pageOf, queuesOf, serves, Slots, WorkerBadge } from "../parts/operate/worker-summary.js";
+import { Empty, ErrorNotice } from "../parts/base/empty.js";
+import { AllPausedNotice, useGlobalPause } from "../parts/operate/throughput-cells.js";
+import { ListFilters, useFiltered } from "../parts/base/list-filters.js";
+import { Code, PageHeader, Panel } from "../parts/base/panel.js";
+import { Table } from "../parts/base/table.js";
+import { When } from "../parts/base/time.js";
 import { at, may, query, refine } from "../state.js";
 import { html, useMemo } from "../ui.js";
-import { clean, count, line, many } from "../words.js";
+import { clean, count, line, plural } from "../format.js";
 
 /** @typedef {import("../types").WorkerView} Worker */
 
 const MOST = 200; // running jobs that are read to tell who runs what
 
-/** @type {import("../parts/narrow.js").Kinds} */
+/** @type {import("../parts/base/list-filters.js").Kinds} */
 const KINDS = {
   busy: ["Busy", (/** @type {Worker} */ worker) => worker.running > 0],
   full: ["Full", (/** @type {Worker} */ worker) => worker.running >= worker.concurrency],
@@ -30,23 +30,23 @@ export default function Workers() {
   const shared = may("read.shared");
   const workers = useLoad((signal) => api.get("/workers", {}, signal), [], { on: ["worker"], every: 10, when: shared });
   const running = useLoad((signal) => api.get("/jobs", { state: "running", limit: MOST }, signal), [], { on: ["job", "stats"], when: shared });
-  const halt = useHalt();
-  const crew = useMemo(() => workers.data && counted(workers.data.items, running.data), [workers.data, running.data]);
-  const all = useMemo(() => crew && crew.filter(suits), [crew, query.value]);
-  const rows = useNarrowed(all, { kinds: KINDS, name: (worker) => `${worker.id} ${worker.host}` });
+  const globalPause = useGlobalPause();
+  const known = useMemo(() => workers.data && counted(workers.data.items, running.data), [workers.data, running.data]);
+  const all = useMemo(() => known && known.filter(matchesUrl), [known, query.value]);
+  const rows = useFiltered(all, { kinds: KINDS, name: (worker) => `${worker.id} ${worker.host}` });
   const columns = useMemo(() => columnsOf(running.data?.items ?? null), [running.data]);
-  if (!shared) return html`<${Lede} title="Workers" /><${Empty} title="Workers are shared by all tenants" acts=${html`<a class="button" href=${at("/jobs", { state: "running" })}>Show your running jobs</a>`}>You see one tenant. A token without a tenant sees the workers; your own jobs are all told.<//>`;
+  if (!shared) return html`<${PageHeader} title="Workers" /><${Empty} title="Workers are shared by all tenants" acts=${html`<a class="button" href=${at("/jobs", { state: "running" })}>Show your running jobs</a>`}>You see one tenant. A token without a tenant sees the workers; your own jobs are all told.<//>`;
   const live = rows && rows.filter((worker) => worker.state !== "lost");
   const lost = rows && rows.filter((worker) => worker.state === "lost");
-  const list = (/** @type {string} */ caption, /** @type {Worker[] | null} */ some) => html`<${Table} caption=${caption} class="workers" columns=${columns} rows=${some} id=${(/** @type {Worker} */ worker) => worker.id} bones=${3} />`;
+  const list = (/** @type {string} */ caption, /** @type {Worker[] | null} */ some) => html`<${Table} caption=${caption} class="workers" columns=${columns} rows=${some} id=${(/** @type {Worker} */ worker) => worker.id} skeleton=${3} />`;
   return html`
-    <${Lede} title="Workers"><p>${crew ? inShort(crew) : html`<span class="bone w2"></span>`}</p><//>
-    <${Halted} halt=${halt} />
-    ${workers.error && html`<${Trouble} error=${workers.error} retry=${workers.reload} />`}
-    ${crew?.length !== 0 && html`<${Narrow} what="workers" kinds=${KINDS} shown=${rows} of=${all} />`}
-    <${Chosen} />
-    ${rows?.length === 0 ? html`<${NoWorkers} some=${crew?.length ?? 0} />` : live?.length !== 0 && (live || !workers.error) && list("Live workers", live)}
-    ${lost && lost.length > 0 && html`<${Panel} title="Lost" aside=${`${many(lost.length, "worker")} not heard of`}>
+    <${PageHeader} title="Workers"><p>${known ? summary(known) : html`<span class="skeleton-line w2"></span>`}</p><//>
+    <${AllPausedNotice} globalPause=${globalPause} />
+    ${workers.error && html`<${ErrorNotice} error=${workers.error} retry=${workers.reload} />`}
+    ${known?.length !== 0 && html`<${ListFilters} what="workers" kinds=${KINDS} shown=${rows} of=${all} />`}
+    <${ActiveFilters} />
+    ${rows?.length === 0 ? html`<${NoWorkers} some=${known?.length ?? 0} />` : live?.length !== 0 && (live || !workers.error) && list("Live workers", live)}
+    ${lost && lost.length > 0 && html`<${Panel} title="Lost" note=${`${plural(lost.length, "worker")} not heard of`}>
       <p class="quiet">Live workers take over what these ran, by themselves. A line goes when it has been silent for long.</p>${list("Lost workers", lost)}<//>`}`;
 }
 
@@ -57,19 +57,19 @@ function counted(workers, jobs) {
 }
 
 /** Those that serve the queue and know the task that the URL names. @param {Worker} worker */
-function suits(worker) {
+function matchesUrl(worker) {
   const [queue, task] = [query.value.get("queue"), query.value.get("task")];
   return (!queue || serves(worker, queue)) && (!task || worker.tasks.includes(task));
 }
 
-function Chosen() {
+function ActiveFilters() {
   const chosen = ["queue", "task"].filter((key) => query.value.get(key));
   if (!chosen.length) return null;
-  return html`<p class="chosen">${chosen.map((key) => html`<span>Those that ${key === "queue" ? "serve queue" : "know task"} <${Code}>${query.value.get(key)}<//>. <button type="button" class="link" onClick=${() => refine({ [key]: "" })}>Show all</button></span>`)}</p>`;
+  return html`<p class="active-filters">${chosen.map((key) => html`<span>Those that ${key === "queue" ? "serve queue" : "know task"} <${Code}>${query.value.get(key)}<//>. <button type="button" class="link" onClick=${() => refine({ [key]: "" })}>Show all</button></span>`)}</p>`;
 }
 
 /** @param {Worker[]} workers */
-function inShort(workers) {
+function summary(workers) {
   const live = workers.filter((worker) => worker.state !== "lost");
   if (!live.length) return "No worker is alive: nothing runs.";
   const sum = (/** @type {"running" | "concurrency"} */ key) => live.reduce((total, worker) => total + worker[key], 0);
@@ -77,14 +77,14 @@ function inShort(workers) {
   return `${count(live.length)} live, ${count(sum("running"))} of ${count(sum("concurrency"))} slots busy${draining ? `, ${draining} draining` : ""}.`;
 }
 
-/** @param {any[] | null} running @returns {import("../parts/table.js").Column[]} */
+/** @param {any[] | null} running @returns {import("../parts/base/table.js").Column[]} */
 function columnsOf(running) {
   return [
     { title: "Worker", kind: "head", cell: (worker) => html`<a class="name" href=${pageOf(worker)}>${clean(worker.id)}</a><span class="sub mono">${clean(worker.host)} pid ${worker.pid}</span>` },
     { title: "State", width: "6rem", cell: (worker) => html`<${WorkerBadge} worker=${worker} />` },
     { title: "Slots busy", width: "6.5rem", cell: (worker) => html`<${Slots} worker=${worker} />` },
     { title: "Runs now", width: "18%", kind: "full", cell: (worker) => html`<${Runs} worker=${worker} running=${running} />` },
-    { title: "Takes", width: "13%", cell: (worker) => html`<span class="clip" title=${queuesOf(worker)}>${queuesOf(worker)}</span><span class="sub" title=${line(worker.tasks.join(", "), 400)}>${many(worker.tasks.length, "task")}</span>` },
+    { title: "Takes", width: "13%", cell: (worker) => html`<span class="clip" title=${queuesOf(worker)}>${queuesOf(worker)}</span><span class="sub" title=${line(worker.tasks.join(", "), 400)}>${plural(worker.tasks.length, "task")}</span>` },
     { title: "Done", kind: "num broad", width: "5.5rem", cell: (worker) => count(worker.finished) },
     { title: "Up since", width: "8.5rem", kind: "broad", cell: (worker) => html`<${When} at=${worker.started_at} />` },
     { title: "Last seen", width: "7.5rem", cell: (worker) => html`<${When} at=${worker.seen_at} />` },
@@ -94,11 +94,11 @@ function columnsOf(running) {
 
 /** @param {{worker: Worker, running: any[] | null}} props */
 function Runs({ worker, running }) {
-  if (running === null) return html`<span class="bone w2"></span>`;
+  if (running === null) return html`<span class="skeleton-line w2"></span>`;
   const own = running.filter((job) => job.worker === worker.id);
   if (!own.length && !worker.running) return html`<span class="faint">nothing</span>`;
   const tasks = [...new Set(own.map((job) => job.task))];
-  return html`<a class="clip" href=${at("/jobs", { worker: worker.id, state: "running" })}>${own.length ? tasks.map((task) => clean(task)).join(", ") : many(worker.running, "job")}</a>`;
+  return html`<a class="clip" href=${at("/jobs", { worker: worker.id, state: "running" })}>${own.length ? tasks.map((task) => clean(task)).join(", ") : plural(worker.running, "job")}</a>`;
 }
 
 /** @param {{some: number}} props */
