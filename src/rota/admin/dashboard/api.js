@@ -23,7 +23,10 @@ export class ApiError extends Error {
   }
 }
 
-/** @typedef {{query?: Record<string, any>, body?: unknown, signal?: AbortSignal, root?: string, quiet?: boolean}} Options */
+/**
+ * @typedef {{query?: Record<string, any>, body?: unknown, signal?: AbortSignal, root?: string, quiet?: boolean}}
+ *   Options
+ */
 
 /** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<any>} */
 export async function request(method, path, { query, body, signal, root = "/api/admin", quiet } = {}) {
@@ -47,16 +50,24 @@ export async function request(method, path, { query, body, signal, root = "/api/
   throw error;
 }
 
-/** The session is not the one this page knew: somebody signed in from another tab. Whoever acts now must know in whose name. @param {ApiError} error */
+/**
+ * The session is not the one this page knew: somebody signed in from another tab. Whoever acts now must know in whose
+ * name.
+ * @param {ApiError} error
+ */
 async function identifyAgain(error) {
   await whoAmI();
-  if (me.value) error.message = `Somebody signed in from another tab: you are ${clean(me.value.name)} now, ${me.value.role}. Nothing was done; press again to do it in that name.`;
+  if (me.value)
+    error.message = `Somebody signed in from another tab: you are ${clean(me.value.name)} now, ${me.value.role}. Nothing was done; press again to do it in that name.`;
 }
 
 /** @param {any} error @returns {never} */
 function unreachable(error) {
   if (error.name === "AbortError") throw error;
-  throw new ApiError({ code: "unreachable", detail: "The server does not answer. What runs goes on; this page tries again." }, 0);
+  throw new ApiError(
+    { code: "unreachable", detail: "The server does not answer. What runs goes on; this page tries again." },
+    0,
+  );
 }
 
 /** @param {string} text */

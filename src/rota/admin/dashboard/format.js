@@ -74,7 +74,12 @@ function format(zone, options) {
   return clocks.get(key);
 }
 
-/** What an instant is: 01:38:02, with the day if that is not today. @param {string | number} instant @param {number} now @param {string} zone */
+/**
+ * What an instant is: 01:38:02, with the day if that is not today.
+ * @param {string | number} instant
+ * @param {number} now
+ * @param {string} zone
+ */
 export function exact(instant, now, zone) {
   const at = new Date(instant);
   const time = format(zone, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(at);
@@ -105,7 +110,12 @@ export function shortId(id) {
   return id.slice(-6);
 }
 
-/** "12h" or "90m" before now, or an instant as it was written. @param {string} text @param {number} now @returns {string | null} */
+/**
+ * "12h" or "90m" before now, or an instant as it was written.
+ * @param {string} text
+ * @param {number} now
+ * @returns {string | null}
+ */
 export function parseTime(text, now) {
   const found = /^(\d+(?:\.\d+)?)\s*([smhdw])$/.exec(text.trim());
   if (found) {
@@ -119,7 +129,12 @@ export function parseTime(text, now) {
 
 /** Who, as people say it: "token:night shift#a9db8b" is night shift. @param {unknown} actor */
 export function actorName(actor) {
-  return line(clean(actor).replace(/^token:(.+)#[0-9a-f]+$/, "$1").replace(/^user:/, ""), 60);
+  return line(
+    clean(actor)
+      .replace(/^token:(.+)#[0-9a-f]+$/, "$1")
+      .replace(/^user:/, ""),
+    60,
+  );
 }
 
 /** A long text with its middle left out: both ends tell something. @param {unknown} text @param {number} most */

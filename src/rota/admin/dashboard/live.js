@@ -78,14 +78,17 @@ function open() {
     // A closed stream does not come back by itself: the server refused it, or went away.
     if (source?.readyState === EventSource.CLOSED) reconnect();
   };
-  for (const name of EVENT_NAMES) source.addEventListener(name, (event) => receive(name, /** @type {MessageEvent} */ (event)));
+  for (const name of EVENT_NAMES)
+    source.addEventListener(name, (event) => receive(name, /** @type {MessageEvent} */ (event)));
   source.addEventListener("reset", (event) => {
     lastId = /** @type {MessageEvent} */ (event).lastEventId || "";
     reloadAll();
   });
 }
 
-/** What happened while nobody listened may never be told: everybody looks again, or will when news is no longer held. */
+/**
+ * What happened while nobody listened may never be told: everybody looks again, or will when news is no longer held.
+ */
 function reloadAll() {
   for (const name of [...EVENT_NAMES, RECONNECTED]) missed.add(name);
   if (!onHold.value) flush();
@@ -126,7 +129,11 @@ export function start() {
   });
 }
 
-/** Call back on news of these names; with null when some was missed. @param {string[]} names @param {(data: any) => void} listener */
+/**
+ * Call back on news of these names; with null when some was missed.
+ * @param {string[]} names
+ * @param {(data: any) => void} listener
+ */
 export function listen(names, listener) {
   for (const name of names) listeners.set(name, (listeners.get(name) ?? new Set()).add(listener));
   return () => names.forEach((name) => listeners.get(name)?.delete(listener));

@@ -24,7 +24,9 @@ const MIN_INTERVAL_S = 1; // seconds between two loads that news asked for
  * @returns {Loaded<T>}
  */
 export function useLoad(load, deps, { on = [], when = true, every = 0, minInterval = MIN_INTERVAL_S } = {}) {
-  const [state, set] = useState(/** @type {{data: any, error: any, busy: boolean}} */ ({ data: null, error: null, busy: true }));
+  const [state, set] = useState(
+    /** @type {{data: any, error: any, busy: boolean}} */ ({ data: null, error: null, busy: true }),
+  );
   const current = useRef(/** @type {AbortController | null} */ (null));
   const latest = useRef(load);
   latest.current = load;
@@ -63,12 +65,20 @@ export function useLoad(load, deps, { on = [], when = true, every = 0, minInterv
   return { ...state, reload };
 }
 
-/** The request itself was wrong, and asked again it would be wrong again; not so when there were only too many. @param {any} error */
+/**
+ * The request itself was wrong, and asked again it would be wrong again; not so when there were only too many.
+ * @param {any} error
+ */
 function isClientError(error) {
   return error?.status >= 400 && error.status < 500 && error.status !== 429;
 }
 
-/** Call every so many seconds, unless news is held; 0: never. @param {number} seconds @param {() => any} act @param {any[]} deps */
+/**
+ * Call every so many seconds, unless news is held; 0: never.
+ * @param {number} seconds
+ * @param {() => any} act
+ * @param {any[]} deps
+ */
 export function useEvery(seconds, act, deps) {
   useEffect(() => {
     if (!seconds) return undefined;
@@ -77,7 +87,12 @@ export function useEvery(seconds, act, deps) {
   }, [...deps, seconds]);
 }
 
-/** Call at most once in so many seconds, never before the last call ended, and once more for what came in between; not after the stop. @param {() => Promise<void>} act @param {number} seconds */
+/**
+ * Call at most once in so many seconds, never before the last call ended, and once more for what came in between; not
+ * after the stop.
+ * @param {() => Promise<void>} act
+ * @param {number} seconds
+ */
 function throttled(act, seconds) {
   let timer = 0;
   let last = -Infinity;
@@ -86,7 +101,8 @@ function throttled(act, seconds) {
   let stopped = false;
   const request = () => {
     if (stopped) return;
-    if (busy) wanted = true; // a load that news cuts short each second would never end
+    if (busy)
+      wanted = true; // a load that news cuts short each second would never end
     else timer ||= setTimeout(run, Math.max(0, last + seconds * 1000 - performance.now()));
   };
   const run = async () => {

@@ -38,7 +38,11 @@ const ROUTES = [
 function match(where) {
   for (const [pattern, view] of ROUTES) {
     const found = new RegExp(`^${pattern.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`).exec(where);
-    if (found) return { view, params: Object.fromEntries(Object.entries(found.groups ?? {}).map(([key, text]) => [key, plain(text)])) };
+    if (found)
+      return {
+        view,
+        params: Object.fromEntries(Object.entries(found.groups ?? {}).map(([key, text]) => [key, plain(text)])),
+      };
   }
   return { view: "not-found", params: {} };
 }
@@ -65,14 +69,21 @@ function View() {
     return () => (current = false);
   }, [view]);
   if (loaded.view !== view) return html`<${Skeleton} lines=${6} />`;
-  if (loaded.error) return html`<${ErrorNotice} error=${{ title: "This view could not be loaded.", message: "Load the page anew; if that does not help, look at the server's log." }} />`;
+  if (loaded.error)
+    return html`<${ErrorNotice}
+      error=${{
+        title: "This view could not be loaded.",
+        message: "Load the page anew; if that does not help, look at the server's log.",
+      }}
+    />`;
   return html`<${loaded.Body} key=${path.value} ...${params} />`;
 }
 
 const failed = signal(/** @type {any} */ (null));
 
 function App() {
-  if (failed.value) return html`<main class="alone"><h1>rota</h1><${ErrorNotice} error=${failed.value} retry=${boot} /></main>`;
+  if (failed.value)
+    return html`<main class="alone"><h1>rota</h1><${ErrorNotice} error=${failed.value} retry=${boot} /></main>`;
   if (me.value === undefined) return html`<main class="alone"><${Skeleton} /></main>`;
   if (me.value === null) return html`<${SignIn} /><${Toasts} />`;
   return html`<${Shell}><${View} /><//><${Dialogs} /><${Toasts} />`;

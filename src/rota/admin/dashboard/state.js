@@ -34,7 +34,11 @@ export function go(to, { replace = false } = {}) {
   place.value = here();
 }
 
-/** Change some filters of this page; null, undefined and "" remove one. @param {Record<string, any>} patch @param {{replace?: boolean}} [how] */
+/**
+ * Change some filters of this page; null, undefined and "" remove one.
+ * @param {Record<string, any>} patch
+ * @param {{replace?: boolean}} [how]
+ */
 export function refine(patch, how) {
   const next = pruned({ ...Object.fromEntries(query.value), ...patch });
   const search = `${new URLSearchParams(next)}`;

@@ -24,7 +24,7 @@ async function call(method, path, body) {
 
 function resolve(schema) {
   const name = schema?.$ref?.split("/").pop();
-  return name ? state.document.components.schemas[name] : schema ?? {};
+  return name ? state.document.components.schemas[name] : (schema ?? {});
 }
 
 function typeOf(schema) {
@@ -36,9 +36,18 @@ function typeOf(schema) {
 }
 
 function bounds(schema) {
-  const names = { minimum: "≥", maximum: "≤", exclusiveMinimum: ">", minLength: "at least", maxLength: "at most",
-                  minItems: "at least", maxItems: "at most" };
-  const told = Object.entries(names).filter(([name]) => name in schema).map(([name, word]) => `${word} ${schema[name]}`);
+  const names = {
+    minimum: "≥",
+    maximum: "≤",
+    exclusiveMinimum: ">",
+    minLength: "at least",
+    maxLength: "at most",
+    minItems: "at least",
+    maxItems: "at most",
+  };
+  const told = Object.entries(names)
+    .filter(([name]) => name in schema)
+    .map(([name, word]) => `${word} ${schema[name]}`);
   if ("default" in schema && schema.default !== null) told.push(`default ${JSON.stringify(schema.default)}`);
   return told.join(", ");
 }
@@ -46,8 +55,14 @@ function bounds(schema) {
 function fields(schema) {
   const found = resolve(schema);
   const rows = Object.entries(found.properties ?? {}).map(([name, one]) =>
-    make("tr", {}, make("td", {}, make("code", {}, name), found.required?.includes(name) ? " *" : ""),
-      make("td", {}, typeOf(one)), make("td", {}, bounds(one))));
+    make(
+      "tr",
+      {},
+      make("td", {}, make("code", {}, name), found.required?.includes(name) ? " *" : ""),
+      make("td", {}, typeOf(one)),
+      make("td", {}, bounds(one)),
+    ),
+  );
   return rows.length ? make("table", {}, ...rows) : make("p", {}, typeOf(schema));
 }
 
@@ -75,30 +90,59 @@ function tryOut(method, path, operation) {
     const answer = await call(method.toUpperCase(), query.size ? `${target}?${query}` : target, text?.value);
     const said = await answer.text();
     let shown = said;
-    try { shown = JSON.stringify(JSON.parse(said), null, 2); } catch { /* it is not JSON */ }
+    try {
+      shown = JSON.stringify(JSON.parse(said), null, 2);
+    } catch {
+      /* it is not JSON */
+    }
     result.textContent = `${answer.status} ${answer.statusText}\n${shown}`;
   };
   const rows = inputs.map(({ one, input }) =>
-    make("tr", {}, make("td", {}, make("label", {}, `${one.name}${one.required ? " *" : ""} `, input)),
-      make("td", {}, `${one.in}, ${typeOf(one.schema)}`), make("td", {}, bounds(one.schema))));
-  return make("form", { onsubmit: send }, make("table", {}, ...rows),
+    make(
+      "tr",
+      {},
+      make("td", {}, make("label", {}, `${one.name}${one.required ? " *" : ""} `, input)),
+      make("td", {}, `${one.in}, ${typeOf(one.schema)}`),
+      make("td", {}, bounds(one.schema)),
+    ),
+  );
+  return make(
+    "form",
+    { onsubmit: send },
+    make("table", {}, ...rows),
     ...(schema ? [make("h3", {}, "Body"), fields(schema), text] : []),
-    make("button", {}, "Send"), result);
+    make("button", {}, "Send"),
+    result,
+  );
 }
 
 function answers(operation) {
   const rows = Object.entries(operation.responses).map(([status, one]) => {
     const schema = Object.values(one.content ?? {})[0]?.schema;
-    return make("tr", {}, make("td", {}, status), make("td", {}, one.description),
-      make("td", {}, schema ? make("code", {}, typeOf(schema)) : ""));
+    return make(
+      "tr",
+      {},
+      make("td", {}, status),
+      make("td", {}, one.description),
+      make("td", {}, schema ? make("code", {}, typeOf(schema)) : ""),
+    );
   });
   return make("table", {}, ...rows);
 }
 
 function show(method, path, operation) {
-  const details = make("details", {}, make("summary", {}, make("span", { class: "method" }, method.toUpperCase()),
-    make("code", {}, path), make("span", { class: "says" }, operation.summary),
-    make("span", { class: "permission" }, operation["x-permission"] ?? "open")));
+  const details = make(
+    "details",
+    {},
+    make(
+      "summary",
+      {},
+      make("span", { class: "method" }, method.toUpperCase()),
+      make("code", {}, path),
+      make("span", { class: "says" }, operation.summary),
+      make("span", { class: "permission" }, operation["x-permission"] ?? "open"),
+    ),
+  );
   details.dataset.text = `${method} ${path} ${operation.summary} ${operation["x-permission"] ?? ""}`.toLowerCase();
   details.addEventListener("toggle", () => {
     if (details.childElementCount > 1) return;
@@ -118,10 +162,18 @@ function draw() {
     }
   }
   const schemas = Object.entries(state.document.components.schemas).map(([name, schema]) =>
-    make("details", {}, make("summary", {}, make("code", {}, name)), make("p", {}, schema.description ?? ""), fields(schema)));
+    make(
+      "details",
+      {},
+      make("summary", {}, make("code", {}, name)),
+      make("p", {}, schema.description ?? ""),
+      fields(schema),
+    ),
+  );
   const sections = [...byTag].map(([tag, nodes]) => make("section", {}, make("h2", {}, tag), ...nodes));
-  document.querySelector("#operations").replaceChildren(...sections,
-    make("section", {}, make("h2", {}, "Schemas"), ...schemas));
+  document
+    .querySelector("#operations")
+    .replaceChildren(...sections, make("section", {}, make("h2", {}, "Schemas"), ...schemas));
 }
 
 async function load() {

@@ -29,15 +29,44 @@ const MOST_EXPORTED = 100_000;
 const TEXTS = ["actor", "action", "object", "tenant"];
 const TIMES = ["since", "until"];
 const FILTERS = [...TEXTS, "result", ...TIMES];
-const HINTS = { actor: "a name", action: "job.cancel, or job. for all", object: "queue:mail", tenant: "a name", since: "24h, 2030-01-31", until: "1h, 2030-01-31" };
-const ACTIONS = ["job.", "job.enqueue", "job.retry", "job.cancel", "job.delete", "jobs.", "schedule.", "queue.", "task.", "tenant.", "all.", "token.", "user.", "calendar.", "session."];
+const HINTS = {
+  actor: "a name",
+  action: "job.cancel, or job. for all",
+  object: "queue:mail",
+  tenant: "a name",
+  since: "24h, 2030-01-31",
+  until: "1h, 2030-01-31",
+};
+const ACTIONS = [
+  "job.",
+  "job.enqueue",
+  "job.retry",
+  "job.cancel",
+  "job.delete",
+  "jobs.",
+  "schedule.",
+  "queue.",
+  "task.",
+  "tenant.",
+  "all.",
+  "token.",
+  "user.",
+  "calendar.",
+  "session.",
+];
 
-/** The filter that the URL tells, as the API wants it. @param {URLSearchParams} params @returns {Record<string, any>} */
+/**
+ * The filter that the URL tells, as the API wants it.
+ * @param {URLSearchParams} params
+ * @returns {Record<string, any>}
+ */
 function filterOf(params) {
-  return Object.fromEntries(FILTERS.map((name) => {
-    const text = params.get(name);
-    return [name, text && TIMES.includes(name) ? parseTime(text, now.peek()) : text];
-  }));
+  return Object.fromEntries(
+    FILTERS.map((name) => {
+      const text = params.get(name);
+      return [name, text && TIMES.includes(name) ? parseTime(text, now.peek()) : text];
+    }),
+  );
 }
 
 export default function Audit() {
@@ -50,35 +79,68 @@ function Log() {
   const search = FILTERS.map((name) => `${name}=${params.get(name) ?? ""}`).join("&");
   const isFiltered = FILTERS.some((name) => params.get(name));
   const filter = useMemo(() => filterOf(params), [search]);
-  const list = usePages((cursor, signal) => api.get("/audit", { ...filter, limit: PAGE, cursor }, signal), search, { on: ["audit"] });
+  const list = usePages((cursor, signal) => api.get("/audit", { ...filter, limit: PAGE, cursor }, signal), search, {
+    on: ["audit"],
+  });
   const columns = useMemo(columnsOf, []);
-  return html`<${PageHeader} title="Audit" acts=${html`<${Export} filter=${filter} />`}>Who did what, newest first. Lines are never changed; secrets are masked.<//>
+  return html`
+    <${PageHeader} title="Audit" acts=${html`<${Export} filter=${filter} />`}>
+      Who did what, newest first. Lines are never changed; secrets are masked.
+    <//>
     <${Filters} params=${params} isFiltered=${isFiltered} />
     ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
     ${list.rows?.length === 0 && !list.error && html`<${Nothing} isFiltered=${isFiltered} />`}
-    ${(list.rows ? list.rows.length > 0 : !list.error) && html`<${Table} caption="Audit log" class="audit" columns=${columns} rows=${list.rows} skeleton=${8} id=${(/** @type {Entry} */ entry) => entry.id} />`}
-    ${list.rows && list.rows.length > 0 && html`<div class="more-rows">${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}<span>${count(list.rows.length)} shown</span></div>`}`;
+    ${(list.rows ? list.rows.length > 0 : !list.error) && html`<${Table}
+      caption="Audit log"
+      class="audit"
+      columns=${columns}
+      rows=${list.rows}
+      skeleton=${8}
+      id=${(/** @type {Entry} */ entry) => entry.id}
+    />`}
+    ${list.rows && list.rows.length > 0 && html`<div class="more-rows">
+      ${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}
+      <span>${count(list.rows.length)} shown</span>
+    </div>`}
+  `;
 }
 
 /** @param {{isFiltered: boolean}} props */
 function Nothing({ isFiltered }) {
-  if (isFiltered) return html`<${Empty} title="No line matches" acts=${html`<a class="button" href=${at("/audit")}>Show all</a>`}>An action is written whole, job.cancel, or as a beginning that ends with a dot: job.<//>`;
-  return html`<${Empty} title="Nothing has been done yet" command="rota queues pause mail --reason 'trying it out'">Every change by a person or a program leaves a line here: who, what, before and after. Make one:<//>`;
+  if (isFiltered)
+    return html`<${Empty} title="No line matches" acts=${html`<a class="button" href=${at("/audit")}>Show all</a>`}>
+      An action is written whole, job.cancel, or as a beginning that ends with a dot: job.
+    <//>`;
+  return html`<${Empty} title="Nothing has been done yet" command="rota queues pause mail --reason 'trying it out'">
+    Every change by a person or a program leaves a line here: who, what, before and after. Make one:
+  <//>`;
 }
 
 // --- filters -------------------------------------------------------------------------------------
 
 /** @param {{params: URLSearchParams, isFiltered: boolean}} props */
 function Filters({ params, isFiltered }) {
-  return html`<form class="filters" role="search" aria-label="Filter the audit log" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+  return html`<form
+    class="filters"
+    role="search"
+    aria-label="Filter the audit log"
+    onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}
+  >
     ${TEXTS.map((name) => html`<${Filter} key=${name} name=${name} value=${params.get(name) ?? ""} />`)}
-    <${Field} label="Result"><select value=${params.get("result") ?? ""} onChange=${(/** @type {any} */ event) => refine({ result: event.target.value })}>
-      ${["", "done", "refused", "failed"].map((one) => html`<option value=${one}>${one || "any"}</option>`)}
-    </select><//>
+    <${Field} label="Result">
+      <select
+        value=${params.get("result") ?? ""}
+        onChange=${(/** @type {any} */ event) => refine({ result: event.target.value })}
+      >
+        ${["", "done", "refused", "failed"].map((one) => html`<option value=${one}>${one || "any"}</option>`)}
+      </select>
+    <//>
     ${TIMES.map((name) => html`<${Filter} key=${name} name=${name} value=${params.get(name) ?? ""} />`)}
     ${isFiltered && html`<a class="button plain" href=${at("/audit")}>Clear filters</a>`}
     <datalist id="audit-actions">${ACTIONS.map((one) => html`<option value=${one}></option>`)}</datalist>
-    <datalist id="audit-times">${["1h", "24h", "7d", "30d"].map((one) => html`<option value=${one}></option>`)}</datalist>
+    <datalist id="audit-times">
+      ${["1h", "24h", "7d", "30d"].map((one) => html`<option value=${one}></option>`)}
+    </datalist>
   </form>`;
 }
 
@@ -87,8 +149,16 @@ function Filter({ name, value }) {
   const isTime = TIMES.includes(name);
   const error = isTime && value && !parseTime(value, now.peek()) ? "Write 24h, 7d, or 2030-01-31T08:00Z." : null;
   return html`<${Field} label=${name[0].toUpperCase() + name.slice(1)} error=${error}>
-    <input type="text" maxlength="500" autocomplete="off" spellcheck=${false} placeholder=${HINTS[/** @type {keyof typeof HINTS} */ (name)]} value=${value}
-      list=${isTime ? "audit-times" : name === "action" ? "audit-actions" : undefined} onChange=${(/** @type {any} */ event) => refine({ [name]: event.target.value.trim() })} />
+    <input
+      type="text"
+      maxlength="500"
+      autocomplete="off"
+      spellcheck=${false}
+      placeholder=${HINTS[/** @type {keyof typeof HINTS} */ (name)]}
+      value=${value}
+      list=${isTime ? "audit-times" : name === "action" ? "audit-actions" : undefined}
+      onChange=${(/** @type {any} */ event) => refine({ [name]: event.target.value.trim() })}
+    />
   <//>`;
 }
 
@@ -97,14 +167,46 @@ function Filter({ name, value }) {
 function columnsOf() {
   return [
     { title: "When", width: "8rem", cell: (/** @type {Entry} */ entry) => html`<${When} at=${entry.at} />` },
-    { title: "Action", kind: "head", width: "22%", cell: (/** @type {Entry} */ entry) => html`<button type="button" class="name link" onClick=${() => showEntry(entry)}>${line(entry.action)}</button><span class="sub">${entry.object ? html`<${ObjectLink} object=${entry.object} />` : "no single object"}</span>` },
-    { title: "By", width: "18%", cell: (/** @type {Entry} */ entry) => html`<a class="clip mono plain-link" href=${withFilter({ actor: entry.actor })} title=${`Only what ${clean(entry.actor)} did`}>${line(entry.actor)}</a><span class="sub">${line([entry.role, entry.via && `by ${entry.via}`, entry.tenant && `tenant ${entry.tenant}`].filter(Boolean).join(", "))}</span>` },
+    {
+      title: "Action",
+      kind: "head",
+      width: "22%",
+      cell: (/** @type {Entry} */ entry) =>
+        html`
+          <button type="button" class="name link" onClick=${() => showEntry(entry)}>${line(entry.action)}</button>
+          <span class="sub">${entry.object ? html`<${ObjectLink} object=${entry.object} />` : "no single object"}</span>
+        `,
+    },
+    {
+      title: "By",
+      width: "18%",
+      cell: (/** @type {Entry} */ entry) =>
+        html`
+          <a
+            class="clip mono plain-link"
+            href=${withFilter({ actor: entry.actor })}
+            title=${`Only what ${clean(entry.actor)} did`}
+          >
+            ${line(entry.actor)}
+          </a>
+          <span class="sub">
+            ${line(
+              [entry.role, entry.via && `by ${entry.via}`, entry.tenant && `tenant ${entry.tenant}`]
+                .filter(Boolean)
+                .join(", "),
+            )}
+          </span>
+        `,
+    },
     { title: "Result", width: "6.5rem", cell: (/** @type {Entry} */ entry) => html`<${Result} entry=${entry} />` },
     { title: "Change", kind: "full", cell: (/** @type {Entry} */ entry) => html`<${Change} entry=${entry} />` },
   ];
 }
 
-/** What the system notes of itself is neither good nor bad: a tick beside "exhausted" would mislead. @param {{entry: Entry}} props */
+/**
+ * What the system notes of itself is neither good nor bad: a tick beside "exhausted" would mislead.
+ * @param {{entry: Entry}} props
+ */
 function Result({ entry }) {
   const isNote = entry.via === "system" && !entry.role && entry.result === "done";
   return isNote ? html`<span class="soft">noted</span>` : html`<${Badge} state=${entry.result} />`;
@@ -114,7 +216,10 @@ function Result({ entry }) {
 function Change({ entry }) {
   const changes = differences(entry.before, entry.after).filter(({ path }) => path !== "id"); // the object tells it
   if (!changes.length && !entry.message) return html`<span class="faint">—</span>`;
-  return html`${entry.message && html`<span class="clip">${line(entry.message)}</span>`}${changes.length > 0 && html`<${Diff} changes=${changes} most=${entry.message ? 1 : 2} />`}`;
+  return html`
+    ${entry.message && html`<span class="clip">${line(entry.message)}</span>`}
+    ${changes.length > 0 && html`<${Diff} changes=${changes} most=${entry.message ? 1 : 2} />`}
+  `;
 }
 
 /** This list with one filter more. @param {Record<string, string>} patch */
@@ -133,13 +238,21 @@ function placeOf(object) {
   const [, kind, name] = /^(\w+):(.+)$/s.exec(object) ?? [];
   const [tenant, ...rest] = (name ?? "").split("/");
   switch (kind) {
-    case "job": return at(`/jobs/${encodeURIComponent(name)}`);
-    case "queue": return at("/jobs", { queue: name });
-    case "task": return at("/jobs", { task: name });
-    case "tenant": return at("/jobs", { tenant: name });
-    case "schedule": return at(pageOf({ tenant, name: rest.join("/") }));
-    case "token": case "user": return at("/settings");
-    default: return null;
+    case "job":
+      return at(`/jobs/${encodeURIComponent(name)}`);
+    case "queue":
+      return at("/jobs", { queue: name });
+    case "task":
+      return at("/jobs", { task: name });
+    case "tenant":
+      return at("/jobs", { tenant: name });
+    case "schedule":
+      return at(pageOf({ tenant, name: rest.join("/") }));
+    case "token":
+    case "user":
+      return at("/settings");
+    default:
+      return null;
   }
 }
 
@@ -154,19 +267,41 @@ function showEntry(entry) {
 function EntryDialog({ entry, done }) {
   const changes = differences(entry.before, entry.after);
   const close = () => done(null);
-  return html`<h2 id="dialog-title"><code>${line(entry.action)}</code></h2>
-    <${Facts} items=${[
-      ["When", html`<${When} at=${entry.at} />`],
-      ["By", html`<a href=${at("/audit", { actor: entry.actor })} onClick=${close}>${line(entry.actor)}</a> ${line([entry.role, entry.via && `by ${entry.via}`].filter(Boolean).join(", "))}`],
-      entry.object && ["Object", html`<span onClick=${close}><${ObjectLink} object=${entry.object} /></span> <a class="nowrap" href=${at("/audit", { object: entry.object })} onClick=${close}>its history</a>`],
-      entry.tenant && ["Tenant", html`<${Code}>${entry.tenant}<//>`],
-      ["Result", html`<${Result} entry=${entry} />`],
-      entry.message && ["Said", line(entry.message, 1000)],
-      entry.address && ["From", html`<${Code}>${entry.address}<//>`],
-      entry.request_id && ["Request", html`<${Code}>${entry.request_id}<//>`],
-    ]} />
+  return html`
+    <h2 id="dialog-title"><code>${line(entry.action)}</code></h2>
+    <${Facts}
+      items=${[
+        ["When", html`<${When} at=${entry.at} />`],
+        [
+          "By",
+          html`
+            <a href=${at("/audit", { actor: entry.actor })} onClick=${close}>${line(entry.actor)}</a> ${line(
+              [entry.role, entry.via && `by ${entry.via}`].filter(Boolean).join(", "),
+            )}
+          `,
+        ],
+        entry.object && [
+          "Object",
+          html`
+            <span onClick=${close}><${ObjectLink} object=${entry.object} /></span> <a
+              class="nowrap"
+              href=${at("/audit", { object: entry.object })}
+              onClick=${close}
+            >
+              its history
+            </a>
+          `,
+        ],
+        entry.tenant && ["Tenant", html`<${Code}>${entry.tenant}<//>`],
+        ["Result", html`<${Result} entry=${entry} />`],
+        entry.message && ["Said", line(entry.message, 1000)],
+        entry.address && ["From", html`<${Code}>${entry.address}<//>`],
+        entry.request_id && ["Request", html`<${Code}>${entry.request_id}<//>`],
+      ]}
+    />
     ${changes.length ? html`<${DiffTable} changes=${changes} />` : html`<p class="quiet">It changed no field.</p>`}
-    <div class="acts"><${CopyJson} value=${entry} /><${Button} onClick=${close}>Close<//></div>`;
+    <div class="acts"><${CopyJson} value=${entry} /><${Button} onClick=${close}>Close<//></div>
+  `;
 }
 
 // --- export --------------------------------------------------------------------------------------
@@ -183,10 +318,17 @@ function Export({ filter }) {
       setLines(-1);
     }
   };
-  return html`<${Button} glyph="copy" onClick=${run}>${lines < 0 ? "Export as JSON lines" : `${plural(lines, "line")} so far`}<//>`;
+  return html`<${Button} glyph="copy" onClick=${run}>
+    ${lines < 0 ? "Export as JSON lines" : `${plural(lines, "line")} so far`}
+  <//>`;
 }
 
-/** @param {Record<string, any>} filter @param {AbortSignal} signal @param {(n: number) => void} report @returns {Promise<string[]>} */
+/**
+ * @param {Record<string, any>} filter
+ * @param {AbortSignal} signal
+ * @param {(n: number) => void} report
+ * @returns {Promise<string[]>}
+ */
 async function gather(filter, signal, report) {
   /** @type {string[]} */
   const lines = [];
@@ -197,7 +339,12 @@ async function gather(filter, signal, report) {
     lines.push(...page.items.map((/** @type {Entry} */ entry) => `${write(entry)}\n`));
     cursor = page.next;
   } while (cursor && lines.length < MOST_EXPORTED);
-  toast(cursor ? `${count(lines.length)} lines exported, and there are more: narrow the time, or run rota audit export.` : `${plural(lines.length, "line")} exported.`, { state: cursor ? "warn" : "succeeded" });
+  toast(
+    cursor
+      ? `${count(lines.length)} lines exported, and there are more: narrow the time, or run rota audit export.`
+      : `${plural(lines.length, "line")} exported.`,
+    { state: cursor ? "warn" : "succeeded" },
+  );
   return lines;
 }
 

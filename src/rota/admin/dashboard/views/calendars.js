@@ -25,20 +25,82 @@ export default function Calendars() {
   const columns = useMemo(() => columnsOf(uses.data, list.reload), [uses.data]);
   const make = () => void calendarDialog(null).then((made) => made && list.reload());
   return html`
-    <${PageHeader} title="Calendars" crumb=${html`<a href=${at("/schedules")}>Schedules</a> / calendars`} acts=${html`<${Button} kind="main" need="operate.shared" onClick=${make}>Create calendar<//>`}><p>Holidays and other days on which a schedule rests.</p><//>
+    <${PageHeader}
+      title="Calendars"
+      crumb=${html`<a href=${at("/schedules")}>Schedules</a> / calendars`}
+      acts=${html`<${Button} kind="main" need="operate.shared" onClick=${make}>Create calendar<//>`}
+    >
+      <p>Holidays and other days on which a schedule rests.</p>
+    <//>
     ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
-    ${list.data?.items.length === 0 ? html`<${Empty} title="No calendar yet" command="rota calendars import holidays.ics --name holidays" acts=${html`<${Button} need="operate.shared" onClick=${make}>Create calendar<//>`}>A calendar names days off. A schedule that uses it leaves such a day out, or runs on the next working day. Bring one from an iCalendar file, or write its dates here.<//>` : html`<${Table} caption="Calendars" columns=${columns} rows=${list.data?.items ?? null} id=${(/** @type {CalendarView} */ one) => one.name} />`}`;
+    ${list.data?.items.length === 0
+      ? html`<${Empty}
+          title="No calendar yet"
+          command="rota calendars import holidays.ics --name holidays"
+          acts=${html`<${Button} need="operate.shared" onClick=${make}>Create calendar<//>`}
+        >
+          A calendar names days off. A schedule that uses it leaves such a day out, or runs on the next working day.
+          Bring one from an iCalendar file, or write its dates here.
+        <//>`
+      : html`<${Table}
+          caption="Calendars"
+          columns=${columns}
+          rows=${list.data?.items ?? null}
+          id=${(/** @type {CalendarView} */ one) => one.name}
+        />`}
+  `;
 }
 
 /** @param {any} uses @param {() => any} reload @returns {import("../parts/base/table.js").Column[]} */
 function columnsOf(uses, reload) {
   const edit = (/** @type {CalendarView} */ one) => void calendarDialog(one).then((made) => made && reload());
   return [
-    { title: "Calendar", kind: "head", width: "24%", cell: (one) => html`<span class="name">${clean(one.name)}</span>` },
-    { title: "Days off every week", width: "14rem", cell: (one) => (one.weekend.length ? one.weekend.map((/** @type {number} */ day) => WEEKDAYS[day]).join(", ") : html`<span class="faint">none</span>`) },
+    {
+      title: "Calendar",
+      kind: "head",
+      width: "24%",
+      cell: (one) => html`<span class="name">${clean(one.name)}</span>`,
+    },
+    {
+      title: "Days off every week",
+      width: "14rem",
+      cell: (one) =>
+        one.weekend.length
+          ? one.weekend.map((/** @type {number} */ day) => WEEKDAYS[day]).join(", ")
+          : html`<span class="faint">none</span>`,
+    },
     { title: "Coming dates", kind: "full", cell: (one) => html`<${Dates} dates=${one.dates} />` },
-    { title: "Used by", width: "10rem", cell: (one) => (uses ? html`<${Users} names=${uses.items.filter((/** @type {any} */ schedule) => schedule.calendar === one.name)} />` : html`<span class="skeleton-line"></span>`) },
-    ...(may("operate.shared") ? [{ title: html`<span class="visually-hidden">Actions</span>`, kind: "act", width: "10rem", cell: (/** @type {CalendarView} */ one) => html`<div class="acts"><${Button} tiny label=${`Edit ${clean(one.name)}`} onClick=${() => edit(one)}>Edit<//><${Button} tiny kind="danger" label=${`Delete ${clean(one.name)}`} onClick=${() => void remove(one, reload)}>Delete<//></div>` }] : []),
+    {
+      title: "Used by",
+      width: "10rem",
+      cell: (one) =>
+        uses
+          ? html`<${Users}
+              names=${uses.items.filter((/** @type {any} */ schedule) => schedule.calendar === one.name)}
+            />`
+          : html`<span class="skeleton-line"></span>`,
+    },
+    ...(may("operate.shared")
+      ? [
+          {
+            title: html`<span class="visually-hidden">Actions</span>`,
+            kind: "act",
+            width: "10rem",
+            cell: (/** @type {CalendarView} */ one) =>
+              html`<div class="acts">
+                <${Button} tiny label=${`Edit ${clean(one.name)}`} onClick=${() => edit(one)}>Edit<//>
+                <${Button}
+                  tiny
+                  kind="danger"
+                  label=${`Delete ${clean(one.name)}`}
+                  onClick=${() => void remove(one, reload)}
+                >
+                  Delete
+                <//>
+              </div>`,
+          },
+        ]
+      : []),
   ];
 }
 
@@ -47,7 +109,13 @@ function Dates({ dates }) {
   const today = new Date(now.peek()).toISOString().slice(0, 10);
   const coming = dates.filter((date) => date >= today);
   if (!coming.length) return html`<span class="faint">none of ${plural(dates.length, "date")}</span>`;
-  return html`<span class="mono small">${coming.slice(0, SHOWN).map(clean).join("  ")}</span><span class="sub">${plural(dates.length, "date")} in all${coming.length > SHOWN ? `, ${count(coming.length - SHOWN)} more to come` : ""}</span>`;
+  return html`
+    <span class="mono small">${coming.slice(0, SHOWN).map(clean).join("  ")}</span>
+    <span class="sub">
+      ${plural(dates.length, "date")} in
+      all${coming.length > SHOWN ? `, ${count(coming.length - SHOWN)} more to come` : ""}
+    </span>
+  `;
 }
 
 /** @param {{names: any[]}} props */
@@ -60,7 +128,9 @@ function Users({ names }) {
 async function remove(calendar, reload) {
   const gone = await ask({
     title: `Delete calendar ${line(calendar.name, 60)}?`,
-    body: html`<p>Its dates are forgotten. A schedule that still names it is disabled at its next fire, and says so.</p>`,
+    body: html`<p>
+      Its dates are forgotten. A schedule that still names it is disabled at its next fire, and says so.
+    </p>`,
     typed: clean(calendar.name).trim(),
     danger: true,
     verb: "Delete",
@@ -85,21 +155,67 @@ function CalendarForm({ done, busy, calendar }) {
   const [from, setFrom] = useState("dates");
   const [text, setText] = useState(calendar?.dates.join("\n") ?? "");
   const [weekend, setWeekend] = useState(new Set(calendar?.weekend ?? [5, 6]));
-  const body = from === "ics" ? { ics: text } : { dates: text.split(/[\s,]+/).filter(Boolean), weekend: [...weekend].sort() };
-  const { submit, error, acting } = useAct({ done, busy }, () => api.put(`/calendars/${encodeURIComponent(name.trim())}`, { ...body, new: !calendar }));
+  const body =
+    from === "ics" ? { ics: text } : { dates: text.split(/[\s,]+/).filter(Boolean), weekend: [...weekend].sort() };
+  const { submit, error, acting } = useAct({ done, busy }, () =>
+    api.put(`/calendars/${encodeURIComponent(name.trim())}`, { ...body, new: !calendar }),
+  );
   const taken = error?.code === "already_registered";
-  const toggle = (/** @type {number} */ day) => setWeekend((old) => {
-    const next = new Set(old);
-    if (!next.delete(day)) next.add(day);
-    return next;
-  });
+  const toggle = (/** @type {number} */ day) =>
+    setWeekend((old) => {
+      const next = new Set(old);
+      if (!next.delete(day)) next.add(day);
+      return next;
+    });
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${calendar ? `Edit calendar ${clean(calendar.name)}` : "Create calendar"}</h2>
-    ${!calendar && html`<${Field} label="Name" error=${taken ? error.message : null}><input type="text" class="mono" required maxlength="200" autofocus value=${name} onInput=${(/** @type {any} */ e) => setName(e.target.value)} /><//>`}
-    <${Choice} label="Where the dates come from" value=${from} options=${[["dates", "Dates"], ["ics", "iCalendar text"]]} onChange=${setFrom} />
-    <${Field} label=${from === "ics" ? "Text of the .ics file" : "Dates"} hint=${from === "ics" ? "Paste it whole. Events of several days count for each day." : "One on each line, such as 2030-12-25."}><textarea rows="8" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea><//>
-    ${from === "dates" && html`<fieldset class="field weekend"><legend>Days off every week</legend>${WEEKDAYS.map((word, day) => html`<label><input type="checkbox" checked=${weekend.has(day)} onChange=${() => toggle(day)} />${word}</label>`)}</fieldset>`}
+    ${!calendar && html`<${Field} label="Name" error=${taken ? error.message : null}>
+      <input
+        type="text"
+        class="mono"
+        required
+        maxlength="200"
+        autofocus
+        value=${name}
+        onInput=${(/** @type {any} */ e) => setName(e.target.value)}
+      />
+    <//>`}
+    <${Choice}
+      label="Where the dates come from"
+      value=${from}
+      options=${[
+        ["dates", "Dates"],
+        ["ics", "iCalendar text"],
+      ]}
+      onChange=${setFrom}
+    />
+    <${Field}
+      label=${from === "ics" ? "Text of the .ics file" : "Dates"}
+      hint=${from === "ics"
+        ? "Paste it whole. Events of several days count for each day."
+        : "One on each line, such as 2030-12-25."}
+    >
+      <textarea
+        rows="8"
+        spellcheck=${false}
+        value=${text}
+        onInput=${(/** @type {any} */ e) => setText(e.target.value)}
+      ></textarea>
+    <//>
+    ${from === "dates" && html`<fieldset class="field weekend">
+      <legend>Days off every week</legend>
+      ${WEEKDAYS.map(
+        (word, day) =>
+          html`<label>
+            <input type="checkbox" checked=${weekend.has(day)} onChange=${() => toggle(day)} />
+            ${word}
+          </label>`,
+      )}
+    </fieldset>`}
     ${error && !taken && html`<${FormError} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting}>${calendar ? "Save calendar" : "Create calendar"}<//></div>
+    <div class="acts">
+      <${Button} onClick=${() => done(null)}>Leave it<//>
+      <${Button} type="submit" kind="main" disabled=${acting}>${calendar ? "Save calendar" : "Create calendar"}<//>
+    </div>
   </form>`;
 }

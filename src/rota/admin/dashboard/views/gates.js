@@ -26,16 +26,49 @@ export default function Gates() {
   const stats = useLoad((signal) => api.get("/jobs/stats", {}, signal), [], { on: ["stats"] });
   const rows = gates.data?.items ?? null;
   const all = rows?.find((/** @type {Gate} */ gate) => gate.scope === "all") ?? null;
-  const columns = useMemo(() => columnsOf(dueBehind(queues.data, tenants.data), gates.reload), [queues.data, tenants.data]);
+  const columns = useMemo(
+    () => columnsOf(dueBehind(queues.data, tenants.data), gates.reload),
+    [queues.data, tenants.data],
+  );
   const pauseOne = async () => (await pauseSomething()) && gates.reload();
-  const acts = rows && html`<${Button} need="operate" onClick=${pauseOne}>Pause one thing<//>${!all && html`<${PauseButton} tiny=${false} scope="all" gate=${null} done=${gates.reload} impact=${stats.data && impact(stats.data)} />`}`;
+  const acts =
+    rows &&
+    html`
+      <${Button} need="operate" onClick=${pauseOne}>Pause one thing<//>
+      ${!all && html`<${PauseButton}
+        tiny=${false}
+        scope="all"
+        gate=${null}
+        done=${gates.reload}
+        impact=${stats.data && impact(stats.data)}
+      />`}
+    `;
   return html`
-    <${PageHeader} title="Gates" acts=${acts}><p>${rows ? summary(rows, all) : html`<span class="skeleton-line w2"></span>`}</p><//>
+    <${PageHeader} title="Gates" acts=${acts}>
+      <p>${rows ? summary(rows, all) : html`<span class="skeleton-line w2"></span>`}</p>
+    <//>
     ${gates.error && html`<${ErrorNotice} error=${gates.error} retry=${gates.reload} />`}
     ${rows?.length === 0
-      ? html`<${Empty} title="Nothing is paused" command=${may("operate.shared") ? "rota pause --queue mail --reason 'provider down' --for 30m" : undefined}>A gate holds jobs back while something is repaired: those of a queue, a task, a tenant, or all of them; or it keeps a schedule from firing. What runs goes on, and nothing is lost.<//>`
-      : (rows || !gates.error) && html`<${Table} caption="Gates" class="gates" columns=${columns} rows=${rows} id=${(/** @type {Gate} */ gate) => gate.id} skeleton=${3} />`}
-    ${rows?.length > 0 && may("audit") && html`<p class="quiet">Who paused and resumed before is in the <a href=${at("/audit")}>audit log</a>.</p>`}`;
+      ? html`<${Empty}
+          title="Nothing is paused"
+          command=${may("operate.shared") ? "rota pause --queue mail --reason 'provider down' --for 30m" : undefined}
+        >
+          A gate holds jobs back while something is repaired: those of a queue, a task, a tenant, or all of them; or it
+          keeps a schedule from firing. What runs goes on, and nothing is lost.
+        <//>`
+      : (rows || !gates.error) &&
+        html`<${Table}
+          caption="Gates"
+          class="gates"
+          columns=${columns}
+          rows=${rows}
+          id=${(/** @type {Gate} */ gate) => gate.id}
+          skeleton=${3}
+        />`}
+    ${rows?.length > 0 && may("audit") && html`<p class="quiet">
+      Who paused and resumed before is in the <a href=${at("/audit")}>audit log</a>.
+    </p>`}
+  `;
 }
 
 /** @param {Gate[]} gates @param {Gate | null} all */
@@ -59,27 +92,84 @@ function impact(stats) {
   return `Now ${plural(due, "due job")} would wait, in ${plural(Object.keys(stats.queues).length, "queue")}, and ${plural(stats.running, "running job")} would end as usual.`;
 }
 
-/** How many due jobs wait behind a gate; null: not known. @param {any} queues @param {any} tenants @returns {(gate: Gate) => number | null} */
+/**
+ * How many due jobs wait behind a gate; null: not known.
+ * @param {any} queues
+ * @param {any} tenants
+ * @returns {(gate: Gate) => number | null}
+ */
 function dueBehind(queues, tenants) {
-  const due = (/** @type {any} */ page, /** @type {string | null} */ name) => page?.items.find((/** @type {any} */ one) => one.name === name)?.queued ?? null;
+  const due = (/** @type {any} */ page, /** @type {string | null} */ name) =>
+    page?.items.find((/** @type {any} */ one) => one.name === name)?.queued ?? null;
   return (gate) => {
     if (gate.scope === "queue") return due(queues, gate.name);
     if (gate.scope === "tenant") return due(tenants, gate.name);
-    if (gate.scope === "all") return queues?.items.reduce((/** @type {number} */ sum, /** @type {any} */ queue) => sum + queue.queued, 0) ?? null;
+    if (gate.scope === "all")
+      return (
+        queues?.items.reduce((/** @type {number} */ sum, /** @type {any} */ queue) => sum + queue.queued, 0) ?? null
+      );
     return null;
   };
 }
 
-/** @param {(gate: Gate) => number | null} waiting @param {() => any} done @returns {import("../parts/base/table.js").Column[]} */
+/**
+ * @param {(gate: Gate) => number | null} waiting
+ * @param {() => any} done
+ * @returns {import("../parts/base/table.js").Column[]}
+ */
 function columnsOf(waiting, done) {
   return [
-    { title: "What", kind: "head", width: "22%", cell: (gate) => html`<a class="name" href=${whereTo(gate)}><${Badge} state="paused">${titled(gate)}<//></a>${gate.tenant && html`<span class="sub">of tenant ${clean(gate.tenant)}</span>`}` },
-    { title: "Why", kind: "full", cell: (gate) => (gate.reason ? line(gate.reason) : html`<span class="faint">no reason given</span>`) },
-    { title: "By", width: "9rem", kind: "broad", cell: (gate) => html`<span class="clip" title=${clean(gate.actor)}>${clean(gate.actor)}</span>` },
+    {
+      title: "What",
+      kind: "head",
+      width: "22%",
+      cell: (gate) =>
+        html`
+          <a class="name" href=${whereTo(gate)}><${Badge} state="paused">${titled(gate)}<//></a>
+          ${gate.tenant && html`<span class="sub">of tenant ${clean(gate.tenant)}</span>`}
+        `,
+    },
+    {
+      title: "Why",
+      kind: "full",
+      cell: (gate) => (gate.reason ? line(gate.reason) : html`<span class="faint">no reason given</span>`),
+    },
+    {
+      title: "By",
+      width: "9rem",
+      kind: "broad",
+      cell: (gate) => html`<span class="clip" title=${clean(gate.actor)}>${clean(gate.actor)}</span>`,
+    },
     { title: "Since", width: "8.5rem", cell: (gate) => html`<${When} at=${gate.since_at} />` },
-    { title: "Until", width: "9.5rem", cell: (gate) => (gate.until_at ? html`<${When} at=${gate.until_at} />` : html`<span class="soft">somebody resumes</span>`) },
-    { title: "Due behind it", kind: "num not-mid", width: "7rem", cell: (gate) => html`<${DueCount} n=${waiting(gate)} />` },
-    ...(may("operate") ? [{ title: html`<span class="visually-hidden">Actions</span>`, kind: "act", width: "6rem", cell: (/** @type {Gate} */ gate) => html`<${PauseButton} scope=${gate.scope} name=${gate.name} gate=${gate} need=${permissionFor(gate)} done=${done} />` }] : []),
+    {
+      title: "Until",
+      width: "9.5rem",
+      cell: (gate) =>
+        gate.until_at ? html`<${When} at=${gate.until_at} />` : html`<span class="soft">somebody resumes</span>`,
+    },
+    {
+      title: "Due behind it",
+      kind: "num not-mid",
+      width: "7rem",
+      cell: (gate) => html`<${DueCount} n=${waiting(gate)} />`,
+    },
+    ...(may("operate")
+      ? [
+          {
+            title: html`<span class="visually-hidden">Actions</span>`,
+            kind: "act",
+            width: "6rem",
+            cell: (/** @type {Gate} */ gate) =>
+              html`<${PauseButton}
+                scope=${gate.scope}
+                name=${gate.name}
+                gate=${gate}
+                need=${permissionFor(gate)}
+                done=${done}
+              />`,
+          },
+        ]
+      : []),
   ];
 }
 
@@ -115,9 +205,12 @@ function Which({ done }) {
   const scopes = may("operate.shared") ? ["queue", "task", "tenant", "schedule"] : ["tenant", "schedule"];
   const [scope, setScope] = useState(scopes[0]);
   const [name, setName] = useState("");
-  const known = useLoad((signal) => api.get(LISTS[scope], scope === "schedule" ? { limit: 200 } : {}, signal), [scope]).data?.items ?? [];
+  const known =
+    useLoad((signal) => api.get(LISTS[scope], scope === "schedule" ? { limit: 200 } : {}, signal), [scope]).data
+      ?.items ?? [];
   const typed = name.trim();
-  const meant = scope === "schedule" ? known.filter((/** @type {any} */ one) => [one.name, keyOf(one)].includes(typed)) : [];
+  const meant =
+    scope === "schedule" ? known.filter((/** @type {any} */ one) => [one.name, keyOf(one)].includes(typed)) : [];
   const several = meant.length > 1;
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -125,9 +218,37 @@ function Which({ done }) {
   };
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Pause what?</h2>
-    <${Field} label="Kind"><select value=${scope} onChange=${(/** @type {any} */ event) => (setScope(event.target.value), setName(""))}>${scopes.map((one) => html`<option value=${one}>${one}</option>`)}</select><//>
-    <${Field} label="Name" hint=${several ? null : "One that has no jobs yet may be paused too."} error=${several ? `Several tenants have it. Say whose: ${meant.map(keyOf).join(", ")}.` : null}><input type="text" required maxlength="200" autocomplete="off" autocapitalize="off" spellcheck=${false} list="pause-names" autofocus value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><//>
-    <datalist id="pause-names">${known.map((/** @type {any} */ one) => html`<option value=${scope === "schedule" ? keyOf(one) : one.name}></option>`)}</datalist>
-    <div class="acts"><${Button} onClick=${() => done(null)}>Pause nothing<//><${Button} type="submit" kind="main" disabled=${!typed || several}>Go on<//></div>
+    <${Field} label="Kind">
+      <select value=${scope} onChange=${(/** @type {any} */ event) => (setScope(event.target.value), setName(""))}>
+        ${scopes.map((one) => html`<option value=${one}>${one}</option>`)}
+      </select>
+    <//>
+    <${Field}
+      label="Name"
+      hint=${several ? null : "One that has no jobs yet may be paused too."}
+      error=${several ? `Several tenants have it. Say whose: ${meant.map(keyOf).join(", ")}.` : null}
+    >
+      <input
+        type="text"
+        required
+        maxlength="200"
+        autocomplete="off"
+        autocapitalize="off"
+        spellcheck=${false}
+        list="pause-names"
+        autofocus
+        value=${name}
+        onInput=${(/** @type {any} */ event) => setName(event.target.value)}
+      />
+    <//>
+    <datalist id="pause-names">
+      ${known.map(
+        (/** @type {any} */ one) => html`<option value=${scope === "schedule" ? keyOf(one) : one.name}></option>`,
+      )}
+    </datalist>
+    <div class="acts">
+      <${Button} onClick=${() => done(null)}>Pause nothing<//>
+      <${Button} type="submit" kind="main" disabled=${!typed || several}>Go on<//>
+    </div>
   </form>`;
 }

@@ -29,7 +29,13 @@ function filterOf(params) {
   const filter = {};
   for (const key of KEYS.map(parameter)) {
     const value = params.get(key);
-    if (value) filter[key] = key === "since" || key === "until" ? (parseTime(value, now.peek()) ?? value) : key.startsWith("not_") || key === "payload" ? value.split(",") : value;
+    if (value)
+      filter[key] =
+        key === "since" || key === "until"
+          ? (parseTime(value, now.peek()) ?? value)
+          : key.startsWith("not_") || key === "payload"
+            ? value.split(",")
+            : value;
   }
   const state = params.get("state");
   return state ? { ...filter, state: state.split(",") } : filter;
@@ -39,7 +45,9 @@ function filterOf(params) {
 function chipsOf(params) {
   return KEYS.flatMap((key) => {
     const value = params.get(parameter(key));
-    return value ? (isRepeatable(key) ? value.split(",") : [value]).map((one) => /** @type {[string, string]} */ ([key, one])) : [];
+    return value
+      ? (isRepeatable(key) ? value.split(",") : [value]).map((one) => /** @type {[string, string]} */ ([key, one]))
+      : [];
   });
 }
 
@@ -63,7 +71,10 @@ export default function Jobs() {
   const filter = useMemo(() => filterOf(params), [search]);
   const list = usePages(filter, search);
   const stats = useLoad((signal) => api.get("/jobs/stats", {}, signal), [], { on: ["stats"], every: 30 });
-  const total = useLoad((signal) => api.get("/jobs/count", filter, signal), [search], { on: ["stats"], minInterval: 3 });
+  const total = useLoad((signal) => api.get("/jobs/count", filter, signal), [search], {
+    on: ["stats"],
+    minInterval: 3,
+  });
   const selection = useSelection(list.rows, search);
   const gates = useGates();
   const columns = useMemo(() => columnsOf(selection, gates), [selection.full, gates]);
@@ -76,8 +87,23 @@ export default function Jobs() {
   };
   const rows = list.rows;
   return html`
-    <${PageHeader} title="Jobs" acts=${html`<${Button} kind="plain" glyph="copy" onClick=${() => void copyAs(copyOf(filter))}>Copy as<//><${Button} need="operate" onClick=${() => void enqueueDialog().then((job) => job && go(`/jobs/${job.id}`))}>Enqueue job<//>`}>
-      <p>${total.data ? html`${total.data.exact ? "" : "At least "}${count(total.data.count)} ${total.data.count === 1 ? "matches" : "match"}, newest first.` : html`<span class="skeleton-line w2"></span>`}</p>
+    <${PageHeader}
+      title="Jobs"
+      acts=${html`
+        <${Button} kind="plain" glyph="copy" onClick=${() => void copyAs(copyOf(filter))}>Copy as<//>
+        <${Button} need="operate" onClick=${() => void enqueueDialog().then((job) => job && go(`/jobs/${job.id}`))}>
+          Enqueue job
+        <//>
+      `}
+    >
+      <p>
+        ${total.data
+          ? html`
+              ${total.data.exact ? "" : "At least "}
+              ${count(total.data.count)} ${total.data.count === 1 ? "matches" : "match"}, newest first.
+            `
+          : html`<span class="skeleton-line w2"></span>`}
+      </p>
     <//>
     <${SearchTokens} chips=${chipsOf(params)} onAdd=${addChip} onRemove=${dropChip} />
     <${PausedBy} gates=${gatesAffecting(gates, filter)} />
@@ -86,9 +112,32 @@ export default function Jobs() {
     ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
     ${rows?.length === 0 && !list.error
       ? html`<${NoJobs} search=${search} />`
-      : (rows !== null || !list.error) && html`<${Table} caption="Jobs" class="jobs" columns=${columns} rows=${rows} skeleton=${8} id=${(/** @type {any} */ job) => job.id} state=${(/** @type {any} */ job) => `${selection.has(job.id) ? "is-selected" : ""} ${place === job.id ? "is-at" : ""}`} />`}
-    ${rows !== null && rows.length > 0 && html`<div class="more-rows">${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}<span>${count(rows.length)} shown</span></div>`}
-    <${BulkBar} n=${selection.ids.size} total=${total.data?.count ?? null} exact=${total.data?.exact ?? true} all=${selection.all} onAll=${selection.selectAll} onClear=${selection.clear} onAct=${act} states=${selection.states} />`;
+      : (rows !== null || !list.error) &&
+        html`<${Table}
+          caption="Jobs"
+          class="jobs"
+          columns=${columns}
+          rows=${rows}
+          skeleton=${8}
+          id=${(/** @type {any} */ job) => job.id}
+          state=${(/** @type {any} */ job) =>
+            `${selection.has(job.id) ? "is-selected" : ""} ${place === job.id ? "is-at" : ""}`}
+        />`}
+    ${rows !== null && rows.length > 0 && html`<div class="more-rows">
+      ${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}
+      <span>${count(rows.length)} shown</span>
+    </div>`}
+    <${BulkBar}
+      n=${selection.ids.size}
+      total=${total.data?.count ?? null}
+      exact=${total.data?.exact ?? true}
+      all=${selection.all}
+      onAll=${selection.selectAll}
+      onClear=${selection.clear}
+      onAct=${act}
+      states=${selection.states}
+    />
+  `;
 }
 
 /** @param {{stats: any, params: URLSearchParams}} props */
@@ -99,23 +148,44 @@ function Tabs({ stats, params }) {
   const tab = (/** @type {string} */ state) => {
     const n = stats && (state ? stats[state] : STATES.reduce((sum, one) => sum + stats[one], 0));
     const rough = stats && (state ? stats.estimated.includes(state) : stats.estimated.length);
-    return html`<a href=${at("/jobs", { ...others, state })} class=${tone(state)} aria-current=${current === state ? "page" : undefined}>${state && html`<${StateGlyph} state=${state} />`}${state ? state[0].toUpperCase() + state.slice(1) : "All"}
-      <span class="n" title=${isFiltered ? "in all, without the search" : ""}>${stats ? `${rough ? "≈ " : ""}${compact(n)}` : html`<span class="skeleton-line tab-skeleton"></span>`}</span></a>`;
+    return html`<a
+      href=${at("/jobs", { ...others, state })}
+      class=${tone(state)}
+      aria-current=${current === state ? "page" : undefined}
+    >
+      ${state && html`<${StateGlyph} state=${state} />`}
+      ${state ? state[0].toUpperCase() + state.slice(1) : "All"}
+      <span class="n" title=${isFiltered ? "in all, without the search" : ""}>
+        ${stats ? `${rough ? "≈ " : ""}${compact(n)}` : html`<span class="skeleton-line tab-skeleton"></span>`}
+      </span>
+    </a>`;
   };
   return html`<nav class="tabs" aria-label="States">${["", ...STATES].map(tab)}</nav>`;
 }
 
 /** @param {{search: string}} props */
 function NoJobs({ search }) {
-  if (search) return html`<${Empty} title="No job matches" acts=${html`<a class="button" href=${at("/jobs")}>Show all jobs</a>`}>Names are matched whole, errors by a part of their text. Jobs that ended long ago are removed by retention.<//>`;
-  return html`<${Empty} title="No jobs yet" command="rota jobs enqueue demo.greet --payload '{"name": "Ada"}'">A job is one request to run a task once. Your program makes them, a schedule does, or this line.<//>`;
+  if (search)
+    return html`<${Empty} title="No job matches" acts=${html`<a class="button" href=${at("/jobs")}>Show all jobs</a>`}>
+      Names are matched whole, errors by a part of their text. Jobs that ended long ago are removed by retention.
+    <//>`;
+  return html`<${Empty} title="No jobs yet" command="rota jobs enqueue demo.greet --payload '{"name": "Ada"}'">
+    A job is one request to run a task once. Your program makes them, a schedule does, or this line.
+  <//>`;
 }
 
 /** The same question elsewhere. @param {Record<string, any>} filter */
 function copyOf(filter) {
-  const flags = Object.entries(filter).flatMap(([key, value]) => [value].flat().map((one) => ` --${key.replace("_", "-")} ${shellQuote(one)}`));
+  const flags = Object.entries(filter).flatMap(([key, value]) =>
+    [value].flat().map((one) => ` --${key.replace("_", "-")} ${shellQuote(one)}`),
+  );
   const search = new URLSearchParams(Object.entries(filter).map(([key, value]) => [key, `${value}`]));
-  return { cli: `rota jobs list${flags.join("")}`, method: "GET", path: `/jobs${`${search}` && `?${search}`}`, python: pythonOf(filter) };
+  return {
+    cli: `rota jobs list${flags.join("")}`,
+    method: "GET",
+    path: `/jobs${`${search}` && `?${search}`}`,
+    python: pythonOf(filter),
+  };
 }
 
 const SHORT = ["state", "task", "queue", "tenant", "tag", "parent"]; // what app.jobs takes
@@ -123,7 +193,9 @@ const SHORT = ["state", "task", "queue", "tenant", "tag", "parent"]; // what app
 /** By the short way where that can say it all, else as the desk is asked. @param {Record<string, any>} filter */
 function pythonOf(filter) {
   const isShort = Object.keys(filter).every((key) => SHORT.includes(key)) && (filter.state ?? []).length < 2;
-  const given = Object.entries(filter).map(([key, value]) => `${key}=${isShort ? write(`${value}`) : pythonValue(key, value)}`).join(", ");
+  const given = Object.entries(filter)
+    .map(([key, value]) => `${key}=${isShort ? write(`${value}`) : pythonValue(key, value)}`)
+    .join(", ");
   if (isShort) return `from rota import Rota\n\napp = Rota()\npage = await app.jobs(${given})`;
   return `from datetime import datetime\n\nfrom rota import Rota, State\nfrom rota.operate.asks import JobsAsk\n\napp = Rota()\npage = await app.desk().jobs.list(JobsAsk(${given}))`;
 }

@@ -4,7 +4,18 @@
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
 import { Empty, ErrorNotice } from "../parts/base/empty.js";
-import { AllPausedNotice, LONG_S, ThroughputSpark, pauseSummary, Rate, OpenState, useGlobalPause, useThroughputs, OldestDue, pauseImpact } from "../parts/operate/throughput-cells.js";
+import {
+  AllPausedNotice,
+  LONG_S,
+  ThroughputSpark,
+  pauseSummary,
+  Rate,
+  OpenState,
+  useGlobalPause,
+  useThroughputs,
+  OldestDue,
+  pauseImpact,
+} from "../parts/operate/throughput-cells.js";
 import { isListFiltered, ListFilters, orderable, useFiltered } from "../parts/base/list-filters.js";
 import { Code, PageHeader } from "../parts/base/panel.js";
 import { PauseButton } from "../parts/operate/pause.js";
@@ -37,13 +48,26 @@ export default function Queues() {
   const throughputs = useThroughputs("queue");
   const all = queues.data?.items;
   const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS });
-  const columns = useMemo(() => columnsOf(throughputs, globalPause.gate, queues.reload), [throughputs, globalPause.gate, query.value.get("by")]);
+  const columns = useMemo(
+    () => columnsOf(throughputs, globalPause.gate, queues.reload),
+    [throughputs, globalPause.gate, query.value.get("by")],
+  );
   return html`
     <${PageHeader} title="Queues"><p>${all ? summary(all) : html`<span class="skeleton-line w2"></span>`}</p><//>
     <${AllPausedNotice} globalPause=${globalPause} />
     ${queues.error && html`<${ErrorNotice} error=${queues.error} retry=${queues.reload} />`}
     ${all?.length !== 0 && html`<${ListFilters} what="queues" kinds=${KINDS} shown=${rows} of=${all} />`}
-    ${rows?.length === 0 ? html`<${NoQueues} />` : (rows || !queues.error) && html`<${Table} caption="Queues" class="queues" columns=${columns} rows=${rows} id=${(/** @type {Queue} */ queue) => queue.name} />`}`;
+    ${rows?.length === 0
+      ? html`<${NoQueues} />`
+      : (rows || !queues.error) &&
+        html`<${Table}
+          caption="Queues"
+          class="queues"
+          columns=${columns}
+          rows=${rows}
+          id=${(/** @type {Queue} */ queue) => queue.name}
+        />`}
+  `;
 }
 
 /** @param {Queue[]} queues */
@@ -52,25 +76,110 @@ function summary(queues) {
   const due = queues.reduce((sum, queue) => sum + queue.queued, 0);
   if (!due) return `${plural(queues.length, "queue")}. Nothing is due.`;
   const slowest = queues.reduce((a, b) => ((b.oldest_due_s ?? -1) > (a.oldest_due_s ?? -1) ? b : a));
-  return html`${plural(queues.length, "queue")}. ${plural(due, "due job waits", "due jobs wait")}, the oldest for <b>${duration(slowest.oldest_due_s ?? 0)}</b> in <${Code}>${slowest.name}<//>.`;
+  return html`
+    ${plural(queues.length, "queue")}. ${plural(due, "due job waits", "due jobs wait")}, the oldest
+    for <b>${duration(slowest.oldest_due_s ?? 0)}</b> in <${Code}>${slowest.name}<//>.
+  `;
 }
 
-/** @param {import("../parts/operate/throughput-cells.js").Throughputs | null} throughputs @param {any} globalPause @param {() => any} done @returns {import("../parts/base/table.js").Column[]} */
+/**
+ * @param {import("../parts/operate/throughput-cells.js").Throughputs | null} throughputs
+ * @param {any} globalPause
+ * @param {() => any} done
+ * @returns {import("../parts/base/table.js").Column[]}
+ */
 function columnsOf(throughputs, globalPause, done) {
-  const jobs = (/** @type {Queue} */ queue, /** @type {number} */ n, /** @type {string} */ state) => (n ? html`<a href=${at("/jobs", { queue: queue.name, state })}>${count(n)}</a>` : html`<span class="faint">0</span>`);
+  const jobs = (/** @type {Queue} */ queue, /** @type {number} */ n, /** @type {string} */ state) =>
+    n ? html`<a href=${at("/jobs", { queue: queue.name, state })}>${count(n)}</a>` : html`<span class="faint">0</span>`;
   // Pace and workers concern all tenants: who belongs to one is not told, and must not be shown zeros.
   const shared = may("read.shared");
   return [
-    { title: "Queue", kind: "head", cell: (queue) => html`<a class="name" href=${at(`/queues/${encodeURIComponent(queue.name)}`)}>${clean(queue.name)}</a><span class="sub">${rowNote(queue)}</span>` },
-    { title: "State", width: "10.5rem", kind: "not-mid", cell: (queue) => html`<${OpenState} gate=${queue.gate ?? globalPause} workers=${queue.workers} />` },
-    ...(shared ? [{ title: "Ended, last hour", width: "9.5rem", kind: "not-mid two", cell: (/** @type {Queue} */ queue) => html`<${ThroughputSpark} of=${throughputs} name=${queue.name} paused=${Boolean(queue.gate)} />` }] : []),
-    orderable("due", { title: "Due", kind: "num", width: "5rem", cell: (queue) => jobs(queue, queue.queued, "queued") }),
-    orderable("later", { title: "Later", kind: "num broad", width: "5rem", cell: (queue) => jobs(queue, queue.scheduled, "queued") }),
-    orderable("running", { title: "Running", kind: "num broad", width: "5.5rem", cell: (queue) => jobs(queue, queue.running, "running") }),
-    orderable("oldest", { title: "Oldest due", kind: "num", width: "7.5rem", cell: (queue) => html`<${OldestDue} seconds=${queue.oldest_due_s} />` }),
-    ...(shared ? [orderable("pace", { title: "Ended a minute", kind: "num", width: "7.5rem", cell: (queue) => html`<${Rate} of=${queue} />` })] : []),
-    { title: "Workers", kind: "num broad", width: "5rem", cell: (queue) => (shared && queue.workers ? html`<a href=${at("/workers", { queue: queue.name })}>${queue.workers}</a>` : queue.workers) },
-    ...(may("operate.shared") ? [{ title: html`<span class="visually-hidden">Actions</span>`, kind: "act", width: "5.5rem", cell: (/** @type {Queue} */ queue) => html`<${PauseButton} scope="queue" name=${queue.name} gate=${queue.gate} done=${done} impact=${pauseImpact(queue)} />` }] : []),
+    {
+      title: "Queue",
+      kind: "head",
+      cell: (queue) =>
+        html`
+          <a class="name" href=${at(`/queues/${encodeURIComponent(queue.name)}`)}>${clean(queue.name)}</a>
+          <span class="sub">${rowNote(queue)}</span>
+        `,
+    },
+    {
+      title: "State",
+      width: "10.5rem",
+      kind: "not-mid",
+      cell: (queue) => html`<${OpenState} gate=${queue.gate ?? globalPause} workers=${queue.workers} />`,
+    },
+    ...(shared
+      ? [
+          {
+            title: "Ended, last hour",
+            width: "9.5rem",
+            kind: "not-mid two",
+            cell: (/** @type {Queue} */ queue) =>
+              html`<${ThroughputSpark} of=${throughputs} name=${queue.name} paused=${Boolean(queue.gate)} />`,
+          },
+        ]
+      : []),
+    orderable("due", {
+      title: "Due",
+      kind: "num",
+      width: "5rem",
+      cell: (queue) => jobs(queue, queue.queued, "queued"),
+    }),
+    orderable("later", {
+      title: "Later",
+      kind: "num broad",
+      width: "5rem",
+      cell: (queue) => jobs(queue, queue.scheduled, "queued"),
+    }),
+    orderable("running", {
+      title: "Running",
+      kind: "num broad",
+      width: "5.5rem",
+      cell: (queue) => jobs(queue, queue.running, "running"),
+    }),
+    orderable("oldest", {
+      title: "Oldest due",
+      kind: "num",
+      width: "7.5rem",
+      cell: (queue) => html`<${OldestDue} seconds=${queue.oldest_due_s} />`,
+    }),
+    ...(shared
+      ? [
+          orderable("pace", {
+            title: "Ended a minute",
+            kind: "num",
+            width: "7.5rem",
+            cell: (queue) => html`<${Rate} of=${queue} />`,
+          }),
+        ]
+      : []),
+    {
+      title: "Workers",
+      kind: "num broad",
+      width: "5rem",
+      cell: (queue) =>
+        shared && queue.workers
+          ? html`<a href=${at("/workers", { queue: queue.name })}>${queue.workers}</a>`
+          : queue.workers,
+    },
+    ...(may("operate.shared")
+      ? [
+          {
+            title: html`<span class="visually-hidden">Actions</span>`,
+            kind: "act",
+            width: "5.5rem",
+            cell: (/** @type {Queue} */ queue) =>
+              html`<${PauseButton}
+                scope="queue"
+                name=${queue.name}
+                gate=${queue.gate}
+                done=${done}
+                impact=${pauseImpact(queue)}
+              />`,
+          },
+        ]
+      : []),
   ];
 }
 
@@ -82,6 +191,17 @@ function rowNote(queue) {
 }
 
 function NoQueues() {
-  if (isListFiltered()) return html`<${Empty} title="No queue is like that" acts=${html`<a class="button" href=${at("/queues")}>Show all queues</a>`}>Names are matched by any part of them.<//>`;
-  return html`<${Empty} title="No queue yet" command=${`rota jobs enqueue demo.greet --payload '{"name": "Ada"}' --queue mail`}>A queue is a name that jobs wait under. It appears with its first job, and while a worker serves it by name.<//>`;
+  if (isListFiltered())
+    return html`<${Empty}
+      title="No queue is like that"
+      acts=${html`<a class="button" href=${at("/queues")}>Show all queues</a>`}
+    >
+      Names are matched by any part of them.
+    <//>`;
+  return html`<${Empty}
+    title="No queue yet"
+    command=${`rota jobs enqueue demo.greet --payload '{"name": "Ada"}' --queue mail`}
+  >
+    A queue is a name that jobs wait under. It appears with its first job, and while a worker serves it by name.
+  <//>`;
 }

@@ -43,12 +43,25 @@ export default function SignIn() {
         <span class="brand"><${Mark} size=${32} />rota</span>
         <h1>Sign in</h1>
         ${byPassword
-          ? html`<${Field} key="user" label="User"><input type="text" autocomplete="username" ...${field("user")} /><//>
-              <${Field} key="password" label="Password" error=${error?.message}><input type="password" autocomplete="current-password" ...${field("password")} /><//>`
-          : html`<${Field} key="token" label="Token" error=${error?.message}><input type="password" autocomplete="current-password" ...${field("token")} /><//>`}
+          ? html`
+              <${Field} key="user" label="User"><input type="text" autocomplete="username" ...${field("user")} /><//>
+              <${Field} key="password" label="Password" error=${error?.message}>
+                <input type="password" autocomplete="current-password" ...${field("password")} />
+              <//>
+            `
+          : html`<${Field} key="token" label="Token" error=${error?.message}>
+              <input type="password" autocomplete="current-password" ...${field("token")} />
+            <//>`}
         <${Button} type="submit" kind="main" disabled=${busy}>Sign in<//>
-        ${(passwords.value || byPassword) && html`<p class="other"><button type="button" class="link" onClick=${() => (setByPassword(!byPassword), setError(null))}>${byPassword ? "Use a token" : "Use a user and password"}</button></p>`}
-        <div class="first-step"><p class="hint">No token? Where the server runs, with its --app or --url:</p><${Command} text="rota token create --role viewer --expires 30d" /></div>
+        ${(passwords.value || byPassword) && html`<p class="other">
+          <button type="button" class="link" onClick=${() => (setByPassword(!byPassword), setError(null))}>
+            ${byPassword ? "Use a token" : "Use a user and password"}
+          </button>
+        </p>`}
+        <div class="first-step">
+          <p class="hint">No token? Where the server runs, with its --app or --url:</p>
+          <${Command} text="rota token create --role viewer --expires 30d" />
+        </div>
       </form>
     </main>
     <aside><${ClockFace} /></aside>

@@ -4,7 +4,15 @@
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
 import { Empty, ErrorNotice } from "../parts/base/empty.js";
-import { AllPausedNotice, ThroughputSpark, pauseSummary, Rate, OpenState, useGlobalPause, useThroughputs } from "../parts/operate/throughput-cells.js";
+import {
+  AllPausedNotice,
+  ThroughputSpark,
+  pauseSummary,
+  Rate,
+  OpenState,
+  useGlobalPause,
+  useThroughputs,
+} from "../parts/operate/throughput-cells.js";
 import { gatesAffecting, useGates } from "../parts/operate/paused-by.js";
 import { isListFiltered, ListFilters, orderable, useFiltered } from "../parts/base/list-filters.js";
 import { Code, PageHeader } from "../parts/base/panel.js";
@@ -39,14 +47,36 @@ export default function Tasks() {
   const throughputs = useThroughputs("task");
   const all = tasks.data?.items;
   const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS });
-  const columns = useMemo(() => columnsOf(throughputs, gates, tasks.reload), [throughputs, gates, query.value.get("by")]);
-  if (!shared) return html`<${PageHeader} title="Tasks" /><${Empty} title="Tasks are shared by all tenants" acts=${html`<a class="button" href=${at("/jobs")}>Show your jobs</a>`}>You see one tenant. A token without a tenant sees the tasks; your own jobs are all told.<//>`;
+  const columns = useMemo(
+    () => columnsOf(throughputs, gates, tasks.reload),
+    [throughputs, gates, query.value.get("by")],
+  );
+  if (!shared)
+    return html`
+      <${PageHeader} title="Tasks" />
+      <${Empty}
+        title="Tasks are shared by all tenants"
+        acts=${html`<a class="button" href=${at("/jobs")}>Show your jobs</a>`}
+      >
+        You see one tenant. A token without a tenant sees the tasks; your own jobs are all told.
+      <//>
+    `;
   return html`
     <${PageHeader} title="Tasks"><p>${all ? summary(all) : html`<span class="skeleton-line w2"></span>`}</p><//>
     <${AllPausedNotice} globalPause=${globalPause} />
     ${tasks.error && html`<${ErrorNotice} error=${tasks.error} retry=${tasks.reload} />`}
     ${all?.length !== 0 && html`<${ListFilters} what="tasks" kinds=${KINDS} shown=${rows} of=${all} />`}
-    ${rows?.length === 0 ? html`<${NoTasks} />` : (rows || !tasks.error) && html`<${Table} caption="Tasks" class="tasks" columns=${columns} rows=${rows} id=${(/** @type {Task} */ task) => task.name} />`}`;
+    ${rows?.length === 0
+      ? html`<${NoTasks} />`
+      : (rows || !tasks.error) &&
+        html`<${Table}
+          caption="Tasks"
+          class="tasks"
+          columns=${columns}
+          rows=${rows}
+          id=${(/** @type {Task} */ task) => task.name}
+        />`}
+  `;
 }
 
 /** @param {Task[]} tasks */
@@ -56,26 +86,84 @@ function summary(tasks) {
   const worst = failing.sort((a, b) => b.failed_per_minute - a.failed_per_minute)[0];
   if (!worst) return `${plural(tasks.length, "task")}. None failed in the last ten minutes.`;
   const named = html`<${Code}>${worst.name}<//>`;
-  return html`${plural(tasks.length, "task")}. ${failing.length === 1 ? html`Only ${named} failed in the last ten minutes.` : html`${count(failing.length)} failed in the last ten minutes, most of all ${named}.`}`;
+  return html`
+    ${plural(tasks.length, "task")}. ${failing.length === 1
+      ? html`Only ${named} failed in the last ten minutes.`
+      : html`${count(failing.length)} failed in the last ten minutes, most of all ${named}.`}
+  `;
 }
 
-/** @param {import("../parts/operate/throughput-cells.js").Throughputs | null} throughputs @param {import("../types").GateView[]} gates @param {() => any} done @returns {import("../parts/base/table.js").Column[]} */
+/**
+ * @param {import("../parts/operate/throughput-cells.js").Throughputs | null} throughputs
+ * @param {import("../types").GateView[]} gates
+ * @param {() => any} done
+ * @returns {import("../parts/base/table.js").Column[]}
+ */
 function columnsOf(throughputs, gates, done) {
-  const lasts = (/** @type {"p50" | "p95" | "p99"} */ part) => orderable(part, { title: part, kind: part === "p99" ? "num not-mid" : "num", width: "5.75rem", cell: (/** @type {any} */ task) => (task[`${part}_ms`] === null ? html`<span class="faint">—</span>` : duration(task[`${part}_ms`] / 1000)) });
+  const lasts = (/** @type {"p50" | "p95" | "p99"} */ part) =>
+    orderable(part, {
+      title: part,
+      kind: part === "p99" ? "num not-mid" : "num",
+      width: "5.75rem",
+      cell: (/** @type {any} */ task) =>
+        task[`${part}_ms`] === null ? html`<span class="faint">—</span>` : duration(task[`${part}_ms`] / 1000),
+    });
   return [
-    { title: "Task", kind: "head", cell: (task) => html`<a class="name" href=${at("/jobs", { task: task.name })}>${clean(task.name)}</a><span class="sub">${rowNote(task, pausingGate(task, gates))}</span>` },
-    { title: "State", width: "10.5rem", kind: "not-mid", cell: (task) => html`<${OpenState} gate=${pausingGate(task, gates)} workers=${task.workers} />` },
-    { title: "Ended, last hour", width: "9.5rem", kind: "broad two", cell: (task) => html`<${ThroughputSpark} of=${throughputs} name=${task.name} paused=${Boolean(task.gate)} />` },
-    orderable("pace", { title: "Ended a minute", kind: "num", width: "7.5rem", cell: (task) => html`<${Rate} of=${task} />` }),
+    {
+      title: "Task",
+      kind: "head",
+      cell: (task) =>
+        html`
+          <a class="name" href=${at("/jobs", { task: task.name })}>${clean(task.name)}</a>
+          <span class="sub">${rowNote(task, pausingGate(task, gates))}</span>
+        `,
+    },
+    {
+      title: "State",
+      width: "10.5rem",
+      kind: "not-mid",
+      cell: (task) => html`<${OpenState} gate=${pausingGate(task, gates)} workers=${task.workers} />`,
+    },
+    {
+      title: "Ended, last hour",
+      width: "9.5rem",
+      kind: "broad two",
+      cell: (task) => html`<${ThroughputSpark} of=${throughputs} name=${task.name} paused=${Boolean(task.gate)} />`,
+    },
+    orderable("pace", {
+      title: "Ended a minute",
+      kind: "num",
+      width: "7.5rem",
+      cell: (task) => html`<${Rate} of=${task} />`,
+    }),
     lasts("p50"),
     lasts("p95"),
     lasts("p99"),
-    { title: "Workers", kind: "num broad", width: "5rem", cell: (task) => (task.workers ? html`<a href=${at("/workers", { task: task.name })}>${task.workers}</a>` : "0") },
-    ...(may("operate.shared") ? [{ title: html`<span class="visually-hidden">Actions</span>`, kind: "act", width: "5.5rem", cell: (/** @type {Task} */ task) => html`<${PauseButton} scope="task" name=${task.name} gate=${task.gate} done=${done} />` }] : []),
+    {
+      title: "Workers",
+      kind: "num broad",
+      width: "5rem",
+      cell: (task) => (task.workers ? html`<a href=${at("/workers", { task: task.name })}>${task.workers}</a>` : "0"),
+    },
+    ...(may("operate.shared")
+      ? [
+          {
+            title: html`<span class="visually-hidden">Actions</span>`,
+            kind: "act",
+            width: "5.5rem",
+            cell: (/** @type {Task} */ task) =>
+              html`<${PauseButton} scope="task" name=${task.name} gate=${task.gate} done=${done} />`,
+          },
+        ]
+      : []),
   ];
 }
 
-/** What keeps all its jobs from being begun: a gate of its own, over everything, or over each queue that they use. @param {Task} task @param {import("../types").GateView[]} gates */
+/**
+ * What keeps all its jobs from being begun: a gate of its own, over everything, or over each queue that they use.
+ * @param {Task} task
+ * @param {import("../types").GateView[]} gates
+ */
 function pausingGate(task, gates) {
   const over = task.queues.map((queue) => gatesAffecting(gates, { queue })[0]);
   return task.gate ?? gatesAffecting(gates, {})[0] ?? (over.length && over.every(Boolean) ? over[0] : null);
@@ -83,13 +171,27 @@ function pausingGate(task, gates) {
 
 /** @param {Task} task @param {import("../types").GateView | null} gate */
 function rowNote(task, gate) {
-  if (gate) return html`<span title=${pauseSummary(gate)}>${gate.scope === "queue" && html`queue <code>${clean(gate.name)}</code>: `}${pauseSummary(gate)}</span>`;
+  if (gate)
+    return html`<span title=${pauseSummary(gate)}>
+      ${gate.scope === "queue" && html`queue <code>${clean(gate.name)}</code>: `}
+      ${pauseSummary(gate)}
+    </span>`;
   if (!task.workers) return "No live worker knows it: start one with the program that declares it";
-  if (task.failed_per_minute > 0) return html`<a href=${at("/jobs", { task: task.name, state: "failed" })}>Show what failed</a>`;
+  if (task.failed_per_minute > 0)
+    return html`<a href=${at("/jobs", { task: task.name, state: "failed" })}>Show what failed</a>`;
   return "";
 }
 
 function NoTasks() {
-  if (isListFiltered()) return html`<${Empty} title="No task is like that" acts=${html`<a class="button" href=${at("/tasks")}>Show all tasks</a>`}>Names are matched by any part of them.<//>`;
-  return html`<${Empty} title="No task yet" command="rota worker --app shop.jobs:app">A task is a function that your program declares. It is listed while a live worker knows it, or when it ran lately. Start a worker with your program.<//>`;
+  if (isListFiltered())
+    return html`<${Empty}
+      title="No task is like that"
+      acts=${html`<a class="button" href=${at("/tasks")}>Show all tasks</a>`}
+    >
+      Names are matched by any part of them.
+    <//>`;
+  return html`<${Empty} title="No task yet" command="rota worker --app shop.jobs:app">
+    A task is a function that your program declares. It is listed while a live worker knows it, or when it ran lately.
+    Start a worker with your program.
+  <//>`;
 }

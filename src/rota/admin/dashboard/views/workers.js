@@ -29,31 +29,66 @@ const KINDS = {
 export default function Workers() {
   const shared = may("read.shared");
   const workers = useLoad((signal) => api.get("/workers", {}, signal), [], { on: ["worker"], every: 10, when: shared });
-  const running = useLoad((signal) => api.get("/jobs", { state: "running", limit: MOST }, signal), [], { on: ["job", "stats"], when: shared });
+  const running = useLoad((signal) => api.get("/jobs", { state: "running", limit: MOST }, signal), [], {
+    on: ["job", "stats"],
+    when: shared,
+  });
   const globalPause = useGlobalPause();
   const known = useMemo(() => workers.data && counted(workers.data.items, running.data), [workers.data, running.data]);
   const all = useMemo(() => known && known.filter(matchesUrl), [known, query.value]);
   const rows = useFiltered(all, { kinds: KINDS, name: (worker) => `${worker.id} ${worker.host}` });
   const columns = useMemo(() => columnsOf(running.data?.items ?? null), [running.data]);
-  if (!shared) return html`<${PageHeader} title="Workers" /><${Empty} title="Workers are shared by all tenants" acts=${html`<a class="button" href=${at("/jobs", { state: "running" })}>Show your running jobs</a>`}>You see one tenant. A token without a tenant sees the workers; your own jobs are all told.<//>`;
+  if (!shared)
+    return html`
+      <${PageHeader} title="Workers" />
+      <${Empty}
+        title="Workers are shared by all tenants"
+        acts=${html`<a class="button" href=${at("/jobs", { state: "running" })}>Show your running jobs</a>`}
+      >
+        You see one tenant. A token without a tenant sees the workers; your own jobs are all told.
+      <//>
+    `;
   const live = rows && rows.filter((worker) => worker.state !== "lost");
   const lost = rows && rows.filter((worker) => worker.state === "lost");
-  const list = (/** @type {string} */ caption, /** @type {Worker[] | null} */ some) => html`<${Table} caption=${caption} class="workers" columns=${columns} rows=${some} id=${(/** @type {Worker} */ worker) => worker.id} skeleton=${3} />`;
+  const list = (/** @type {string} */ caption, /** @type {Worker[] | null} */ some) =>
+    html`<${Table}
+      caption=${caption}
+      class="workers"
+      columns=${columns}
+      rows=${some}
+      id=${(/** @type {Worker} */ worker) => worker.id}
+      skeleton=${3}
+    />`;
   return html`
     <${PageHeader} title="Workers"><p>${known ? summary(known) : html`<span class="skeleton-line w2"></span>`}</p><//>
     <${AllPausedNotice} globalPause=${globalPause} />
     ${workers.error && html`<${ErrorNotice} error=${workers.error} retry=${workers.reload} />`}
     ${known?.length !== 0 && html`<${ListFilters} what="workers" kinds=${KINDS} shown=${rows} of=${all} />`}
     <${ActiveFilters} />
-    ${rows?.length === 0 ? html`<${NoWorkers} some=${known?.length ?? 0} />` : live?.length !== 0 && (live || !workers.error) && list("Live workers", live)}
+    ${rows?.length === 0
+      ? html`<${NoWorkers} some=${known?.length ?? 0} />`
+      : live?.length !== 0 && (live || !workers.error) && list("Live workers", live)}
     ${lost && lost.length > 0 && html`<${Panel} title="Lost" note=${`${plural(lost.length, "worker")} not heard of`}>
-      <p class="quiet">Live workers take over what these ran, by themselves. A line goes when it has been silent for long.</p>${list("Lost workers", lost)}<//>`}`;
+      <p class="quiet">
+        Live workers take over what these ran, by themselves. A line goes when it has been silent for long.
+      </p>
+      ${list("Lost workers", lost)}
+    <//>`}
+  `;
 }
 
-/** A worker tells how busy it is now and then; the running jobs know it now, if all of them were read. @param {Worker[]} workers @param {any} jobs @returns {Worker[]} */
+/**
+ * A worker tells how busy it is now and then; the running jobs know it now, if all of them were read.
+ * @param {Worker[]} workers
+ * @param {any} jobs
+ * @returns {Worker[]}
+ */
 function counted(workers, jobs) {
   if (!jobs || jobs.next) return workers;
-  return workers.map((worker) => ({ ...worker, running: jobs.items.filter((/** @type {any} */ job) => job.worker === worker.id).length }));
+  return workers.map((worker) => ({
+    ...worker,
+    running: jobs.items.filter((/** @type {any} */ job) => job.worker === worker.id).length,
+  }));
 }
 
 /** Those that serve the queue and know the task that the URL names. @param {Worker} worker */
@@ -65,7 +100,21 @@ function matchesUrl(worker) {
 function ActiveFilters() {
   const chosen = ["queue", "task"].filter((key) => query.value.get(key));
   if (!chosen.length) return null;
-  return html`<p class="active-filters">${chosen.map((key) => html`<span>Those that ${key === "queue" ? "serve queue" : "know task"} <${Code}>${query.value.get(key)}<//>. <button type="button" class="link" onClick=${() => refine({ [key]: "" })}>Show all</button></span>`)}</p>`;
+  return html`<p class="active-filters">
+    ${chosen.map(
+      (key) =>
+        html`<span>
+          Those
+          that ${key === "queue" ? "serve queue" : "know task"} <${Code}>${query.value.get(key)}<//>. <button
+            type="button"
+            class="link"
+            onClick=${() => refine({ [key]: "" })}
+          >
+            Show all
+          </button>
+        </span>`,
+    )}
+  </p>`;
 }
 
 /** @param {Worker[]} workers */
@@ -80,15 +129,41 @@ function summary(workers) {
 /** @param {any[] | null} running @returns {import("../parts/base/table.js").Column[]} */
 function columnsOf(running) {
   return [
-    { title: "Worker", kind: "head", cell: (worker) => html`<a class="name" href=${pageOf(worker)}>${clean(worker.id)}</a><span class="sub mono">${clean(worker.host)} pid ${worker.pid}</span>` },
+    {
+      title: "Worker",
+      kind: "head",
+      cell: (worker) =>
+        html`
+          <a class="name" href=${pageOf(worker)}>${clean(worker.id)}</a>
+          <span class="sub mono">${clean(worker.host)} pid ${worker.pid}</span>
+        `,
+    },
     { title: "State", width: "6rem", cell: (worker) => html`<${WorkerBadge} worker=${worker} />` },
     { title: "Slots busy", width: "6.5rem", cell: (worker) => html`<${Slots} worker=${worker} />` },
-    { title: "Runs now", width: "18%", kind: "full", cell: (worker) => html`<${Runs} worker=${worker} running=${running} />` },
-    { title: "Takes", width: "13%", cell: (worker) => html`<span class="clip" title=${queuesOf(worker)}>${queuesOf(worker)}</span><span class="sub" title=${line(worker.tasks.join(", "), 400)}>${plural(worker.tasks.length, "task")}</span>` },
+    {
+      title: "Runs now",
+      width: "18%",
+      kind: "full",
+      cell: (worker) => html`<${Runs} worker=${worker} running=${running} />`,
+    },
+    {
+      title: "Takes",
+      width: "13%",
+      cell: (worker) =>
+        html`
+          <span class="clip" title=${queuesOf(worker)}>${queuesOf(worker)}</span>
+          <span class="sub" title=${line(worker.tasks.join(", "), 400)}>${plural(worker.tasks.length, "task")}</span>
+        `,
+    },
     { title: "Done", kind: "num broad", width: "5.5rem", cell: (worker) => count(worker.finished) },
     { title: "Up since", width: "8.5rem", kind: "broad", cell: (worker) => html`<${When} at=${worker.started_at} />` },
     { title: "Last seen", width: "7.5rem", cell: (worker) => html`<${When} at=${worker.seen_at} />` },
-    { title: "Version", width: "4.5rem", kind: "broad", cell: (worker) => html`<code>${worker.version ? clean(worker.version) : "—"}</code>` },
+    {
+      title: "Version",
+      width: "4.5rem",
+      kind: "broad",
+      cell: (worker) => html`<code>${worker.version ? clean(worker.version) : "—"}</code>`,
+    },
   ];
 }
 
@@ -98,11 +173,22 @@ function Runs({ worker, running }) {
   const own = running.filter((job) => job.worker === worker.id);
   if (!own.length && !worker.running) return html`<span class="faint">nothing</span>`;
   const tasks = [...new Set(own.map((job) => job.task))];
-  return html`<a class="clip" href=${at("/jobs", { worker: worker.id, state: "running" })}>${own.length ? tasks.map((task) => clean(task)).join(", ") : plural(worker.running, "job")}</a>`;
+  return html`<a class="clip" href=${at("/jobs", { worker: worker.id, state: "running" })}>
+    ${own.length ? tasks.map((task) => clean(task)).join(", ") : plural(worker.running, "job")}
+  </a>`;
 }
 
 /** @param {{some: number}} props */
 function NoWorkers({ some }) {
-  if (some) return html`<${Empty} title="No worker is like that" acts=${html`<a class="button" href=${at("/workers")}>Show all workers</a>`}>Ids and hosts are matched by any part of them.<//>`;
-  return html`<${Empty} title="No worker is alive" command="rota worker --app shop.jobs:app">A worker takes due jobs and runs them. Start one where your program is installed, as many as you like, on as many machines as reach the store.<//>`;
+  if (some)
+    return html`<${Empty}
+      title="No worker is like that"
+      acts=${html`<a class="button" href=${at("/workers")}>Show all workers</a>`}
+    >
+      Ids and hosts are matched by any part of them.
+    <//>`;
+  return html`<${Empty} title="No worker is alive" command="rota worker --app shop.jobs:app">
+    A worker takes due jobs and runs them. Start one where your program is installed, as many as you like, on as many
+    machines as reach the store.
+  <//>`;
 }

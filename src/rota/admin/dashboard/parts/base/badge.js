@@ -4,7 +4,12 @@
 import { html } from "../../ui.js";
 import { Glyph } from "./glyph.js";
 
-/** What a job looks like: its state, told finer where it is queued. @param {import("../../types").JobView} job @param {number} now @returns {string} */
+/**
+ * What a job looks like: its state, told finer where it is queued.
+ * @param {import("../../types").JobView} job
+ * @param {number} now
+ * @returns {string}
+ */
 export function displayState(job, now) {
   if (job.state === "running" && job.cancel_requested) return "stopping";
   if (job.state !== "queued" || Date.parse(job.run_at) <= now) return job.state;
@@ -12,8 +17,42 @@ export function displayState(job, now) {
 }
 
 /** Words and glyphs whose name is not that of the colour. */
-const COLOUR = { scheduled: "queued", retrying: "queued", rescued: "failed", off: "cancelled", released: "queued", snoozed: "queued", stopping: "held", late: "held", paused: "held", warn: "held", warning: "held", full: "held", lost: "failed", draining: "held", problem: "failed", fine: "succeeded", removed: "succeeded", refused: "held", done: "succeeded", skipped: "held" };
-const SIGN = { released: "retrying", snoozed: "scheduled", stopping: "paused", lost: "ghost", draining: "paused", warning: "warn", problem: "failed", fine: "succeeded", removed: "succeeded", refused: "cancelled", done: "succeeded", skipped: "off" };
+const COLOUR = {
+  scheduled: "queued",
+  retrying: "queued",
+  rescued: "failed",
+  off: "cancelled",
+  released: "queued",
+  snoozed: "queued",
+  stopping: "held",
+  late: "held",
+  paused: "held",
+  warn: "held",
+  warning: "held",
+  full: "held",
+  lost: "failed",
+  draining: "held",
+  problem: "failed",
+  fine: "succeeded",
+  removed: "succeeded",
+  refused: "held",
+  done: "succeeded",
+  skipped: "held",
+};
+const SIGN = {
+  released: "retrying",
+  snoozed: "scheduled",
+  stopping: "paused",
+  lost: "ghost",
+  draining: "paused",
+  warning: "warn",
+  problem: "failed",
+  fine: "succeeded",
+  removed: "succeeded",
+  refused: "cancelled",
+  done: "succeeded",
+  skipped: "off",
+};
 
 /** The class that gives ``--c`` and ``--t`` their colour. @param {string} state */
 export function tone(state) {
@@ -27,5 +66,8 @@ export function StateGlyph({ state }) {
 
 /** @param {{state: string, solid?: boolean, children?: any}} props solid: tinted, only beside a title */
 export function Badge({ state, solid, children }) {
-  return html`<span class=${`badge ${tone(state)}${solid ? " solid" : ""}`}><${StateGlyph} state=${state} />${children ?? state}</span>`;
+  return html`<span class=${`badge ${tone(state)}${solid ? " solid" : ""}`}>
+    <${StateGlyph} state=${state} />
+    ${children ?? state}
+  </span>`;
 }

@@ -7,7 +7,8 @@ import { Glyph } from "./glyph.js";
 import { showError } from "./toast.js";
 
 /**
- * @param {{children?: any, onClick?: (event: any) => any, kind?: "main" | "danger" | "plain" | "", tiny?: boolean, need?: string,
+ * @param {{children?: any, onClick?: (event: any) => any, kind?: "main" | "danger" | "plain" | "", tiny?: boolean,
+ *   need?: string,
  *   glyph?: string, disabled?: boolean, type?: string, title?: string, label?: string}} props
  *   need: the permission; label: the full name where the visible text alone would be the same on every row
  */
@@ -21,12 +22,23 @@ export function Button({ children, onClick, kind = "", tiny, need, glyph, disabl
     await done.catch(showError);
     setBusy(false);
   };
-  return html`<button type=${type} class=${`button ${kind} ${tiny ? "tiny" : ""}`} disabled=${disabled || busy} title=${title} aria-label=${label} onClick=${press}>
-    ${glyph && html`<${Glyph} name=${glyph} />`}${children}
+  return html`<button
+    type=${type}
+    class=${`button ${kind} ${tiny ? "tiny" : ""}`}
+    disabled=${disabled || busy}
+    title=${title}
+    aria-label=${label}
+    onClick=${press}
+  >
+    ${glyph && html`<${Glyph} name=${glyph} />`}
+    ${children}
   </button>`;
 }
 
-/** @param {{on: boolean, label: string, onChange: (on: boolean) => any, need?: string, words?: [string, string]}} props without the permission it is told in words */
+/**
+ * @param {{on: boolean, label: string, onChange: (on: boolean) => any, need?: string, words?: [string, string]}}
+ *   props without the permission it is told in words
+ */
 export function Switch({ on, label, onChange, need, words = ["on", "off"] }) {
   const [busy, setBusy] = useState(false);
   if (!may(need)) return html`<span class="soft">${on ? words[0] : words[1]}</span>`;
@@ -35,13 +47,32 @@ export function Switch({ on, label, onChange, need, words = ["on", "off"] }) {
     await Promise.resolve(onChange(!on)).catch(showError);
     setBusy(false);
   };
-  return html`<button type="button" class="switch" role="switch" aria-checked=${on ? "true" : "false"} aria-label=${label} disabled=${busy} onClick=${turn}></button>`;
+  return html`<button
+    type="button"
+    class="switch"
+    role="switch"
+    aria-checked=${on ? "true" : "false"}
+    aria-label=${label}
+    disabled=${busy}
+    onClick=${turn}
+  ></button>`;
 }
 
-/** One of a few. @param {{label: string, value: string, options: [string, string][], onChange: (value: string) => void}} props options: value and word */
+/**
+ * One of a few.
+ * @param {{label: string, value: string, options: [string, string][], onChange: (value: string) => void}} props
+ *   options: value and word
+ */
 export function Choice({ label, value, options, onChange }) {
   const name = `choice-${label.replace(/\W+/g, "-")}`;
-  return html`<fieldset class="choice"><legend class="visually-hidden">${label}</legend>${options.map(
-    ([one, word]) => html`<label><input type="radio" name=${name} value=${one} checked=${one === value} onChange=${() => onChange(one)} />${word}</label>`,
-  )}</fieldset>`;
+  return html`<fieldset class="choice">
+    <legend class="visually-hidden">${label}</legend>
+    ${options.map(
+      ([one, word]) =>
+        html`<label>
+          <input type="radio" name=${name} value=${one} checked=${one === value} onChange=${() => onChange(one)} />
+          ${word}
+        </label>`,
+    )}
+  </fieldset>`;
 }

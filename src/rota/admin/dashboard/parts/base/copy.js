@@ -16,7 +16,9 @@ export function Copy({ text, children = "Copy", label, kind = "plain" }) {
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
-  return html`<${Button} tiny kind=${kind} glyph="copy" label=${label} onClick=${copy}>${done ? "Copied" : children}<//>`;
+  return html`<${Button} tiny kind=${kind} glyph="copy" label=${label} onClick=${copy}>
+    ${done ? "Copied" : children}
+  <//>`;
 }
 
 /** @param {string} text */
@@ -33,7 +35,9 @@ async function toClipboard(text) {
 /** A line for a terminal. @param {{text: string}} props */
 export function Command({ text }) {
   // Word by word, so that no line ends within "--option".
-  const words = clean(text).split(" ").map((word, i) => html`${i ? " " : ""}<span>${word}</span>`);
+  const words = clean(text)
+    .split(" ")
+    .map((word, i) => html`${i ? " " : ""}<span>${word}</span>`);
   return html`<div class="command"><code>${words}</code><${Copy} text=${text} label="Copy this line" /></div>`;
 }
 
@@ -53,8 +57,20 @@ export function copyAs({ cli, method, path, body, python }) {
 
 /** @param {any} props */
 function Formats({ done, cli, curl, python }) {
-  const formats = [["Command line", cli], ["curl", curl], ["Python", python]];
-  return html`<h2 id="dialog-title">Copy as</h2>
-    ${formats.map(([name, text]) => html`<div class="copy-format"><header><h3>${name}</h3><${Copy} text=${text} label=${`Copy as ${name}`} /></header><pre class="code">${clean(text)}</pre></div>`)}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Close<//></div>`;
+  const formats = [
+    ["Command line", cli],
+    ["curl", curl],
+    ["Python", python],
+  ];
+  return html`
+    <h2 id="dialog-title">Copy as</h2>
+    ${formats.map(
+      ([name, text]) =>
+        html`<div class="copy-format">
+          <header><h3>${name}</h3><${Copy} text=${text} label=${`Copy as ${name}`} /></header>
+          <pre class="code">${clean(text)}</pre>
+        </div>`,
+    )}
+    <div class="acts"><${Button} onClick=${() => done(null)}>Close<//></div>
+  `;
 }

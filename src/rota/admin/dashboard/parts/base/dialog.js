@@ -7,7 +7,10 @@ import { Button } from "./button.js";
 import { Field } from "./form.js";
 import { Glyph } from "./glyph.js";
 
-/** @typedef {{done: (value: any) => void, busy: import("../../vendor/signals.js").Signal<boolean>}} DialogControls what every dialog's component gets: how it ends, and whether its act goes on */
+/**
+ * @typedef {{done: (value: any) => void, busy: import("../../vendor/signals.js").Signal<boolean>}} DialogControls
+ *   what every dialog's component gets: how it ends, and whether its act goes on
+ */
 /** @typedef {DialogControls & {Body: any, props: any, wide: boolean, danger: boolean}} Dialog */
 
 const open = signal(/** @type {Dialog | null} */ (null));
@@ -63,7 +66,8 @@ export function useAct({ done, busy }, act) {
 
 /**
  * Ask before an act. ``act`` runs while the dialog is open, so that an error is told where it happened.
- * @param {{title: string, body?: any, verb: string, danger?: boolean, typed?: string, reason?: string | null, act: (reason: string) => Promise<any>, safe?: string}} question
+ * @param {{title: string, body?: any, verb: string, danger?: boolean, typed?: string, reason?: string | null, act:
+ *   (reason: string) => Promise<any>, safe?: string}} question
  *   typed: what must be typed first; reason: the label of a field that asks why
  * @returns {Promise<any>} what the act answered; null: it was not done
  */
@@ -79,19 +83,44 @@ function Question({ done, busy, title, body, verb, danger, typed, reason, act, s
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${title}</h2>
     <div class="dialog-body">${body}</div>
-    ${reason && html`<${Field} label=${reason}><input type="text" maxlength="200" value=${why} onInput=${(/** @type {any} */ e) => setWhy(e.target.value)} autofocus /><//>`}
-    ${typed && html`<${Field} label=${`Type ${typed} to go on`}><input type="text" autocomplete="off" value=${confirmation} onInput=${(/** @type {any} */ e) => setConfirmation(e.target.value)} autofocus /><//>`}
+    ${reason && html`<${Field} label=${reason}>
+      <input
+        type="text"
+        maxlength="200"
+        value=${why}
+        onInput=${(/** @type {any} */ e) => setWhy(e.target.value)}
+        autofocus
+      />
+    <//>`}
+    ${typed && html`<${Field} label=${`Type ${typed} to go on`}>
+      <input
+        type="text"
+        autocomplete="off"
+        value=${confirmation}
+        onInput=${(/** @type {any} */ e) => setConfirmation(e.target.value)}
+        autofocus
+      />
+    <//>`}
     ${error && html`<${FormError} error=${error} />`}
     <div class="acts">
       <${Button} onClick=${() => done(null)}>${safe}<//>
-      <${Button} type="submit" kind=${danger ? "danger" : "main"} disabled=${acting || Boolean(typed && confirmation.trim() !== typed)}>${verb}<//>
+      <${Button}
+        type="submit"
+        kind=${danger ? "danger" : "main"}
+        disabled=${acting || Boolean(typed && confirmation.trim() !== typed)}
+      >
+        ${verb}
+      <//>
     </div>
   </form>`;
 }
 
 /** What went wrong, beside what was tried. @param {{error: any}} props */
 export function FormError({ error }) {
-  return html`<p class="form-error tone-failed" role="alert"><${Glyph} name="failed" /><span>${line(error?.message ?? error, 500)}</span></p>`;
+  return html`<p class="form-error tone-failed" role="alert">
+    <${Glyph} name="failed" />
+    <span>${line(error?.message ?? error, 500)}</span>
+  </p>`;
 }
 
 export function Dialogs() {
@@ -120,11 +149,18 @@ export function Dialogs() {
     if (open.value && !place.current?.open) place.current?.showModal();
   };
   // Text that is selected may be let go of outside: only what was also pressed there leaves.
-  return html`<dialog ref=${place} class=${`dialog ${shown?.wide ? "wide" : ""} ${shown?.danger ? "danger" : ""}`} aria-labelledby="dialog-title"
+  return html`<dialog
+    ref=${place}
+    class=${`dialog ${shown?.wide ? "wide" : ""} ${shown?.danger ? "danger" : ""}`}
+    aria-labelledby="dialog-title"
     onCancel=${(/** @type {Event} */ event) => (event.preventDefault(), leave())}
     onClose=${closed}
     onPointerDown=${(/** @type {Event} */ event) => (pressed.current = event.target)}
-    onClick=${(/** @type {Event} */ event) => event.target === place.current && pressed.current === place.current && leave()}>
-    ${shown && html`<div class="dialog-in"><${shown.Body} done=${shown.done} busy=${shown.busy} ...${shown.props} /></div>`}
+    onClick=${(/** @type {Event} */ event) =>
+      event.target === place.current && pressed.current === place.current && leave()}
+  >
+    ${shown && html`<div class="dialog-in">
+      <${shown.Body} done=${shown.done} busy=${shown.busy} ...${shown.props} />
+    </div>`}
   </dialog>`;
 }

@@ -18,7 +18,13 @@ export function differences(before, after) {
     .filter((one) => one.before !== one.after);
 }
 
-/** Each leaf by its path, as JSON; what is null says nothing. @param {any} value @param {string} path @param {Map<string, string>} found @returns {Map<string, string>} */
+/**
+ * Each leaf by its path, as JSON; what is null says nothing.
+ * @param {any} value
+ * @param {string} path
+ * @param {Map<string, string>} found
+ * @returns {Map<string, string>}
+ */
 function flat(value, path = "", found = new Map(), depth = 0) {
   if (value === null || value === undefined) return found;
   const isBranch = typeof value === "object" && !Array.isArray(value) && depth < DEEPEST;
@@ -29,20 +35,38 @@ function flat(value, path = "", found = new Map(), depth = 0) {
 
 /** The first few in a line each. @param {{changes: Difference[], most?: number}} props */
 export function Diff({ changes, most = 3 }) {
-  return html`<ul class="diff">${changes.slice(0, most).map((one) => html`<li><${Change} ...${one} /></li>`)}
-    ${changes.length > most && html`<li class="faint">and ${plural(changes.length - most, "more field")}</li>`}</ul>`;
+  return html`<ul class="diff">
+    ${changes.slice(0, most).map((one) => html`<li><${Change} ...${one} /></li>`)}
+    ${changes.length > most && html`<li class="faint">and ${plural(changes.length - most, "more field")}</li>`}
+  </ul>`;
 }
 
 /** @param {Difference} props */
 function Change({ path, before, after }) {
-  return html`<code class="diff-path">${line(path, 80)}</code> ${before !== null && html`<del>${line(before)}</del> `}${after !== null && html`<ins>${line(after)}</ins>`}`;
+  return html`
+    <code class="diff-path">${line(path, 80)}</code> ${before !== null && html`<del>${line(before)}</del> `}
+    ${after !== null && html`<ins>${line(after)}</ins>`}
+  `;
 }
 
 /** All of them as a table. @param {{changes: Difference[]}} props */
 export function DiffTable({ changes }) {
-  return html`<div class="diff-all"><table class="diff"><caption class="visually-hidden">What changed</caption>
-    <thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
-    <tbody>${changes.map((one) => html`<tr><th scope="row"><code>${line(one.path, 120)}</code></th><td>${valueCell(one.before, "del")}</td><td>${valueCell(one.after, "ins")}</td></tr>`)}</tbody></table></div>`;
+  return html`<div class="diff-all">
+    <table class="diff">
+      <caption class="visually-hidden">What changed</caption>
+      <thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
+      <tbody>
+        ${changes.map(
+          (one) =>
+            html`<tr>
+              <th scope="row"><code>${line(one.path, 120)}</code></th>
+              <td>${valueCell(one.before, "del")}</td>
+              <td>${valueCell(one.after, "ins")}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
 }
 
 /** @param {string | null} text @param {"del" | "ins"} tag */

@@ -9,6 +9,11 @@ import { Empty } from "./empty.js";
 /** @param {{what: string, role: string, shared?: boolean}} props shared: it concerns all tenants */
 export function Forbidden({ what, role, shared }) {
   const tenant = me.value?.tenant;
-  const lacks = shared && tenant ? html`${what} concerns all tenants, and you belong to <code>${clean(tenant)}</code>.` : html`${what} is for the role ${role} and above. You are ${me.value?.role}.`;
-  return html`<${Empty} title="Not with this token" command=${`rota token create --role ${role} --expires 30d`}>${lacks} Whoever runs this installation can make you a token for it:<//>`;
+  const lacks =
+    shared && tenant
+      ? html`${what} concerns all tenants, and you belong to <code>${clean(tenant)}</code>.`
+      : html`${what} is for the role ${role} and above. You are ${me.value?.role}.`;
+  return html`<${Empty} title="Not with this token" command=${`rota token create --role ${role} --expires 30d`}>
+    ${lacks} Whoever runs this installation can make you a token for it:
+  <//>`;
 }

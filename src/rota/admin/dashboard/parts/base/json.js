@@ -1,5 +1,6 @@
 // @ts-check
-// A payload or an output as a tree. Stored text is hostile: nothing in it runs, and only plain web links can be followed.
+// A payload or an output as a tree. Stored text is hostile: nothing in it runs, and only plain web links can be
+// followed.
 
 import { write } from "../../exact.js";
 import { html, useState } from "../../ui.js";
@@ -22,8 +23,10 @@ export function CopyJson({ value }) {
 
 /** @param {{value: any, depth: number}} props */
 function Value({ value, depth }) {
-  if (Array.isArray(value)) return html`<${Branch} entries=${value.map((one, i) => [i, one])} ends="[]" depth=${depth} />`;
-  if (value !== null && typeof value === "object") return html`<${Branch} entries=${Object.entries(value)} ends="{}" depth=${depth} />`;
+  if (Array.isArray(value))
+    return html`<${Branch} entries=${value.map((one, i) => [i, one])} ends="[]" depth=${depth} />`;
+  if (value !== null && typeof value === "object")
+    return html`<${Branch} entries=${Object.entries(value)} ends="{}" depth=${depth} />`;
   if (typeof value === "string") return html`<${Text} text=${value} />`;
   return html`<span class="j-plain">${String(value)}</span>`;
 }
@@ -35,9 +38,29 @@ function Branch({ entries, ends, depth }) {
   const list = ends === "[]";
   if (!entries.length) return html`<span>${ends}</span>`;
   const size = plural(entries.length, list ? "item" : "field");
-  return html`<button type="button" class="j-fold" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>${ends[0]}${!open && html`<span class="faint"> ${size} </span>${ends[1]}`}</button>
-    ${open && html`<ul>${entries.slice(0, most).map(([key, one]) => html`<li key=${key}>${!list && html`<span class="j-key">${clean(key)}</span>: `}<${Value} value=${one} depth=${depth + 1} /></li>`)}
-      ${entries.length > most && html`<li><button type="button" class="j-fold" onClick=${() => setMost(most * 10)}>${entries.length - most} more</button></li>`}</ul>${ends[1]}`}`;
+  return html`
+    <button type="button" class="j-fold" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>
+      ${ends[0]}
+      ${!open && html`<span class="faint"> ${size} </span>${ends[1]}`}
+    </button>
+    ${open && html`
+      <ul>
+        ${entries.slice(0, most).map(
+          ([key, one]) =>
+            html`<li key=${key}>
+              ${!list && html`<span class="j-key">${clean(key)}</span>: `}
+              <${Value} value=${one} depth=${depth + 1} />
+            </li>`,
+        )}
+        ${entries.length > most && html`<li>
+          <button type="button" class="j-fold" onClick=${() => setMost(most * 10)}>
+            ${entries.length - most} more
+          </button>
+        </li>`}
+      </ul>
+      ${ends[1]}
+    `}
+  `;
 }
 
 /** @param {{text: string}} props */

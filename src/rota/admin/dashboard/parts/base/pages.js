@@ -11,7 +11,9 @@ import { useMemo, useState } from "../../ui.js";
  */
 export function usePages(load, key, options) {
   const first = useLoad((signal) => load(null, signal), [key], options);
-  const [older, setOlder] = useState(/** @type {{key: string, rows: any[], next: string | null}} */ ({ key, rows: [], next: null }));
+  const [older, setOlder] = useState(
+    /** @type {{key: string, rows: any[], next: string | null}} */ ({ key, rows: [], next: null }),
+  );
   const kept = older.key === key ? older : { key, rows: [], next: null };
   const rows = useMemo(() => (first.data ? joined(first.data.items, kept.rows) : null), [first.data, kept.rows]);
   const next = kept.rows.length ? kept.next : (first.data?.next ?? null);

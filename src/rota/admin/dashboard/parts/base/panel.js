@@ -25,7 +25,10 @@ export function PageHeader({ title, name, crumb, beside, acts, children, mono })
 
 let count = 0;
 
-/** @param {{title: string, note?: any, children?: any, tone?: string}} props aside: one fact or link; tone: a state, for a panel in trouble */
+/**
+ * @param {{title: string, note?: any, children?: any, tone?: string}} props aside: one fact or link; tone: a state,
+ *   for a panel in trouble
+ */
 export function Panel({ title, note, children, tone }) {
   const [id] = useState(() => `panel-${++count}`);
   return html`<section class=${`panel ${tone ? `has-tone tone-${tone}` : ""}`} aria-labelledby=${id}>
@@ -36,7 +39,9 @@ export function Panel({ title, note, children, tone }) {
 
 /** Names and values. @param {{items: ([string, any] | null | false | undefined)[]}} props */
 export function Facts({ items }) {
-  return html`<dl class="facts">${items.map((item) => item && html`<dt>${item[0]}</dt><dd>${item[1] ?? html`<span class="faint">—</span>`}</dd>`)}</dl>`;
+  return html`<dl class="facts">
+    ${items.map((item) => item && html`<dt>${item[0]}</dt><dd>${item[1] ?? html`<span class="faint">—</span>`}</dd>`)}
+  </dl>`;
 }
 
 /** What a program would recognise: a task, a queue, an id. @param {{children: any, class?: string}} props */

@@ -8,13 +8,30 @@ import { exact, relative, duration } from "../../format.js";
 /** @param {{at: string | null | undefined, lead?: string, none?: string}} props lead: "due", "began" … */
 export function When({ at, lead, none = "—" }) {
   // Bound as signals: a tick changes two texts, and renders nothing anew.
-  const text = useMemo(() => at && { meaning: computed(() => relative(at, now.value)), exact: computed(() => exact(at, now.value, zone.value)) }, [at]);
+  const text = useMemo(
+    () =>
+      at && {
+        meaning: computed(() => relative(at, now.value)),
+        exact: computed(() => exact(at, now.value, zone.value)),
+      },
+    [at],
+  );
   if (!text) return html`<span class="faint">${none}</span>`;
-  return html`<time class="when" datetime=${at} title=${at}>${lead ? `${lead} ` : ""}${text.meaning} <small>${text.exact}</small></time>`;
+  return html`<time class="when" datetime=${at} title=${at}>
+    ${lead ? `${lead} ` : ""}
+    ${text.meaning} <small>${text.exact}</small>
+  </time>`;
 }
 
 /** A length that ended, or grows until now. @param {{from: string | null | undefined, to?: string | null}} props */
 export function Elapsed({ from, to }) {
-  const text = useMemo(() => from && (to ? duration((Date.parse(to) - Date.parse(from)) / 1000) : computed(() => duration(Math.max(0, Math.round((now.value - Date.parse(from)) / 1000))))), [from, to]);
+  const text = useMemo(
+    () =>
+      from &&
+      (to
+        ? duration((Date.parse(to) - Date.parse(from)) / 1000)
+        : computed(() => duration(Math.max(0, Math.round((now.value - Date.parse(from)) / 1000))))),
+    [from, to],
+  );
   return text ? html`<span class="nowrap">${text}</span>` : html`<span class="faint">—</span>`;
 }

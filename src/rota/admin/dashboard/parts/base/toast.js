@@ -26,9 +26,15 @@ export function toast(text, { state = "succeeded", undo } = {}) {
   if (state !== "failed") expire(id);
 }
 
-/** It goes after a while; not under the pointer or the keyboard of somebody who is about to use it. @param {number} id */
+/**
+ * It goes after a while; not under the pointer or the keyboard of somebody who is about to use it.
+ * @param {number} id
+ */
 function expire(id) {
-  setTimeout(() => (document.querySelector(`[data-toast="${id}"]:is(:hover, :focus-within)`) ? expire(id) : dismiss(id)), SECONDS * 1000);
+  setTimeout(
+    () => (document.querySelector(`[data-toast="${id}"]:is(:hover, :focus-within)`) ? expire(id) : dismiss(id)),
+    SECONDS * 1000,
+  );
 }
 
 /** An error that an action met. @param {any} error */
@@ -43,11 +49,27 @@ function dismiss(id) {
 }
 
 export function Toasts() {
-  return html`<div class="toasts" role="status" aria-live="polite">${toasts.value.map(
-    (one) => html`<div key=${one.id} data-toast=${one.id} class=${`toast ${tone(one.state)}`} role=${one.state === "failed" ? "alert" : undefined}>
-      <${StateGlyph} state=${one.state} /><span>${one.text}</span>
-      ${one.undo && html`<button type="button" class="button plain tiny" onClick=${() => (dismiss(one.id), Promise.resolve(one.undo?.()).catch(showError))}>Undo</button>`}
-      <button type="button" class="button plain tiny" aria-label="Dismiss" onClick=${() => dismiss(one.id)}><${Glyph} name="close" /></button>
-    </div>`,
-  )}</div>`;
+  return html`<div class="toasts" role="status" aria-live="polite">
+    ${toasts.value.map(
+      (one) => html`<div
+        key=${one.id}
+        data-toast=${one.id}
+        class=${`toast ${tone(one.state)}`}
+        role=${one.state === "failed" ? "alert" : undefined}
+      >
+        <${StateGlyph} state=${one.state} />
+        <span>${one.text}</span>
+        ${one.undo && html`<button
+          type="button"
+          class="button plain tiny"
+          onClick=${() => (dismiss(one.id), Promise.resolve(one.undo?.()).catch(showError))}
+        >
+          Undo
+        </button>`}
+        <button type="button" class="button plain tiny" aria-label="Dismiss" onClick=${() => dismiss(one.id)}>
+          <${Glyph} name="close" />
+        </button>
+      </div>`,
+    )}
+  </div>`;
 }

@@ -6,11 +6,15 @@ import { html, useEffect, useRef } from "../../ui.js";
 import { compact, exact, hourMinute, weekday } from "../../format.js";
 import uPlot from "../../vendor/uplot.js";
 
-/** @typedef {{label: string, ink: string, values: (number | null)[], kind?: "bars" | "line", unit?: string}} Series ink: a CSS variable such as "--mark" */
+/**
+ * @typedef {{label: string, ink: string, values: (number | null)[], kind?: "bars" | "line", unit?: string}} Series
+ *   ink: a CSS variable such as "--mark"
+ */
 
 /**
  * Series drawn over each other, the first behind. The sentence says what the picture shows.
- * @param {{at: number[], series: Series[], sentence: string, height?: number, stepS?: number}} props at: instants in seconds
+ * @param {{at: number[], series: Series[], sentence: string, height?: number, stepS?: number}} props at: instants
+ *   in seconds
  */
 export function Chart({ at, series, sentence, height = 180, stepS = 300 }) {
   const root = useRef(/** @type {HTMLElement | null} */ (null));
@@ -18,7 +22,8 @@ export function Chart({ at, series, sentence, height = 180, stepS = 300 }) {
   useEffect(() => {
     const element = root.current;
     if (!element) return undefined;
-    const draw = () => new uPlot(options(element, series, height, stepS, describe), [at, ...series.map((one) => one.values)], element);
+    const draw = () =>
+      new uPlot(options(element, series, height, stepS, describe), [at, ...series.map((one) => one.values)], element);
     const describe = (/** @type {number | null} */ i) => {
       if (caption.current) caption.current.textContent = i === null ? "" : captionOf(at[i], series, i);
     };
@@ -31,36 +36,83 @@ export function Chart({ at, series, sentence, height = 180, stepS = 300 }) {
     const off = theme.subscribe(() => queueMicrotask(redraw));
     return () => (sizes.disconnect(), off(), dark.removeEventListener("change", redraw), plot.destroy());
   }, [at, series, height, zone.value]);
-  return html`<figure class="chart"><div ref=${root} role="img" aria-label=${sentence}></div><figcaption ref=${caption} class="mono faint"></figcaption></figure>`;
+  return html`<figure class="chart">
+    <div ref=${root} role="img" aria-label=${sentence}></div>
+    <figcaption ref=${caption} class="mono faint"></figcaption>
+  </figure>`;
 }
 
 /** @param {number} at @param {Series[]} series @param {number} i */
 function captionOf(at, series, i) {
-  const values = series.map((one) => `${one.label} ${one.values[i] === null ? "—" : compact(Number(one.values[i]))}${one.unit ?? ""}`);
+  const values = series.map(
+    (one) => `${one.label} ${one.values[i] === null ? "—" : compact(Number(one.values[i]))}${one.unit ?? ""}`,
+  );
   return `${exact(at * 1000, Date.now(), zone.value)}  ${values.join("  ")}`;
 }
 
-/** @param {HTMLElement} element @param {Series[]} series @param {number} height @param {number} stepS @param {(i: number | null) => void} describe */
+/**
+ * @param {HTMLElement} element
+ * @param {Series[]} series
+ * @param {number} height
+ * @param {number} stepS
+ * @param {(i: number | null) => void} describe
+ */
 function options(element, series, height, stepS, describe) {
   const ink = (/** @type {string} */ name) => resolved(element, name);
-  const axis = { stroke: ink("--ink-3"), font: `11px ${getComputedStyle(element).getPropertyValue("--mono")}`, ticks: { show: false } };
+  const axis = {
+    stroke: ink("--ink-3"),
+    font: `11px ${getComputedStyle(element).getPropertyValue("--mono")}`,
+    ticks: { show: false },
+  };
   return {
     width: element.clientWidth || 600,
     height,
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
-    scales: { x: { range: (/** @type {any} */ _u, /** @type {number} */ low, /** @type {number} */ high) => [low - stepS / 2, high + stepS / 2] }, y: { range: (/** @type {any} */ _u, /** @type {number} */ _low, /** @type {number} */ high) => [0, Math.max(1, (high || 0) * 1.08)] } },
+    scales: {
+      x: {
+        range: (/** @type {any} */ _u, /** @type {number} */ low, /** @type {number} */ high) => [
+          low - stepS / 2,
+          high + stepS / 2,
+        ],
+      },
+      y: {
+        range: (/** @type {any} */ _u, /** @type {number} */ _low, /** @type {number} */ high) => [
+          0,
+          Math.max(1, (high || 0) * 1.08),
+        ],
+      },
+    },
     axes: [
-      { ...axis, size: 26, grid: { show: false }, values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) => hours(ticks) },
-      { ...axis, size: 44, grid: { stroke: ink("--rule"), width: 1 }, values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) => ticks.map((n) => (Number.isInteger(n) ? compact(n) : "")) },
+      {
+        ...axis,
+        size: 26,
+        grid: { show: false },
+        values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) => hours(ticks),
+      },
+      {
+        ...axis,
+        size: 44,
+        grid: { stroke: ink("--rule"), width: 1 },
+        values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) =>
+          ticks.map((n) => (Number.isInteger(n) ? compact(n) : "")),
+      },
     ],
-    series: [{}, ...series.map((one) => ({
-      label: one.label,
-      points: { show: false },
-      ...(one.kind === "line"
-        ? { stroke: ink(one.ink), width: 1.5 }
-        : { fill: ink(one.ink), stroke: ink(one.ink), width: 0, paths: uPlot.paths.bars({ size: [0.82, 40], align: 0 }) }),
-    }))],
+    series: [
+      {},
+      ...series.map((one) => ({
+        label: one.label,
+        points: { show: false },
+        ...(one.kind === "line"
+          ? { stroke: ink(one.ink), width: 1.5 }
+          : {
+              fill: ink(one.ink),
+              stroke: ink(one.ink),
+              width: 0,
+              paths: uPlot.paths.bars({ size: [0.82, 40], align: 0 }),
+            }),
+      })),
+    ],
     hooks: { setCursor: [(/** @type {any} */ plot) => describe(plot.cursor.idx ?? null)] },
   };
 }
@@ -73,7 +125,11 @@ function hours(ticks) {
   });
 }
 
-/** What a variable's colour is in the theme of now: a canvas knows no light-dark(). @param {HTMLElement} element @param {string} name */
+/**
+ * What a variable's colour is in the theme of now: a canvas knows no light-dark().
+ * @param {HTMLElement} element
+ * @param {string} name
+ */
 function resolved(element, name) {
   const probe = document.createElement("i");
   probe.style.color = `var(${name})`;

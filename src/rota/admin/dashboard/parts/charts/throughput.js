@@ -11,8 +11,16 @@ import { Chart } from "./chart.js";
 import { WhenLoaded } from "../base/empty.js";
 import { Panel } from "../base/panel.js";
 
-/** What the choice says: what it is in words, hours, seconds in a step. @type {Record<string, [string, number, number]>} */
-const RANGES = { "1h": ["1 hour", 1, 60], "6h": ["6 hours", 6, 300], "24h": ["24 hours", 24, 900], "7d": ["7 days", 168, 7200] };
+/**
+ * What the choice says: what it is in words, hours, seconds in a step.
+ * @type {Record<string, [string, number, number]>}
+ */
+const RANGES = {
+  "1h": ["1 hour", 1, 60],
+  "6h": ["6 hours", 6, 300],
+  "24h": ["24 hours", 24, 900],
+  "7d": ["7 days", 168, 7200],
+};
 const DEFAULT_RANGE = "6h";
 
 /** @param {{queue?: string}} props */
@@ -20,17 +28,58 @@ export function Throughput({ queue }) {
   const wanted = query.value.get("range") ?? DEFAULT_RANGE;
   const range = wanted in RANGES ? wanted : DEFAULT_RANGE;
   const [word, hours, step] = RANGES[range];
-  const activity = useLoad((signal) => api.get("/activity", { hours, step_s: step, by: queue === undefined ? "all" : "queue" }, signal), [queue, range], { on: ["stats"], minInterval: 3, every: 15 });
-  const drawn = useMemo(() => activity.data && filled(activity.data.items.filter((/** @type {any} */ one) => one.name === (queue ?? null)), hours, step), [activity.data]);
-  const choose = html`<${Choice} label="Range" value=${range} options=${Object.keys(RANGES).map((one) => [one, one])} onChange=${(/** @type {string} */ one) => refine({ range: one === DEFAULT_RANGE ? null : one }, { replace: true })} />`;
+  const activity = useLoad(
+    (signal) => api.get("/activity", { hours, step_s: step, by: queue === undefined ? "all" : "queue" }, signal),
+    [queue, range],
+    { on: ["stats"], minInterval: 3, every: 15 },
+  );
+  const drawn = useMemo(
+    () =>
+      activity.data &&
+      filled(
+        activity.data.items.filter((/** @type {any} */ one) => one.name === (queue ?? null)),
+        hours,
+        step,
+      ),
+    [activity.data],
+  );
+  const choose = html`<${Choice}
+    label="Range"
+    value=${range}
+    options=${Object.keys(RANGES).map((one) => [one, one])}
+    onChange=${(/** @type {string} */ one) => refine({ range: one === DEFAULT_RANGE ? null : one }, { replace: true })}
+  />`;
   return html`<${Panel} title="Throughput" note=${choose}>
-    <${WhenLoaded} of=${activity} lines=${4}>${() => html`
-      <p class="soft small">${drawn.ended ? html`${plural(drawn.ended, "job")} ended within ${word}, <span class=${drawn.failed ? "tone-failed toned" : ""}>${count(drawn.failed)} failed</span>${drawn.failed ? ` (${((100 * drawn.failed) / drawn.ended).toFixed(1)} %)` : ""}.` : `No job ended within ${word}.`}</p>
-      <${Chart} at=${drawn.at} series=${drawn.series} stepS=${step} sentence=${`Jobs${queue === undefined ? "" : ` of ${clean(queue)}`} that ended within ${word}: ${drawn.ended}, of which ${drawn.failed} failed.`} />`}<//>
+    <${WhenLoaded} of=${activity} lines=${4}>
+      ${() => html`
+        <p class="soft small">
+          ${drawn.ended
+            ? html`
+                ${plural(drawn.ended, "job")} ended
+                within ${word}, <span class=${drawn.failed ? "tone-failed toned" : ""}>
+                  ${count(drawn.failed)} failed
+                </span>
+                ${drawn.failed ? ` (${((100 * drawn.failed) / drawn.ended).toFixed(1)} %)` : ""}.
+              `
+            : `No job ended within ${word}.`}
+        </p>
+        <${Chart}
+          at=${drawn.at}
+          series=${drawn.series}
+          stepS=${step}
+          sentence=${`Jobs${queue === undefined ? "" : ` of ${clean(queue)}`} that ended within ${word}: ${drawn.ended}, of which ${drawn.failed} failed.`}
+        />
+      `}
+    <//>
   <//>`;
 }
 
-/** Every step has a place, also one in which nothing ended. @param {any[]} steps @param {number} hours @param {number} step */
+/**
+ * Every step has a place, also one in which nothing ended.
+ * @param {any[]} steps
+ * @param {number} hours
+ * @param {number} step
+ */
 function filled(steps, hours, step) {
   const found = new Map(steps.map((one) => [Math.floor(Date.parse(one.at) / 1000), one]));
   const n = Math.round((hours * 3600) / step);
@@ -38,7 +87,15 @@ function filled(steps, hours, step) {
   const times = Array.from({ length: n }, (_, i) => last - (n - 1 - i) * step);
   const ended = times.map((at) => sum([found.get(at)?.succeeded, found.get(at)?.failed, found.get(at)?.cancelled]));
   const failed = times.map((at) => found.get(at)?.failed ?? 0);
-  return { at: times, ended: sum(ended), failed: sum(failed), series: [{ label: "ended", ink: "--mark", values: ended }, { label: "failed", ink: "--failed", values: failed }] };
+  return {
+    at: times,
+    ended: sum(ended),
+    failed: sum(failed),
+    series: [
+      { label: "ended", ink: "--mark", values: ended },
+      { label: "failed", ink: "--failed", values: failed },
+    ],
+  };
 }
 
 /** @param {(number | undefined)[]} values @returns {number} */

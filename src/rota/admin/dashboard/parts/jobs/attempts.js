@@ -1,5 +1,6 @@
 // @ts-check
-// The attempts of a job: a track of time, then each with its error, its traceback and its log; two of them side by side where there is room.
+// The attempts of a job: a track of time, then each with its error, its traceback and its log; two of them side by
+// side where there is room.
 
 import { now, zone } from "../../state.js";
 import { html, useEffect, useState } from "../../ui.js";
@@ -21,7 +22,9 @@ export function Attempts({ job, attempts, why }) {
   const roomy = useMatch(ROOMY);
   return html`<${Panel} title="Attempts" note=${`${job.attempt} of ${job.max_attempts} used`}>
     <${AttemptTimeline} job=${job} attempts=${attempts} why=${why} />
-    ${job.state === "running" && job.progress?.log && html`<div class="live-log" aria-live="polite"><${Log} lines=${job.progress.log} /></div>`}
+    ${job.state === "running" && job.progress?.log && html`<div class="live-log" aria-live="polite">
+      <${Log} lines=${job.progress.log} />
+    </div>`}
     ${newest.length > 1 && roomy ? html`<${Pair} attempts=${newest} />` : html`<${Stack} attempts=${newest} />`}
     ${!attempts.length && !job.progress?.log && html`<p class="quiet">${empty(job)}</p>`}
   <//>`;
@@ -41,7 +44,8 @@ function useMatch(media) {
 
 /** @param {any} job */
 function empty(job) {
-  if (job.state === "succeeded") return "It succeeded at its first attempt and said nothing. What a task says with ctx.log(…) appears here.";
+  if (job.state === "succeeded")
+    return "It succeeded at its first attempt and said nothing. What a task says with ctx.log(…) appears here.";
   if (job.state === "running") return "The first attempt is running. What it says with ctx.log(…) appears here.";
   return "It has not run yet.";
 }
@@ -51,40 +55,86 @@ const keyOf = (one) => `${one.attempt}-${one.token}`;
 
 /** One below the other, the newest open. @param {{attempts: any[]}} props newest first */
 function Stack({ attempts }) {
-  return html`<${Difference} one=${attempts[0]} other=${attempts[1]} />
-    ${attempts.map((one, i) => html`<${Fold} key=${keyOf(one)} one=${one} open=${i === 0} />`)}`;
+  return html`
+    <${Difference} one=${attempts[0]} other=${attempts[1]} />
+    ${attempts.map((one, i) => html`<${Fold} key=${keyOf(one)} one=${one} open=${i === 0} />`)}
+  `;
 }
 
-/** Two side by side, as the track runs: the newest right, the one before it left, unless others are chosen. @param {{attempts: any[]}} props newest first */
+/**
+ * Two side by side, as the track runs: the newest right, the one before it left, unless others are chosen.
+ * @param {{attempts: any[]}} props newest first
+ */
 function Pair({ attempts }) {
   const [chosen, setChosen] = useState(/** @type {(string | null)[]} */ ([null, null]));
   const sides = chosen.map((key, i) => attempts.find((one) => keyOf(one) === key) ?? attempts[1 - i]);
-  const choose = (/** @type {number} */ side, /** @type {string} */ key) => setChosen(chosen.map((old, i) => (i === side ? key : old)));
-  return html`<${Difference} one=${sides[1]} other=${sides[0]} />
-    <div class="pair">${sides.map((one, i) => html`<section class="attempt" aria-label=${`Attempt ${one.attempt}, ${i ? "right" : "left"}`}>
-      <header>${attempts.length > 2 ? html`<${Chooser} attempts=${attempts} shown=${one} label=${`Attempt on the ${i ? "right" : "left"}`} onChoose=${(/** @type {string} */ key) => choose(i, key)} />` : html`<b>Attempt ${one.attempt}</b>`}<${Badge} state=${one.outcome} /><${When} at=${one.finished_at} /></header>
-      <${Body} one=${one} />
-    </section>`)}</div>`;
+  const choose = (/** @type {number} */ side, /** @type {string} */ key) =>
+    setChosen(chosen.map((old, i) => (i === side ? key : old)));
+  return html`
+    <${Difference} one=${sides[1]} other=${sides[0]} />
+    <div class="pair">
+      ${sides.map(
+        (one, i) => html`<section class="attempt" aria-label=${`Attempt ${one.attempt}, ${i ? "right" : "left"}`}>
+          <header>
+            ${attempts.length > 2
+              ? html`<${Chooser}
+                  attempts=${attempts}
+                  shown=${one}
+                  label=${`Attempt on the ${i ? "right" : "left"}`}
+                  onChoose=${(/** @type {string} */ key) => choose(i, key)}
+                />`
+              : html`<b>Attempt ${one.attempt}</b>`}
+            <${Badge} state=${one.outcome} />
+            <${When} at=${one.finished_at} />
+          </header>
+          <${Body} one=${one} />
+        </section>`,
+      )}
+    </div>
+  `;
 }
 
 /** @param {{attempts: any[], shown: any, label: string, onChoose: (key: string) => void}} props */
 function Chooser({ attempts, shown, label, onChoose }) {
-  return html`<select class="slim" aria-label=${label} value=${keyOf(shown)} onChange=${(/** @type {any} */ event) => onChoose(event.target.value)}>${attempts.map((one) => html`<option key=${keyOf(one)} value=${keyOf(one)} selected=${one === shown}>Attempt ${one.attempt}, ${line(one.error?.type || one.outcome, 40)}</option>`)}</select>`;
+  return html`<select
+    class="slim"
+    aria-label=${label}
+    value=${keyOf(shown)}
+    onChange=${(/** @type {any} */ event) => onChoose(event.target.value)}
+  >
+    ${attempts.map(
+      (one) =>
+        html`<option key=${keyOf(one)} value=${keyOf(one)} selected=${one === shown}>
+          Attempt ${one.attempt}, ${line(one.error?.type || one.outcome, 40)}
+        </option>`,
+    )}
+  </select>`;
 }
 
 /** What two attempts have in common and what not, where that helps. @param {{one: any, other: any}} props */
 function Difference({ one, other }) {
   const found = one && other && one !== other ? differences(one, other) : [];
-  return found.length > 0 && html`<p class="quiet">Attempt ${one.attempt} beside attempt ${other.attempt}: ${found.join(", ")}.</p>`;
+  return (
+    found.length > 0 &&
+    html`<p class="quiet">Attempt ${one.attempt} beside attempt ${other.attempt}: ${found.join(", ")}.</p>`
+  );
 }
 
 /** @param {any} one @param {any} other @returns {string[]} */
 function differences(one, other) {
   const found = [];
-  if (one.error && other.error) found.push(errorLine(one.error) === errorLine(other.error) ? "the same error" : one.error.type === other.error.type ? "the same kind of error with another message" : "another error");
+  if (one.error && other.error)
+    found.push(
+      errorLine(one.error) === errorLine(other.error)
+        ? "the same error"
+        : one.error.type === other.error.type
+          ? "the same kind of error with another message"
+          : "another error",
+    );
   if (one.worker && other.worker) found.push(one.worker === other.worker ? "the same worker" : "another worker");
   const [took, before] = [one, other].map(secondsOf);
-  if (Math.abs(took - before) > LEAST_S && Math.max(took, before) > LONGER * Math.min(took, before)) found.push(`${duration(Math.abs(took - before))} ${took > before ? "longer" : "shorter"}`);
+  if (Math.abs(took - before) > LEAST_S && Math.max(took, before) > LONGER * Math.min(took, before))
+    found.push(`${duration(Math.abs(took - before))} ${took > before ? "longer" : "shorter"}`);
   return found;
 }
 
@@ -96,8 +146,17 @@ function secondsOf(one) {
 /** @param {{one: any, open: boolean}} props */
 function Fold({ one, open }) {
   const [shown, setShown] = useState(open);
-  return html`<details class="attempt" open=${shown} onToggle=${(/** @type {any} */ event) => setShown(event.currentTarget.open)}>
-    <summary><b>Attempt ${one.attempt}</b><${Badge} state=${one.outcome} /><span class="clip mono">${errorLine(one.error)}</span><${When} at=${one.finished_at} /></summary>
+  return html`<details
+    class="attempt"
+    open=${shown}
+    onToggle=${(/** @type {any} */ event) => setShown(event.currentTarget.open)}
+  >
+    <summary>
+      <b>Attempt ${one.attempt}</b>
+      <${Badge} state=${one.outcome} />
+      <span class="clip mono">${errorLine(one.error)}</span>
+      <${When} at=${one.finished_at} />
+    </summary>
     ${shown && html`<${Body} one=${one} />`}
   </details>`;
 }
@@ -106,8 +165,18 @@ function Fold({ one, open }) {
 function Body({ one }) {
   const trace = one.error?.traceback;
   return html`<div class="attempt-body">
-    <p class="meta"><span>Took <${Elapsed} from=${one.started_at} to=${one.finished_at} /></span>${one.worker && html`<span>Worker <${Code}>${one.worker}<//></span>`}${one.cost_cents > 0 && html`<span>Cost ${one.cost_cents.toFixed(2)} cents</span>`}${trace && html`<${Copy} text=${trace} kind="">Copy traceback<//>`}</p>
-    ${trace ? html`<${Trace} text=${trace} />` : one.error && html`<pre class=${one.outcome === "cancelled" ? "code" : "trace"}><span class=${one.outcome === "cancelled" ? "" : "exc"}>${errorLine(one.error)}</span></pre>`}
+    <p class="meta">
+      <span>Took <${Elapsed} from=${one.started_at} to=${one.finished_at} /></span>
+      ${one.worker && html`<span>Worker <${Code}>${one.worker}<//></span>`}
+      ${one.cost_cents > 0 && html`<span>Cost ${one.cost_cents.toFixed(2)} cents</span>`}
+      ${trace && html`<${Copy} text=${trace} kind="">Copy traceback<//>`}
+    </p>
+    ${trace
+      ? html`<${Trace} text=${trace} />`
+      : one.error &&
+        html`<pre class=${one.outcome === "cancelled" ? "code" : "trace"}>
+          <span class=${one.outcome === "cancelled" ? "" : "exc"}>${errorLine(one.error)}</span>
+        </pre>`}
     <${Log} lines=${one.logs} />
   </div>`;
 }
@@ -116,16 +185,46 @@ function Body({ one }) {
 function Trace({ text }) {
   let own = false;
   const lines = clean(text).trimEnd().split("\n");
-  return html`<pre class="trace" tabindex="0" aria-label="Traceback">${lines.map((line, i) => {
-    const frame = /^\s*File "/.test(line);
-    if (frame) own = !/site-packages|dist-packages|\/lib\/python|rota\/worker\/|<frozen/.test(line);
-    const kind = frame ? (own ? "own" : "lib") : /^\S/.test(line) && i > 0 && !line.startsWith("Traceback") ? "exc" : own ? "src" : "lib";
-    return html`<span class=${kind}>${line}${"\n"}</span>`;
-  })}</pre>`;
+  return html`<pre class="trace" tabindex="0" aria-label="Traceback">
+    ${lines.map((line, i) => {
+      const frame = /^\s*File "/.test(line);
+      if (frame) own = !/site-packages|dist-packages|\/lib\/python|rota\/worker\/|<frozen/.test(line);
+      const kind = frame
+        ? own
+          ? "own"
+          : "lib"
+        : /^\S/.test(line) && i > 0 && !line.startsWith("Traceback")
+          ? "exc"
+          : own
+            ? "src"
+            : "lib";
+      return html`<span class=${kind}>${line}${"\n"}</span>`;
+    })}
+  </pre>`;
 }
 
 /** @param {{lines: any[]}} props */
 function Log({ lines }) {
   if (!lines?.length) return html`<p class="quiet">This attempt wrote no log lines.</p>`;
-  return html`<table class="log"><caption class="visually-hidden">${plural(lines.length, "log line")}</caption><tbody>${lines.map((one) => html`<tr><td class="faint">${exact(one.at, now.peek(), zone.value)}</td><td class=${["error", "critical"].includes(one.level) ? "tone-failed toned" : one.level === "warning" ? "tone-held toned" : "faint"}>${clean(one.level)}</td><td>${clean(one.message)}</td></tr>`)}</tbody></table>`;
+  return html`<table class="log">
+    <caption class="visually-hidden">${plural(lines.length, "log line")}</caption>
+    <tbody>
+      ${lines.map(
+        (one) =>
+          html`<tr>
+            <td class="faint">${exact(one.at, now.peek(), zone.value)}</td>
+            <td
+              class=${["error", "critical"].includes(one.level)
+                ? "tone-failed toned"
+                : one.level === "warning"
+                  ? "tone-held toned"
+                  : "faint"}
+            >
+              ${clean(one.level)}
+            </td>
+            <td>${clean(one.message)}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
 }

@@ -68,29 +68,87 @@ function Steps({ done, busy, action, target }) {
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${VERB[action]} ${dry ? html`${total} ${dry.matched === 1 ? "job" : "jobs"}` : "jobs"}?</h2>
     ${!dry && !error && html`<${Skeleton} />`}
-    ${dry && html`<div class="dialog-body"><p>${dry.matched ? EFFECT[action] : `None of them can: their states do not allow it.`}</p>
-      ${dry.sample.length > 0 && html`<ul class="sample">${dry.sample.map((/** @type {any} */ job) => html`<li><code>${clean(job.task)}</code> <span class="faint">${shortId(job.id)} · ${job.state} · ${clean(job.queue)}</span></li>`)}${dry.matched > dry.sample.length && html`<li class="faint">and ${count(dry.matched - dry.sample.length)} more, oldest first</li>`}</ul>`}</div>`}
-    ${mustType && html`<${Field} label=${`Type ${word} to go on`}><input type="text" inputmode="numeric" autocomplete="off" ref=${focus} value=${typed} onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} /><//>`}
+    ${dry && html`<div class="dialog-body">
+      <p>${dry.matched ? EFFECT[action] : `None of them can: their states do not allow it.`}</p>
+      ${dry.sample.length > 0 && html`<ul class="sample">
+        ${dry.sample.map(
+          (/** @type {any} */ job) =>
+            html`<li>
+              <code>${clean(job.task)}</code> <span class="faint">
+                ${shortId(job.id)} · ${job.state} · ${clean(job.queue)}
+              </span>
+            </li>`,
+        )}
+        ${dry.matched > dry.sample.length && html`<li class="faint">
+          and ${count(dry.matched - dry.sample.length)} more, oldest first
+        </li>`}
+      </ul>`}
+    </div>`}
+    ${mustType && html`<${Field} label=${`Type ${word} to go on`}>
+      <input
+        type="text"
+        inputmode="numeric"
+        autocomplete="off"
+        ref=${focus}
+        value=${typed}
+        onInput=${(/** @type {any} */ event) => setTyped(event.target.value)}
+      />
+    <//>`}
     ${error && html`<${FormError} error=${error} />`}
-    ${progress && html`<p role="status">${count(progress.done)} of ${total} done${progress.refused ? `, ${count(progress.refused)} refused` : ""}.</p>`}
+    ${progress && html`<p role="status">
+      ${count(progress.done)} of ${total} done${progress.refused ? `, ${count(progress.refused)} refused` : ""}.
+    </p>`}
     <div class="acts">
-      <${Button} onClick=${() => ((stopped.current = true), progress || done(null))}>${progress ? "Stop here" : SAFE[action]}<//>
-      <${Button} type="submit" kind=${action === "delete" ? "danger" : "main"} disabled=${!dry?.matched || Boolean(progress) || (mustType && typed.trim() !== word)}>${VERB[action]}${dry?.matched ? ` ${count(dry.matched)}` : ""}<//>
+      <${Button} onClick=${() => ((stopped.current = true), progress || done(null))}>
+        ${progress ? "Stop here" : SAFE[action]}
+      <//>
+      <${Button}
+        type="submit"
+        kind=${action === "delete" ? "danger" : "main"}
+        disabled=${!dry?.matched || Boolean(progress) || (mustType && typed.trim() !== word)}
+      >
+        ${VERB[action]}
+        ${dry?.matched ? ` ${count(dry.matched)}` : ""}
+      <//>
     </div>
   </form>`;
 }
 
-/** What is selected, and what can be done with it. @param {{n: number, total: number | null, exact: boolean, all: boolean, onAll: () => void, onClear: () => void, onAct: (action: Action) => any, states: string[]}} props */
+/**
+ * What is selected, and what can be done with it.
+ * @param {{n: number, total: number | null, exact: boolean, all: boolean, onAll: () => void, onClear: () => void,
+ *   onAct: (action: Action) => any, states: string[]}} props
+ */
 export function BulkBar({ n, total, exact, all, onAll, onClear, onAct, states }) {
   if (!n) return null;
   const size = all ? `${exact ? "" : "≥ "}${count(total ?? n)}` : count(n);
   const can = (/** @type {string[]} */ ...wanted) => all || states.some((state) => wanted.includes(state));
   return html`<div class="bulk" role="region" aria-label="Selected jobs">
-    <p><b>${all ? `All ${size} that match.` : `${size} selected.`}</b> ${!all && total !== null && total > n && html`<button type="button" class="link" onClick=${onAll}>Select all ${exact ? "" : "≥ "}${count(total)} that match</button>`}</p>
-    ${can("failed", "cancelled", "succeeded") && html`<${Button} kind="main" need="operate" onClick=${() => onAct("retry")}>Retry ${size}<//>`}
+    <p>
+      <b>${all ? `All ${size} that match.` : `${size} selected.`}</b> ${!all &&
+        total !== null &&
+        total > n && html`<button type="button" class="link" onClick=${onAll}>
+        Select all ${exact ? "" : "≥ "}
+        ${count(total)} that match
+      </button>`}
+    </p>
+    ${can("failed", "cancelled", "succeeded") && html`<${Button}
+      kind="main"
+      need="operate"
+      onClick=${() => onAct("retry")}
+    >
+      Retry ${size}
+    <//>`}
     ${can("queued") && html`<${Button} need="operate" onClick=${() => onAct("move")}>Run now<//>`}
-    ${can("queued", "waiting", "running") && html`<${Button} need="operate" onClick=${() => onAct("cancel")}>Cancel ${size}<//>`}
-    ${can("failed", "cancelled", "succeeded", "queued", "waiting") && html`<${Button} need="operate" onClick=${() => onAct("delete")}>Delete ${size}<//>`}
+    ${can("queued", "waiting", "running") && html`<${Button} need="operate" onClick=${() => onAct("cancel")}>
+      Cancel ${size}
+    <//>`}
+    ${can("failed", "cancelled", "succeeded", "queued", "waiting") && html`<${Button}
+      need="operate"
+      onClick=${() => onAct("delete")}
+    >
+      Delete ${size}
+    <//>`}
     <${Button} onClick=${onClear}>Clear<//>
   </div>`;
 }

@@ -20,28 +20,68 @@ export async function enqueueDialog(like) {
 
 /** @param {import("../base/dialog.js").DialogControls & {like?: any}} props */
 function Form({ done, busy, like }) {
-  const [values, setValues] = useState({ task: like?.task ?? "", queue: like?.queue ?? "", tenant: like?.tenant ?? "", priority: `${like?.priority ?? ""}`, delay: "", payload: write(like?.payload ?? {}, 2) ?? "{}" });
+  const [values, setValues] = useState({
+    task: like?.task ?? "",
+    queue: like?.queue ?? "",
+    tenant: like?.tenant ?? "",
+    priority: `${like?.priority ?? ""}`,
+    delay: "",
+    payload: write(like?.payload ?? {}, 2) ?? "{}",
+  });
   const { submit, error, acting } = useAct({ done, busy }, async () => api.post("/jobs", bodyOf(values, like)));
   const [tasks, setTasks] = useState(/** @type {string[]} */ ([]));
   useEffect(() => {
-    if (may("read.shared")) api.get("/tasks").then((page) => setTasks(page.items.map((/** @type {any} */ one) => one.name)), () => {});
+    if (may("read.shared"))
+      api.get("/tasks").then(
+        (page) => setTasks(page.items.map((/** @type {any} */ one) => one.name)),
+        () => {},
+      );
   }, []);
-  const bind = (/** @type {keyof typeof values} */ name) => ({ value: values[name], spellcheck: false, onInput: (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value }) });
+  const bind = (/** @type {keyof typeof values} */ name) => ({
+    value: values[name],
+    spellcheck: false,
+    onInput: (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value }),
+  });
   const errorOf = (/** @type {string} */ name) => (error?.field === name ? error.message : null);
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${like ? "Retry with an edited payload" : "Enqueue a job"}</h2>
-    ${like && html`<div class="dialog-body"><p>A new job, with this one as its parent. This one stays as it is.</p></div>`}
-    <${Field} label="Task" error=${errorOf("task")}><input type="text" class="mono" required list="known-tasks" readonly=${Boolean(like)} autofocus=${!like} ...${bind("task")} /><//>
+    ${like && html`<div class="dialog-body">
+      <p>A new job, with this one as its parent. This one stays as it is.</p>
+    </div>`}
+    <${Field} label="Task" error=${errorOf("task")}>
+      <input
+        type="text"
+        class="mono"
+        required
+        list="known-tasks"
+        readonly=${Boolean(like)}
+        autofocus=${!like}
+        ...${bind("task")}
+      />
+    <//>
     <datalist id="known-tasks">${tasks.map((name) => html`<option value=${name}></option>`)}</datalist>
-    <${Field} label="Payload" hint="A JSON object: the task's arguments." error=${errorOf("payload")}><textarea rows="8" autofocus=${Boolean(like)} ...${bind("payload")}></textarea><//>
+    <${Field} label="Payload" hint="A JSON object: the task's arguments." error=${errorOf("payload")}>
+      <textarea rows="8" autofocus=${Boolean(like)} ...${bind("payload")}></textarea>
+    <//>
     <div class="fields">
-      <${Field} label="Queue" hint="Empty: the task's own." error=${errorOf("queue")}><input type="text" class="mono" ...${bind("queue")} /><//>
+      <${Field} label="Queue" hint="Empty: the task's own." error=${errorOf("queue")}>
+        <input type="text" class="mono" ...${bind("queue")} />
+      <//>
       <${Field} label="Tenant" error=${errorOf("tenant")}><input type="text" ...${bind("tenant")} /><//>
-      <${Field} label="Priority" hint="Larger first." error=${errorOf("priority")}><input type="number" ...${bind("priority")} /><//>
-      <${Field} label="Delay, seconds" error=${errorOf("delay")}><input type="number" min="0" step="any" ...${bind("delay")} /><//>
+      <${Field} label="Priority" hint="Larger first." error=${errorOf("priority")}>
+        <input type="number" ...${bind("priority")} />
+      <//>
+      <${Field} label="Delay, seconds" error=${errorOf("delay")}>
+        <input type="number" min="0" step="any" ...${bind("delay")} />
+      <//>
     </div>
-    ${error && !["task", "payload", "queue", "tenant", "priority", "delay"].includes(error.field) && html`<${FormError} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting}>Enqueue job<//></div>
+    ${error && !["task", "payload", "queue", "tenant", "priority", "delay"].includes(error.field) && html`<${FormError}
+      error=${error}
+    />`}
+    <div class="acts">
+      <${Button} onClick=${() => done(null)}>Leave it<//>
+      <${Button} type="submit" kind="main" disabled=${acting}>Enqueue job<//>
+    </div>
   </form>`;
 }
 
@@ -49,8 +89,16 @@ function Form({ done, busy, like }) {
 function bodyOf(values, like) {
   const { value: payload, error } = payloadOf(values.payload);
   if (error) throw Object.assign(new Error(error), { field: "payload" });
-  const body = { task: values.task.trim(), payload, parent: like?.id, tags: like?.tags, max_attempts: like?.max_attempts, timeout: like?.timeout };
+  const body = {
+    task: values.task.trim(),
+    payload,
+    parent: like?.id,
+    tags: like?.tags,
+    max_attempts: like?.max_attempts,
+    timeout: like?.timeout,
+  };
   for (const name of ["queue", "tenant"]) if (values[name].trim()) Object.assign(body, { [name]: values[name].trim() });
-  for (const name of ["priority", "delay"]) if (values[name] !== "") Object.assign(body, { [name]: Number(values[name]) });
+  for (const name of ["priority", "delay"])
+    if (values[name] !== "") Object.assign(body, { [name]: Number(values[name]) });
   return body;
 }

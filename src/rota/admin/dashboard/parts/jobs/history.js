@@ -16,10 +16,28 @@ function From({ id }) {
 
 /** @param {{job: any, entries: any[]}} props */
 export function History({ job, entries }) {
-  return html`<${Panel} title="History" note=${html`<a href=${at("/audit", { object: `job:${job.id}` })}>In the audit log</a>`}>
+  return html`<${Panel}
+    title="History"
+    note=${html`<a href=${at("/audit", { object: `job:${job.id}` })}>In the audit log</a>`}
+  >
     <ul class="history">
-      ${entries.map((one) => html`<li key=${one.id}><${When} at=${one.at} /><p><b title=${clean(one.actor)}>${actorName(one.actor)}</b> ${one.action === ENQUEUE ? html`made it${job.parent && html`, from <${From} id=${job.parent} />`}` : clean(one.action)}${one.result === "done" ? "" : `, ${clean(one.result)}`}${one.message ? `: ${line(one.message)}` : ""}</p></li>`)}
-      ${!entries.some((one) => one.action === ENQUEUE) && html`<li><${When} at=${job.created_at} /><p>created by ${clean(job.origin)}${job.parent && html` <${From} id=${job.parent} />`}</p></li>`}
+      ${entries.map(
+        (one) =>
+          html`<li key=${one.id}>
+            <${When} at=${one.at} />
+            <p>
+              <b title=${clean(one.actor)}>${actorName(one.actor)}</b> ${one.action === ENQUEUE
+                ? html`made it${job.parent && html`, from <${From} id=${job.parent} />`}`
+                : clean(one.action)}
+              ${one.result === "done" ? "" : `, ${clean(one.result)}`}
+              ${one.message ? `: ${line(one.message)}` : ""}
+            </p>
+          </li>`,
+      )}
+      ${!entries.some((one) => one.action === ENQUEUE) && html`<li>
+        <${When} at=${job.created_at} />
+        <p>created by ${clean(job.origin)}${job.parent && html` <${From} id=${job.parent} />`}</p>
+      </li>`}
     </ul>
   <//>`;
 }

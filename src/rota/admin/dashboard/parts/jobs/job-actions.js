@@ -30,7 +30,12 @@ async function retryJob(job) {
 async function cancelJob(job) {
   const answer = await ask({
     title: `Cancel ${named(job)}?`,
-    body: html`<p>${job.state === "running" ? "It is asked to stop: a task stops at its next await, or when it looks at ctx.cancelled." : "It ends now, without having run."} It can be retried later.</p>`,
+    body: html`<p>
+      ${job.state === "running"
+        ? "It is asked to stop: a task stops at its next await, or when it looks at ctx.cancelled."
+        : "It ends now, without having run."} It
+      can be retried later.
+    </p>`,
     verb: "Cancel",
     safe: "Let it be",
     reason: "Reason",
@@ -42,11 +47,31 @@ async function cancelJob(job) {
   return answer;
 }
 
-/** On a row: the one thing that somebody would do with such a job. @param {{job: import("../../types").JobView}} props */
+/**
+ * On a row: the one thing that somebody would do with such a job.
+ * @param {{job: import("../../types").JobView}} props
+ */
 export function RowAction({ job }) {
-  if (job.state === "failed" || job.state === "cancelled") return html`<${Button} tiny kind="plain" need="operate" label=${`Retry ${named(job)}`} onClick=${() => retryJob(job)}>Retry<//>`;
+  if (job.state === "failed" || job.state === "cancelled")
+    return html`<${Button}
+      tiny
+      kind="plain"
+      need="operate"
+      label=${`Retry ${named(job)}`}
+      onClick=${() => retryJob(job)}
+    >
+      Retry
+    <//>`;
   if (job.state === "succeeded" || job.cancel_requested) return null;
-  return html`<${Button} tiny kind="plain" need="operate" label=${`Cancel ${named(job)}`} onClick=${() => void cancelJob(job)}>Cancel<//>`;
+  return html`<${Button}
+    tiny
+    kind="plain"
+    need="operate"
+    label=${`Cancel ${named(job)}`}
+    onClick=${() => void cancelJob(job)}
+  >
+    Cancel
+  <//>`;
 }
 
 /** @param {{job: import("../../types").JobView, done: () => any}} props */
@@ -60,37 +85,68 @@ export function JobActions({ job, done }) {
     await done();
   };
   const cancel = () => cancelJob(job).then((answer) => answer && done());
-  const remove = () => ask({
-    title: `Delete ${named(job)}?`,
-    body: html`<p>It is removed with its attempts and its output, for good. The audit log keeps that it was.</p>`,
-    verb: "Delete",
-    safe: "Keep it",
-    danger: true,
-    act: () => api.delete(path),
-  }).then((answer) => answer && (toast("Deleted."), go("/jobs")));
+  const remove = () =>
+    ask({
+      title: `Delete ${named(job)}?`,
+      body: html`<p>It is removed with its attempts and its output, for good. The audit log keeps that it was.</p>`,
+      verb: "Delete",
+      safe: "Keep it",
+      danger: true,
+      act: () => api.delete(path),
+    }).then((answer) => answer && (toast("Deleted."), go("/jobs")));
   const move = () => show(MoveForm, { job }).then((answer) => answer && (toast("Moved."), done()));
   const edited = () => enqueueDialog(job).then((made) => made && go(`/jobs/${made.id}`));
   return html`
     ${finished && html`<${Button} kind="main" need="operate" onClick=${retry}>Retry<//>`}
-    ${job.state === "queued" && Date.parse(job.run_at) > now.value && html`<${Button} kind="main" need="operate" onClick=${runNow}>Run now<//>`}
+    ${job.state === "queued" && Date.parse(job.run_at) > now.value && html`<${Button}
+      kind="main"
+      need="operate"
+      onClick=${runNow}
+    >
+      Run now
+    <//>`}
     <${Button} need="operate" onClick=${() => void edited()}>${finished ? "Retry with edits" : "Copy with edits"}<//>
     ${job.state === "queued" && html`<${Button} need="operate" onClick=${() => void move()}>Move<//>`}
-    ${!finished && html`<${Button} kind="danger" need="operate" disabled=${job.cancel_requested} onClick=${() => void cancel()}>Cancel<//>`}
-    ${job.state !== "running" && html`<${Button} kind="danger" need="operate" onClick=${() => void remove()}>Delete<//>`}`;
+    ${!finished && html`<${Button}
+      kind="danger"
+      need="operate"
+      disabled=${job.cancel_requested}
+      onClick=${() => void cancel()}
+    >
+      Cancel
+    <//>`}
+    ${job.state !== "running" && html`<${Button} kind="danger" need="operate" onClick=${() => void remove()}>
+      Delete
+    <//>`}
+  `;
 }
 
 /** When, how urgent, where. @param {import("../base/dialog.js").DialogControls & {job: any}} props */
 function MoveForm({ done, busy, job }) {
   const [values, setValues] = useState({ priority: `${job.priority}`, queue: job.queue, delay: "" });
-  const { submit, error, acting } = useAct({ done, busy }, () => api.post(`/jobs/${job.id}/move`, changed(values, job)));
-  const bind = (/** @type {keyof typeof values} */ name) => ({ value: values[name], onInput: (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value }) });
+  const { submit, error, acting } = useAct({ done, busy }, () =>
+    api.post(`/jobs/${job.id}/move`, changed(values, job)),
+  );
+  const bind = (/** @type {keyof typeof values} */ name) => ({
+    value: values[name],
+    onInput: (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value }),
+  });
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Move ${named(job)}</h2>
-    <${Field} label="Priority" hint="Larger first." error=${error?.field === "priority" ? error.message : null}><input type="number" autofocus ...${bind("priority")} /><//>
-    <${Field} label="Queue" error=${error?.field === "queue" ? error.message : null}><input type="text" class="mono" ...${bind("queue")} /><//>
-    <${Field} label="Snooze, seconds from now" hint="Empty: its due time stays."><input type="number" min="0" step="any" ...${bind("delay")} /><//>
+    <${Field} label="Priority" hint="Larger first." error=${error?.field === "priority" ? error.message : null}>
+      <input type="number" autofocus ...${bind("priority")} />
+    <//>
+    <${Field} label="Queue" error=${error?.field === "queue" ? error.message : null}>
+      <input type="text" class="mono" ...${bind("queue")} />
+    <//>
+    <${Field} label="Snooze, seconds from now" hint="Empty: its due time stays.">
+      <input type="number" min="0" step="any" ...${bind("delay")} />
+    <//>
     ${error && !error.field && html`<${FormError} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting}>Move<//></div>
+    <div class="acts">
+      <${Button} onClick=${() => done(null)}>Leave it<//>
+      <${Button} type="submit" kind="main" disabled=${acting}>Move<//>
+    </div>
   </form>`;
 }
 

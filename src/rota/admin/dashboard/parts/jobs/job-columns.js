@@ -12,21 +12,75 @@ import { RowAction } from "./job-actions.js";
 import { Pips } from "../charts/spark.js";
 import { Elapsed, When } from "../base/time.js";
 
-/** @param {any} selection @param {import("../../types").GateView[]} gates @returns {import("../base/table.js").Column[]} */
+/**
+ * @param {any} selection
+ * @param {import("../../types").GateView[]} gates
+ * @returns {import("../base/table.js").Column[]}
+ */
 export function columnsOf(selection, gates) {
-  const pick = { title: html`<input type="checkbox" aria-label="Select all shown" checked=${selection.full} onClick=${selection.page} />`, kind: "pick", width: "2.25rem", cell: (/** @type {any} */ job) => html`<${SelectBox} id=${job.id} name=${`${clean(job.task)} ${shortId(job.id)}`} selection=${selection} />` };
-  const act = { title: html`<span class="visually-hidden">Actions</span>`, kind: "act broad", width: "5rem", cell: (/** @type {any} */ job) => html`<${RowAction} job=${job} />` };
+  const pick = {
+    title: html`<input
+      type="checkbox"
+      aria-label="Select all shown"
+      checked=${selection.full}
+      onClick=${selection.page}
+    />`,
+    kind: "pick",
+    width: "2.25rem",
+    cell: (/** @type {any} */ job) =>
+      html`<${SelectBox} id=${job.id} name=${`${clean(job.task)} ${shortId(job.id)}`} selection=${selection} />`,
+  };
+  const act = {
+    title: html`<span class="visually-hidden">Actions</span>`,
+    kind: "act broad",
+    width: "5rem",
+    cell: (/** @type {any} */ job) => html`<${RowAction} job=${job} />`,
+  };
   return [
     ...(may("operate") ? [pick] : []),
-    { title: "State", width: "6.75rem", cell: (job) => html`<${State} job=${job} /><${PausedHint} job=${job} gates=${gates} />` },
-    { title: "Task and what it says", kind: "head", cell: (job) => html`<a class="name" data-job=${job.id} href=${at(`/jobs/${job.id}`)}>${clean(job.task)} <span class="id">${shortId(job.id)}</span></a><${Detail} job=${job} />` },
+    {
+      title: "State",
+      width: "6.75rem",
+      cell: (job) => html`<${State} job=${job} /><${PausedHint} job=${job} gates=${gates} />`,
+    },
+    {
+      title: "Task and what it says",
+      kind: "head",
+      cell: (job) =>
+        html`
+          <a class="name" data-job=${job.id} href=${at(`/jobs/${job.id}`)}>
+            ${clean(job.task)} <span class="id">${shortId(job.id)}</span>
+          </a>
+          <${Detail} job=${job} />
+        `,
+    },
     { title: "Queue", width: "5.5rem", cell: (job) => html`<code class="clip">${clean(job.queue)}</code>` },
-    { title: "Tenant", width: "5rem", kind: "wide-only", cell: (job) => html`<span class="clip">${clean(job.tenant)}</span>` },
+    {
+      title: "Tenant",
+      width: "5rem",
+      kind: "wide-only",
+      cell: (job) => html`<span class="clip">${clean(job.tenant)}</span>`,
+    },
     { title: "Attempts", width: "6.25rem", kind: "wide-only", cell: (job) => html`<${Pips} job=${job} />` },
     { title: "Created", width: "8.5rem", kind: "vast", cell: (job) => html`<${When} at=${job.created_at} />` },
     { title: "When", width: "8.5rem", cell: (job) => html`<${Timing} job=${job} />` },
-    { title: "Took", kind: "num not-on-card", width: "4.75rem", cell: (job) => html`<${Elapsed} from=${job.state === "running" || job.finished_at ? job.started_at : null} to=${job.finished_at} />` },
-    { title: "Worker", width: "7rem", kind: "wide-only", cell: (job) => html`<span class="clip">${job.worker ? clean(job.worker) : html`<span class="faint">—</span>`}</span>` },
+    {
+      title: "Took",
+      kind: "num not-on-card",
+      width: "4.75rem",
+      cell: (job) =>
+        html`<${Elapsed}
+          from=${job.state === "running" || job.finished_at ? job.started_at : null}
+          to=${job.finished_at}
+        />`,
+    },
+    {
+      title: "Worker",
+      width: "7rem",
+      kind: "wide-only",
+      cell: (job) =>
+        html`<span class="clip">${job.worker ? clean(job.worker) : html`<span class="faint">—</span>`}</span>`,
+    },
     ...(may("operate") ? [act] : []),
   ];
 }
@@ -34,7 +88,12 @@ export function columnsOf(selection, gates) {
 /** @param {any} props */
 function SelectBox({ id, name, selection }) {
   // Uncontrolled by the row: the row's class tells what is picked, and the box follows it.
-  return html`<input type="checkbox" aria-label=${`Select ${name}`} checked=${selection.has(id)} onClick=${(/** @type {MouseEvent} */ event) => selection.toggle(id, event.shiftKey)} />`;
+  return html`<input
+    type="checkbox"
+    aria-label=${`Select ${name}`}
+    checked=${selection.has(id)}
+    onClick=${(/** @type {MouseEvent} */ event) => selection.toggle(id, event.shiftKey)}
+  />`;
 }
 
 /** @param {{job: any}} props */
@@ -47,13 +106,21 @@ function State({ job }) {
 /** Queued, and nobody may begin it. @param {{job: any, gates: import("../../types").GateView[]}} props */
 function PausedHint({ job, gates }) {
   const [gate] = job.state === "queued" ? gatesAffecting(gates, job) : [];
-  return gate ? html`<span class="sub" title=${line(`${gate.scope} ${gate.name ?? ""} is paused: ${gate.reason || "no reason given"}`)}>paused</span>` : null;
+  return gate
+    ? html`<span
+        class="sub"
+        title=${line(`${gate.scope} ${gate.name ?? ""} is paused: ${gate.reason || "no reason given"}`)}
+      >
+        paused
+      </span>`
+    : null;
 }
 
 /** The most useful line: the error, the progress, the output or the payload. @param {{job: any}} props */
 function Detail({ job }) {
   const { progress, error, output, payload, state } = job;
-  if (error && state !== "succeeded") return html`<span class=${`sub mono ${state === "failed" ? "bad" : ""}`}>${errorLine(error)}</span>`;
+  if (error && state !== "succeeded")
+    return html`<span class=${`sub mono ${state === "failed" ? "bad" : ""}`}>${errorLine(error)}</span>`;
   if (state === "running" && progress) return html`<span class="sub">${progressText(progress)}</span>`;
   const value = state === "succeeded" && output !== null ? output : payload;
   return html`<span class="sub mono">${value === null || value === undefined ? " " : line(write(value), 160)}</span>`;
@@ -62,7 +129,9 @@ function Detail({ job }) {
 /** @param {any} progress */
 function progressText(progress) {
   const percent = progress.percent ?? progress.value;
-  const text = [typeof percent === "number" && `${Math.round(percent)} %`, progress.message].filter(Boolean).join(" · ");
+  const text = [typeof percent === "number" && `${Math.round(percent)} %`, progress.message]
+    .filter(Boolean)
+    .join(" · ");
   return line(text || (progress.log?.at(-1)?.message ?? write(progress)));
 }
 

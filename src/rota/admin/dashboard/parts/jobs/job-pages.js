@@ -11,14 +11,32 @@ export const PAGE = 50;
 const MOST = 200; // in one answer
 const EVERY = 10; // seconds after which even what was never told is seen
 
-/** Pages of jobs by key; the first is loaded anew on news, rows further down are changed in place. @param {any} filter @param {string} search */
+/**
+ * Pages of jobs by key; the first is loaded anew on news, rows further down are changed in place.
+ * @param {any} filter
+ * @param {string} search
+ */
 export function usePages(filter, search) {
-  const first = useLoad((signal) => api.get("/jobs", { ...filter, limit: PAGE }, signal), [search], { on: ["job", "stats"], every: EVERY });
-  const [later, setLater] = useState(/** @type {{search: string, rows: any[], next: string | null}} */ ({ search, rows: [], next: null }));
+  const first = useLoad((signal) => api.get("/jobs", { ...filter, limit: PAGE }, signal), [search], {
+    on: ["job", "stats"],
+    every: EVERY,
+  });
+  const [later, setLater] = useState(
+    /** @type {{search: string, rows: any[], next: string | null}} */ ({ search, rows: [], next: null }),
+  );
   const older = later.search === search ? later : { search, rows: [], next: null };
   useEvents(["job"], (changed) => {
     if (!changed) return void latest.current().catch(() => {});
-    setLater((old) => (old.rows.some((job) => job.id === changed.id) ? { ...old, rows: old.rows.map((job) => (job.id === changed.id ? { ...job, ...changed, payload: job.payload, output: job.output } : job)) } : old));
+    setLater((old) =>
+      old.rows.some((job) => job.id === changed.id)
+        ? {
+            ...old,
+            rows: old.rows.map((job) =>
+              job.id === changed.id ? { ...job, ...changed, payload: job.payload, output: job.output } : job,
+            ),
+          }
+        : old,
+    );
   });
   const rows = useMemo(() => {
     if (!first.data) return null;
@@ -40,10 +58,18 @@ export function usePages(filter, search) {
     /** @type {any[]} */
     const reloaded = [];
     do {
-      page = await api.get("/jobs", { ...filter, limit: Math.min(MOST, rows.length - reloaded.length), cursor: page.next });
+      page = await api.get("/jobs", {
+        ...filter,
+        limit: Math.min(MOST, rows.length - reloaded.length),
+        cursor: page.next,
+      });
       reloaded.push(...page.items);
     } while (page.next && reloaded.length < rows.length);
-    setLater((now) => (now.search === search && now.rows.length === older.rows.length ? { search, rows: reloaded, next: page.next } : now));
+    setLater((now) =>
+      now.search === search && now.rows.length === older.rows.length
+        ? { search, rows: reloaded, next: page.next }
+        : now,
+    );
   };
   const latest = useRef(refresh);
   latest.current = refresh;
@@ -66,7 +92,11 @@ function useStableRows(rows) {
   }, [rows]);
 }
 
-/** What was shown, if it says the same as what is told now; texts are compared only where the objects differ. @param {{row: any, text: string, job: any} | undefined} old @param {any} row */
+/**
+ * What was shown, if it says the same as what is told now; texts are compared only where the objects differ.
+ * @param {{row: any, text: string, job: any} | undefined} old
+ * @param {any} row
+ */
 function stableRow(old, row) {
   if (old && old.row === row) return old;
   const text = write(row) ?? "";

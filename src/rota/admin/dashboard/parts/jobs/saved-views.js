@@ -9,14 +9,21 @@ import { toast } from "../base/toast.js";
 
 const KEY = "rota.views";
 /** @type {[string, string][]} */
-const DEFAULTS = [["failed today", "state=failed&since=24h"], ["running", "state=running"]];
+const DEFAULTS = [
+  ["failed today", "state=failed&since=24h"],
+  ["running", "state=running"],
+];
 const views = signal(load());
 
 /** @returns {[string, string][]} */
 function load() {
   try {
     const stored = JSON.parse(localStorage.getItem(KEY) ?? "null");
-    return Array.isArray(stored) ? /** @type {[string, string][]} */ (stored).filter((one) => Array.isArray(one) && one.every((part) => typeof part === "string")) : DEFAULTS;
+    return Array.isArray(stored)
+      ? /** @type {[string, string][]} */ (stored).filter(
+          (one) => Array.isArray(one) && one.every((part) => typeof part === "string"),
+        )
+      : DEFAULTS;
   } catch {
     return DEFAULTS;
   }
@@ -54,6 +61,22 @@ function remove(name) {
 /** @param {{search: string}} props */
 export function SavedViews({ search }) {
   const current = views.value.find(([, one]) => one === search);
-  return html`<div class="saved"><span>${views.value.length > 0 && html`Views: ${views.value.map(([name, one], i) => html`${i > 0 && ", "}<a href=${`${at("/jobs")}?${one}`} aria-current=${one === search ? "true" : undefined}>${line(name, 40)}</a>`)}`}</span>
-    ${current ? html`<button type="button" class="link" onClick=${() => remove(current[0])}>Forget this view</button>` : search && html`<button type="button" class="link" onClick=${() => save(search)}>Save this view</button>`}</div>`;
+  return html`<div class="saved">
+    <span>
+      ${views.value.length > 0 && html`
+        Views: ${views.value.map(
+          ([name, one], i) =>
+            html`
+              ${i > 0 && ", "}
+              <a href=${`${at("/jobs")}?${one}`} aria-current=${one === search ? "true" : undefined}>
+                ${line(name, 40)}
+              </a>
+            `,
+        )}
+      `}
+    </span>
+    ${current
+      ? html`<button type="button" class="link" onClick=${() => remove(current[0])}>Forget this view</button>`
+      : search && html`<button type="button" class="link" onClick=${() => save(search)}>Save this view</button>`}
+  </div>`;
 }

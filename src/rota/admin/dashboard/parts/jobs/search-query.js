@@ -6,7 +6,22 @@ import { parseTime } from "../../format.js";
 
 export const STATES = ["queued", "waiting", "running", "succeeded", "failed", "cancelled"];
 /** Keys that become chips; "-" before a key excludes. */
-export const KEYS = ["task", "queue", "tenant", "tag", "error", "payload", "worker", "since", "until", "schedule", "key", "parent", "-task", "-queue"];
+export const KEYS = [
+  "task",
+  "queue",
+  "tenant",
+  "tag",
+  "error",
+  "payload",
+  "worker",
+  "since",
+  "until",
+  "schedule",
+  "key",
+  "parent",
+  "-task",
+  "-queue",
+];
 const TYPED = ["state", ...KEYS];
 /** What a word without a key may be the name of. */
 const NAMED = ["state", "task", "queue", "tenant", "schedule"];
@@ -17,9 +32,16 @@ const MOST = 8;
 /** @typedef {[string, string]} Token key and value; a word of its own has the key "" */
 /** @typedef {Record<string, string[]>} Values what there is to complete with, by key */
 
-/** Tokens of a line; words without a key stand alone. Quotes hold spaces together. @param {string} text @returns {Token[]} */
+/**
+ * Tokens of a line; words without a key stand alone. Quotes hold spaces together.
+ * @param {string} text
+ * @returns {Token[]}
+ */
 export function tokens(text) {
-  return [...text.matchAll(/(?:(-?[\w.]+):)?(?:"([^"]*)"|(\S+))/g)].map(([, key = "", quoted, plain]) => [key, quoted ?? plain]);
+  return [...text.matchAll(/(?:(-?[\w.]+):)?(?:"([^"]*)"|(\S+))/g)].map(([, key = "", quoted, plain]) => [
+    key,
+    quoted ?? plain,
+  ]);
 }
 
 /** @param {string} key @param {string} value */
@@ -40,20 +62,30 @@ export function interpret(text, values, now) {
   const found = tokens(text);
   for (const [key, value] of found.filter(([one]) => one)) {
     const wrong = problemWith(key, value, now);
-    if (wrong) message.push(wrong), rest.push(written(key, value));
+    if (wrong) (message.push(wrong), rest.push(written(key, value)));
     else sure.push(key.startsWith("payload.") ? ["payload", `${key.slice(8)}=${value}`] : [key, value]);
   }
-  const words = found.filter(([one]) => !one).map(([, value]) => value).join(" ");
-  if (words && (/:$/.test(words) || candidates(words, values).length)) rest.push(words), message.push(/:$/.test(words) ? `${words} needs a value.` : `“${words}” may be several things: choose what is meant.`);
+  const words = found
+    .filter(([one]) => !one)
+    .map(([, value]) => value)
+    .join(" ");
+  if (words && (/:$/.test(words) || candidates(words, values).length))
+    (rest.push(words),
+      message.push(
+        /:$/.test(words) ? `${words} needs a value.` : `“${words}” may be several things: choose what is meant.`,
+      ));
   else if (words) sure.push(["error", words]);
   return { sure, rest: rest.join(" "), message: message.join(" ") };
 }
 
 /** What is wrong with a token; empty: nothing. @param {string} key @param {string} value @param {number} now */
 function problemWith(key, value, now) {
-  if (key === "state") return value.split(",").every((one) => STATES.includes(one)) ? "" : `state: one of ${STATES.join(", ")}.`;
-  if (key === "since" || key === "until") return parseTime(value, now) ? "" : `${key}: a length such as 2h, or an instant such as 2026-11-16T08:00.`;
-  if (key === "payload") return value.includes("=") ? "" : "payload: a path and what stands there, such as payload.order.id:7.";
+  if (key === "state")
+    return value.split(",").every((one) => STATES.includes(one)) ? "" : `state: one of ${STATES.join(", ")}.`;
+  if (key === "since" || key === "until")
+    return parseTime(value, now) ? "" : `${key}: a length such as 2h, or an instant such as 2026-11-16T08:00.`;
+  if (key === "payload")
+    return value.includes("=") ? "" : "payload: a path and what stands there, such as payload.order.id:7.";
   if (key === "parent") return ID.test(value) ? "" : "parent: the whole id of a job.";
   if (TYPED.includes(key) || /^payload\../.test(key)) return "";
   return `There is no key “${key}”. There are ${TYPED.join(", ")}. In quotes it is looked for in errors.`;
@@ -62,24 +94,51 @@ function problemWith(key, value, now) {
 /** Tokens that a word may stand for: what there is, named like it. @param {string} word @param {Values} values */
 function candidates(word, values) {
   const wanted = word.toLowerCase();
-  return NAMED.flatMap((key) => (values[key] ?? []).filter((value) => value.toLowerCase().includes(wanted)).map((value) => written(key, value))).slice(0, MOST);
+  return NAMED.flatMap((key) =>
+    (values[key] ?? []).filter((value) => value.toLowerCase().includes(wanted)).map((value) => written(key, value)),
+  ).slice(0, MOST);
 }
 
-/** The end of a line, which is still being typed, and what stands before it. @param {string} text @returns {[string, string]} */
+/**
+ * The end of a line, which is still being typed, and what stands before it.
+ * @param {string} text
+ * @returns {[string, string]}
+ */
 function splitLast(text) {
   const last = [...text.matchAll(KEYED)].at(-1);
   if (!last) return ["", text];
   const end = last.index + last[0].length;
-  return end === text.length ? [text.slice(0, last.index), last[0].trim()] : [text.slice(0, end), text.slice(end).trim()];
+  return end === text.length
+    ? [text.slice(0, last.index), last[0].trim()]
+    : [text.slice(0, end), text.slice(end).trim()];
 }
 
-/** What a line could become: each a whole line, and what is said about it. @param {string} text @param {Values} values @returns {{line: string, message: string}[]} */
+/**
+ * What a line could become: each a whole line, and what is said about it.
+ * @param {string} text
+ * @param {Values} values
+ * @returns {{line: string, message: string}[]}
+ */
 export function completions(text, values) {
   const [before, word] = splitLast(text);
-  const whole = (/** @type {string} */ token, message = "") => ({ line: [before.trim(), token].filter(Boolean).join(" "), message });
+  const whole = (/** @type {string} */ token, message = "") => ({
+    line: [before.trim(), token].filter(Boolean).join(" "),
+    message,
+  });
   const [, key, value] = /^(-?[\w.]+):"?(.*)$/.exec(word) ?? [];
-  if (key) return (values[key] ?? []).filter((one) => one.toLowerCase().includes(value.toLowerCase())).slice(0, MOST).map((one) => whole(written(key, one)));
-  const keys = TYPED.filter((one) => one.startsWith(word.toLowerCase())).map((one) => whole(one === "payload" ? "payload." : `${one}:`));
+  if (key)
+    return (values[key] ?? [])
+      .filter((one) => one.toLowerCase().includes(value.toLowerCase()))
+      .slice(0, MOST)
+      .map((one) => whole(written(key, one)));
+  const keys = TYPED.filter((one) => one.startsWith(word.toLowerCase())).map((one) =>
+    whole(one === "payload" ? "payload." : `${one}:`),
+  );
   if (!word) return keys;
-  return [...keys, ...candidates(word, values).map((one) => whole(one)), whole(written("tag", word), "has this tag"), whole(written("error", word), "its error contains it")];
+  return [
+    ...keys,
+    ...candidates(word, values).map((one) => whole(one)),
+    whole(written("tag", word), "has this tag"),
+    whole(written("error", word), "its error contains it"),
+  ];
 }

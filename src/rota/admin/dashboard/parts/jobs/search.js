@@ -31,10 +31,24 @@ async function loadValues() {
     shared ? api.get("/tasks").then(names) : [],
     shared ? api.get("/workers").then((page) => page.items.map((/** @type {any} */ one) => one.id)) : [],
   ]);
-  return { state: STATES, queue: queues, "-queue": queues, tenant: tenants, schedule: schedules, task: tasks, "-task": tasks, worker: workers, since: SPANS, until: SPANS };
+  return {
+    state: STATES,
+    queue: queues,
+    "-queue": queues,
+    tenant: tenants,
+    schedule: schedules,
+    task: tasks,
+    "-task": tasks,
+    worker: workers,
+    since: SPANS,
+    until: SPANS,
+  };
 }
 
-/** @param {{chips: [string, string][], onAdd: (key: string, value: string) => void, onRemove: (key: string, value: string) => void}} props */
+/**
+ * @param {{chips: [string, string][], onAdd: (key: string, value: string) => void, onRemove: (key: string, value:
+ *   string) => void}} props
+ */
 export function SearchTokens({ chips, onAdd, onRemove }) {
   const [text, setText] = useState("");
   const [values, setValues] = useState(/** @type {Record<string, string[]>} */ ({}));
@@ -87,13 +101,54 @@ export function SearchTokens({ chips, onAdd, onRemove }) {
   };
   return html`<div class="search" role="search" data-wrong=${message ? "" : undefined}>
     <${Glyph} name="find" />
-    ${chips.map(([key, value]) => html`<span class="chip" key=${key + value}><i>${key}:</i><b>${clean(value)}</b><button type="button" aria-label=${`Remove ${key}:${value}`} onClick=${() => onRemove(key, value)}><${Glyph} name="close" /></button></span>`)}
-    <input ref=${field} data-search type="text" role="combobox" aria-label="Search jobs" aria-expanded=${offers.length ? "true" : "false"} aria-controls="search-offers" aria-activedescendant=${offers[index] ? `offer-${index}` : undefined} autocomplete="off" autocapitalize="off" spellcheck=${false}
-      aria-invalid=${message ? "true" : undefined} aria-describedby="search-message"
-      placeholder=${chips.length ? "" : "state: task: queue: tenant: tag: error: worker: since: payload.a.b: …"} value=${text}
-      onFocus=${focus} onBlur=${() => setTimeout(() => setOpen(false), 150)} onInput=${(/** @type {any} */ event) => type(event.target.value)} onKeyDown=${press} />
+    ${chips.map(
+      ([key, value]) =>
+        html`<span class="chip" key=${key + value}>
+          <i>${key}:</i>
+          <b>${clean(value)}</b>
+          <button type="button" aria-label=${`Remove ${key}:${value}`} onClick=${() => onRemove(key, value)}>
+            <${Glyph} name="close" />
+          </button>
+        </span>`,
+    )}
+    <input
+      ref=${field}
+      data-search
+      type="text"
+      role="combobox"
+      aria-label="Search jobs"
+      aria-expanded=${offers.length ? "true" : "false"}
+      aria-controls="search-offers"
+      aria-activedescendant=${offers[index] ? `offer-${index}` : undefined}
+      autocomplete="off"
+      autocapitalize="off"
+      spellcheck=${false}
+      aria-invalid=${message ? "true" : undefined}
+      aria-describedby="search-message"
+      placeholder=${chips.length ? "" : "state: task: queue: tenant: tag: error: worker: since: payload.a.b: …"}
+      value=${text}
+      onFocus=${focus}
+      onBlur=${() => setTimeout(() => setOpen(false), 150)}
+      onInput=${(/** @type {any} */ event) => type(event.target.value)}
+      onKeyDown=${press}
+    />
     <kbd>/</kbd>
-    <ul id="search-offers" class="offers" role="listbox" aria-label="Completions" hidden=${!offers.length}>${offers.map((offer, i) => html`<li id=${`offer-${i}`} role="option" aria-selected=${i === index ? "true" : "false"} onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), take(offer.line))}>${clean(offer.line)}${offer.message && html` <span class="faint">${offer.message}</span>`}</li>`)}</ul>
-    <p id="search-message" class="search-message" role="status">${message && html`<${Glyph} name="warn" />${clean(message)}`}</p>
+    <ul id="search-offers" class="offers" role="listbox" aria-label="Completions" hidden=${!offers.length}>
+      ${offers.map(
+        (offer, i) =>
+          html`<li
+            id=${`offer-${i}`}
+            role="option"
+            aria-selected=${i === index ? "true" : "false"}
+            onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), take(offer.line))}
+          >
+            ${clean(offer.line)}
+            ${offer.message && html` <span class="faint">${offer.message}</span>`}
+          </li>`,
+      )}
+    </ul>
+    <p id="search-message" class="search-message" role="status">
+      ${message && html`<${Glyph} name="warn" />${clean(message)}`}
+    </p>
   </div>`;
 }

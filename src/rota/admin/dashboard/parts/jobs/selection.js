@@ -38,14 +38,23 @@ export function useSelection(rows, search) {
     full,
     toggle,
     has: (/** @type {string} */ id) => latest.current.ids.has(id),
-    page: () => (setAll(false), setIds(latest.current.full ? new Set() : new Set(latest.current.shown.map((job) => job.id)))),
+    page: () => (
+      setAll(false),
+      setIds(latest.current.full ? new Set() : new Set(latest.current.shown.map((job) => job.id)))
+    ),
     states: [...new Set(shown.filter((job) => ids.has(job.id)).map((job) => job.state))],
     selectAll: () => setAll(true),
     clear: () => (setIds(new Set()), setAll(false)),
   };
 }
 
-/** The ids from one row to another, whichever comes first. @param {any[]} rows @param {string} from @param {string} to @returns {string[]} */
+/**
+ * The ids from one row to another, whichever comes first.
+ * @param {any[]} rows
+ * @param {string} from
+ * @param {string} to
+ * @returns {string[]}
+ */
 function between(rows, from, to) {
   const ends = [from, to].map((id) => rows.findIndex((job) => job.id === id)).sort((a, b) => a - b);
   return ends[0] < 0 ? [to] : rows.slice(ends[0], ends[1] + 1).map((job) => job.id);
@@ -67,12 +76,16 @@ export function useRowKeys(rows, selection) {
     document.querySelector(`[data-job="${next.id}"]`)?.closest("tr")?.scrollIntoView({ block: "nearest" });
   };
   const at = () => latest.current.place;
-  const keys = useMemo(() => /** @type {[string, string, any][]} */ ([
-    ["j", "Next row", () => walk(1)],
-    ["k", "Previous row", () => walk(-1)],
-    ["x", "Select the row", () => at() && may("operate") && selection.toggle(at())],
-    ["Enter", "Open the row", () => at() && go(`/jobs/${at()}`)],
-  ]), []);
+  const keys = useMemo(
+    () =>
+      /** @type {[string, string, any][]} */ ([
+        ["j", "Next row", () => walk(1)],
+        ["k", "Previous row", () => walk(-1)],
+        ["x", "Select the row", () => at() && may("operate") && selection.toggle(at())],
+        ["Enter", "Open the row", () => at() && go(`/jobs/${at()}`)],
+      ]),
+    [],
+  );
   useKeys(keys);
   return place;
 }

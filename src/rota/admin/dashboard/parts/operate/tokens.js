@@ -20,11 +20,26 @@ import { toast } from "../base/toast.js";
 /** @typedef {import("../../types").TokenView} Token */
 
 const DAY = 86_400;
-const LENGTHS = [[`${DAY}`, "1 day"], [`${7 * DAY}`, "7 days"], [`${30 * DAY}`, "30 days"], [`${90 * DAY}`, "90 days"], [`${365 * DAY}`, "1 year"], ["", "for ever"]];
+const LENGTHS = [
+  [`${DAY}`, "1 day"],
+  [`${7 * DAY}`, "7 days"],
+  [`${30 * DAY}`, "30 days"],
+  [`${90 * DAY}`, "90 days"],
+  [`${365 * DAY}`, "1 year"],
+  ["", "for ever"],
+];
 /** @type {[string, string][]} */
-export const ROLES = [["viewer", "Looks. Sees no payloads unless told so."], ["operator", "Also retries, cancels, moves, pauses and edits schedules."], ["admin", "Also deletes what others need, and makes tokens and users."]];
+export const ROLES = [
+  ["viewer", "Looks. Sees no payloads unless told so."],
+  ["operator", "Also retries, cancels, moves, pauses and edits schedules."],
+  ["admin", "Also deletes what others need, and makes tokens and users."],
+];
 /** @type {[string, string][]} */
-export const PAYLOADS = [["", "as usual for the role"], ["yes", "sees payloads"], ["no", "sees none"]];
+export const PAYLOADS = [
+  ["", "as usual for the role"],
+  ["yes", "sees payloads"],
+  ["no", "sees none"],
+];
 
 /** The roles that one may give away: nobody gives more than they have. */
 export function grantable() {
@@ -42,8 +57,17 @@ export function Tokens() {
   return html`<${Panel} title="Tokens" note=${html`<${Button} need="admin" onClick=${make}>Create token<//>`}>
     ${tokens.error && html`<${ErrorNotice} error=${tokens.error} retry=${tokens.reload} />`}
     ${rows?.length === 0
-      ? html`<${Empty} title="No token yet" command="rota token create --role operator --expires 90d">A token lets a person or a program use this page and the API, as far as its role goes.<//>`
-      : html`<${Table} caption="Tokens" columns=${columns} rows=${rows} skeleton=${2} id=${(/** @type {Token} */ token) => token.id} state=${(/** @type {Token} */ token) => (isOver(token) ? "is-off" : "")} />`}
+      ? html`<${Empty} title="No token yet" command="rota token create --role operator --expires 90d">
+          A token lets a person or a program use this page and the API, as far as its role goes.
+        <//>`
+      : html`<${Table}
+          caption="Tokens"
+          columns=${columns}
+          rows=${rows}
+          skeleton=${2}
+          id=${(/** @type {Token} */ token) => token.id}
+          state=${(/** @type {Token} */ token) => (isOver(token) ? "is-off" : "")}
+        />`}
   <//>`;
 }
 
@@ -55,13 +79,59 @@ function isOver(token) {
 /** @param {() => Promise<void>} reload */
 function columnsOf(reload) {
   return [
-    { title: "Token", kind: "head", cell: (/** @type {Token} */ token) => html`<span class="name">${line(token.name) || "without a name"}</span><span class="sub mono">${clean(token.id)}</span>` },
-    { title: "Role", width: "8rem", cell: (/** @type {Token} */ token) => html`${token.role}<span class="sub">${token.payloads ? "sees payloads" : "sees no payloads"}</span>` },
-    { title: "Tenant", width: "14%", cell: (/** @type {Token} */ token) => (token.tenant ? html`<${Code} class="clip">${token.tenant}<//>` : html`<span class="soft">all</span>`) },
-    { title: "Made", width: "10rem", kind: "wide-only", cell: (/** @type {Token} */ token) => html`<${When} at=${token.created_at} /><span class="sub">by ${line(token.created_by)}</span>` },
-    { title: "Last used", width: "8rem", cell: (/** @type {Token} */ token) => html`<${When} at=${token.last_used_at} none="never" />` },
-    { title: "Expires", width: "10rem", cell: (/** @type {Token} */ token) => (isOver(token) ? html`<${Badge} state="off">expired<//>` : html`<${When} at=${token.expires_at} none="never" />`) },
-    { title: "", kind: "act", width: "6rem", cell: (/** @type {Token} */ token) => html`<${Button} tiny need="admin" label=${`Revoke ${line(token.name) || token.id}`} onClick=${() => revoke(token, reload)}>Revoke<//>` },
+    {
+      title: "Token",
+      kind: "head",
+      cell: (/** @type {Token} */ token) =>
+        html`
+          <span class="name">${line(token.name) || "without a name"}</span>
+          <span class="sub mono">${clean(token.id)}</span>
+        `,
+    },
+    {
+      title: "Role",
+      width: "8rem",
+      cell: (/** @type {Token} */ token) =>
+        html`${token.role}<span class="sub">${token.payloads ? "sees payloads" : "sees no payloads"}</span>`,
+    },
+    {
+      title: "Tenant",
+      width: "14%",
+      cell: (/** @type {Token} */ token) =>
+        token.tenant ? html`<${Code} class="clip">${token.tenant}<//>` : html`<span class="soft">all</span>`,
+    },
+    {
+      title: "Made",
+      width: "10rem",
+      kind: "wide-only",
+      cell: (/** @type {Token} */ token) =>
+        html`<${When} at=${token.created_at} /><span class="sub">by ${line(token.created_by)}</span>`,
+    },
+    {
+      title: "Last used",
+      width: "8rem",
+      cell: (/** @type {Token} */ token) => html`<${When} at=${token.last_used_at} none="never" />`,
+    },
+    {
+      title: "Expires",
+      width: "10rem",
+      cell: (/** @type {Token} */ token) =>
+        isOver(token) ? html`<${Badge} state="off">expired<//>` : html`<${When} at=${token.expires_at} none="never" />`,
+    },
+    {
+      title: "",
+      kind: "act",
+      width: "6rem",
+      cell: (/** @type {Token} */ token) =>
+        html`<${Button}
+          tiny
+          need="admin"
+          label=${`Revoke ${line(token.name) || token.id}`}
+          onClick=${() => revoke(token, reload)}
+        >
+          Revoke
+        <//>`,
+    },
   ];
 }
 
@@ -70,7 +140,13 @@ async function revoke(token, reload) {
   const name = line(token.name) || token.id;
   const done = await ask({
     title: `Revoke ${name}?`,
-    body: html`<p>The next request with it is refused, and whoever signed in with it is signed out within seconds. Jobs it enqueued go on.</p><p>It cannot be brought back: make a new one instead.</p>`,
+    body: html`
+      <p>
+        The next request with it is refused, and whoever signed in with it is signed out within seconds. Jobs it
+        enqueued go on.
+      </p>
+      <p>It cannot be brought back: make a new one instead.</p>
+    `,
     verb: "Revoke",
     danger: true,
     act: async () => (await api.delete(`/tokens/${encodeURIComponent(token.id)}`), true),
@@ -89,29 +165,92 @@ async function createToken() {
 
 /** @param {any} props */
 function Form({ done, busy }) {
-  const [values, setValues] = useState({ name: "", role: "viewer", tenant: me.value?.tenant ?? "", length: `${30 * DAY}`, payloads: "" });
-  const body = { name: values.name.trim(), role: values.role, tenant: values.tenant.trim() || null, expires_s: values.length ? Number(values.length) : null, payloads: values.payloads ? values.payloads === "yes" : null };
+  const [values, setValues] = useState({
+    name: "",
+    role: "viewer",
+    tenant: me.value?.tenant ?? "",
+    length: `${30 * DAY}`,
+    payloads: "",
+  });
+  const body = {
+    name: values.name.trim(),
+    role: values.role,
+    tenant: values.tenant.trim() || null,
+    expires_s: values.length ? Number(values.length) : null,
+    payloads: values.payloads ? values.payloads === "yes" : null,
+  };
   const { submit, error, acting } = useAct({ done, busy }, () => api.post("/tokens", body));
-  const put = (/** @type {string} */ name) => (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value });
+  const put = (/** @type {string} */ name) => (/** @type {any} */ event) =>
+    setValues({ ...values, [name]: event.target.value });
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Create token</h2>
-    <${Field} label="What it is for" hint="Shown in lists and in the audit log." error=${error?.field === "name" ? error.message : null}><input type="text" maxlength="200" autofocus value=${values.name} onInput=${put("name")} /><//>
-    <${Options} legend="Role" name="token-role" value=${values.role} options=${grantable()} onChange=${(/** @type {string} */ role) => setValues({ ...values, role })} />
+    <${Field}
+      label="What it is for"
+      hint="Shown in lists and in the audit log."
+      error=${error?.field === "name" ? error.message : null}
+    >
+      <input type="text" maxlength="200" autofocus value=${values.name} onInput=${put("name")} />
+    <//>
+    <${Options}
+      legend="Role"
+      name="token-role"
+      value=${values.role}
+      options=${grantable()}
+      onChange=${(/** @type {string} */ role) => setValues({ ...values, role })}
+    />
     <div class="fields">
-      <${Field} label="Tenant" hint=${me.value?.tenant ? "Yours, as you belong to it." : "Empty: all tenants."} error=${error?.field === "tenant" ? error.message : null}><input type="text" maxlength="200" readonly=${Boolean(me.value?.tenant)} value=${values.tenant} onInput=${put("tenant")} /><//>
-      <${Field} label="Good for"><select value=${values.length} onChange=${put("length")}>${LENGTHS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}</select><//>
-      <${Field} label="Payloads"><select value=${values.payloads} onChange=${put("payloads")}>${PAYLOADS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}</select><//>
+      <${Field}
+        label="Tenant"
+        hint=${me.value?.tenant ? "Yours, as you belong to it." : "Empty: all tenants."}
+        error=${error?.field === "tenant" ? error.message : null}
+      >
+        <input
+          type="text"
+          maxlength="200"
+          readonly=${Boolean(me.value?.tenant)}
+          value=${values.tenant}
+          onInput=${put("tenant")}
+        />
+      <//>
+      <${Field} label="Good for">
+        <select value=${values.length} onChange=${put("length")}>
+          ${LENGTHS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}
+        </select>
+      <//>
+      <${Field} label="Payloads">
+        <select value=${values.payloads} onChange=${put("payloads")}>
+          ${PAYLOADS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}
+        </select>
+      <//>
     </div>
     ${error && !["name", "tenant"].includes(error.field) && html`<${FormError} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Make none<//><${Button} type="submit" kind="main" disabled=${acting}>Create token<//></div>
+    <div class="acts">
+      <${Button} onClick=${() => done(null)}>Make none<//>
+      <${Button} type="submit" kind="main" disabled=${acting}>Create token<//>
+    </div>
   </form>`;
 }
 
 /** @param {any} props */
 function NewTokenDialog({ made, done }) {
-  return html`<h2 id="dialog-title">Copy the token now</h2>
-    <div class="dialog-body"><p>It is shown this once: only a fingerprint of it is kept. Whoever has it may do what ${made.role === "admin" ? "an admin" : `${made.role === "operator" ? "an" : "a"} ${made.role}`} may${made.tenant ? html`, for tenant <code>${clean(made.tenant)}</code>` : ""}${made.expires_at ? html`, until <${When} at=${made.expires_at} />` : ", for ever"}.</p></div>
-    <div class="once"><code data-token>${made.token}</code><${Copy} text=${made.token} kind="" label="Copy the token" /></div>
+  return html`
+    <h2 id="dialog-title">Copy the token now</h2>
+    <div class="dialog-body">
+      <p>
+        It is shown this once: only a fingerprint of it is kept. Whoever has it may do
+        what ${made.role === "admin"
+          ? "an admin"
+          : `${made.role === "operator" ? "an" : "a"} ${made.role}`} may${made.tenant
+          ? html`, for tenant <code>${clean(made.tenant)}</code>`
+          : ""}
+        ${made.expires_at ? html`, until <${When} at=${made.expires_at} />` : ", for ever"}.
+      </p>
+    </div>
+    <div class="once">
+      <code data-token>${made.token}</code>
+      <${Copy} text=${made.token} kind="" label="Copy the token" />
+    </div>
     <p class="hint">${count(made.token.length)} characters. Keep it where you keep passwords.</p>
-    <div class="acts"><${Button} kind="main" onClick=${() => done(true)}>I have it<//></div>`;
+    <div class="acts"><${Button} kind="main" onClick=${() => done(true)}>I have it<//></div>
+  `;
 }

@@ -24,24 +24,59 @@ export function Users() {
   const users = useLoad((signal) => api.get("/users", {}, signal), [], { on: ["audit"] });
   const columns = useMemo(() => columnsOf(users.reload), []);
   const rows = users.data?.items ?? null;
-  return html`<${Panel} title="Users" note=${html`<${Button} need="admin" onClick=${() => edit(null, users.reload)}>Add user<//>`}>
+  return html`<${Panel}
+    title="Users"
+    note=${html`<${Button} need="admin" onClick=${() => edit(null, users.reload)}>Add user<//>`}
+  >
     ${users.error && html`<${ErrorNotice} error=${users.error} retry=${users.reload} />`}
     ${rows?.length === 0
-      ? html`<${Empty} title="Nobody signs in with a password" command="rota users set ada --role operator">Tokens are enough for programs; a name and a password are easier for people.<//>`
-      : html`<${Table} caption="Users" columns=${columns} rows=${rows} skeleton=${1} id=${(/** @type {User} */ user) => user.name} />`}
+      ? html`<${Empty} title="Nobody signs in with a password" command="rota users set ada --role operator">
+          Tokens are enough for programs; a name and a password are easier for people.
+        <//>`
+      : html`<${Table}
+          caption="Users"
+          columns=${columns}
+          rows=${rows}
+          skeleton=${1}
+          id=${(/** @type {User} */ user) => user.name}
+        />`}
   <//>`;
 }
 
 /** @param {() => Promise<void>} reload */
 function columnsOf(reload) {
   return [
-    { title: "User", kind: "head", cell: (/** @type {User} */ user) => html`<span class="name">${line(user.name)}</span>` },
-    { title: "Role", width: "8rem", cell: (/** @type {User} */ user) => html`${user.role}<span class="sub">${user.payloads ? "sees payloads" : "sees no payloads"}</span>` },
-    { title: "Tenant", width: "20%", cell: (/** @type {User} */ user) => (user.tenant ? html`<${Code} class="clip">${user.tenant}<//>` : html`<span class="soft">all</span>`) },
+    {
+      title: "User",
+      kind: "head",
+      cell: (/** @type {User} */ user) => html`<span class="name">${line(user.name)}</span>`,
+    },
+    {
+      title: "Role",
+      width: "8rem",
+      cell: (/** @type {User} */ user) =>
+        html`${user.role}<span class="sub">${user.payloads ? "sees payloads" : "sees no payloads"}</span>`,
+    },
+    {
+      title: "Tenant",
+      width: "20%",
+      cell: (/** @type {User} */ user) =>
+        user.tenant ? html`<${Code} class="clip">${user.tenant}<//>` : html`<span class="soft">all</span>`,
+    },
     { title: "Since", width: "10rem", cell: (/** @type {User} */ user) => html`<${When} at=${user.created_at} />` },
     {
-      title: "", kind: "act", width: "13rem",
-      cell: (/** @type {User} */ user) => html`<div class="acts"><${Button} tiny need="admin" label=${`Change ${line(user.name)}`} onClick=${() => edit(user, reload)}>Change<//><${Button} tiny need="admin" label=${`Remove ${line(user.name)}`} onClick=${() => remove(user, reload)}>Remove<//></div>`,
+      title: "",
+      kind: "act",
+      width: "13rem",
+      cell: (/** @type {User} */ user) =>
+        html`<div class="acts">
+          <${Button} tiny need="admin" label=${`Change ${line(user.name)}`} onClick=${() => edit(user, reload)}>
+            Change
+          <//>
+          <${Button} tiny need="admin" label=${`Remove ${line(user.name)}`} onClick=${() => remove(user, reload)}>
+            Remove
+          <//>
+        </div>`,
     },
   ];
 }
@@ -50,7 +85,10 @@ function columnsOf(reload) {
 async function remove(user, reload) {
   const done = await ask({
     title: `Remove ${line(user.name)}?`,
-    body: html`<p>Nobody signs in by this name any more, and whoever is signed in by it is signed out within seconds. What they did stays in the audit log.</p>`,
+    body: html`<p>
+      Nobody signs in by this name any more, and whoever is signed in by it is signed out within seconds. What they did
+      stays in the audit log.
+    </p>`,
     verb: "Remove",
     danger: true,
     act: async () => (await api.delete(`/users/${encodeURIComponent(user.name)}`), true),
@@ -70,22 +108,82 @@ async function edit(user, reload) {
 
 /** @param {any} props */
 function Form({ user, done, busy }) {
-  const [values, setValues] = useState({ name: user?.name ?? "", password: "", role: user?.role ?? "viewer", tenant: user?.tenant ?? me.value?.tenant ?? "", payloads: "" });
-  const body = { password: values.password, role: values.role, tenant: values.tenant.trim() || null, payloads: values.payloads ? values.payloads === "yes" : null, new: !user };
-  const { submit, error, acting } = useAct({ done, busy }, () => api.put(`/users/${encodeURIComponent(values.name.trim())}`, body));
+  const [values, setValues] = useState({
+    name: user?.name ?? "",
+    password: "",
+    role: user?.role ?? "viewer",
+    tenant: user?.tenant ?? me.value?.tenant ?? "",
+    payloads: "",
+  });
+  const body = {
+    password: values.password,
+    role: values.role,
+    tenant: values.tenant.trim() || null,
+    payloads: values.payloads ? values.payloads === "yes" : null,
+    new: !user,
+  };
+  const { submit, error, acting } = useAct({ done, busy }, () =>
+    api.put(`/users/${encodeURIComponent(values.name.trim())}`, body),
+  );
   const taken = error?.code === "already_registered";
-  const put = (/** @type {string} */ name) => (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value });
+  const put = (/** @type {string} */ name) => (/** @type {any} */ event) =>
+    setValues({ ...values, [name]: event.target.value });
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${user ? html`Change <code>${line(user.name)}</code>` : "Add user"}</h2>
     ${user && html`<div class="dialog-body"><p>All is set anew, the password too. Their sessions end.</p></div>`}
-    ${!user && html`<${Field} label="Name" error=${taken ? error.message : null}><input type="text" required maxlength="200" autocomplete="off" autofocus value=${values.name} onInput=${put("name")} /><//>`}
-    <${Field} label=${user ? "New password" : "Password"} hint=${`At least ${SHORTEST} characters; a sentence is good.`} error=${error?.field === "password" ? error.message : null}><input type="password" required minlength=${SHORTEST} maxlength="1000" autocomplete="new-password" value=${values.password} onInput=${put("password")} /><//>
-    <${Options} legend="Role" name="user-role" value=${values.role} options=${grantable()} onChange=${(/** @type {string} */ role) => setValues({ ...values, role })} />
+    ${!user && html`<${Field} label="Name" error=${taken ? error.message : null}>
+      <input
+        type="text"
+        required
+        maxlength="200"
+        autocomplete="off"
+        autofocus
+        value=${values.name}
+        onInput=${put("name")}
+      />
+    <//>`}
+    <${Field}
+      label=${user ? "New password" : "Password"}
+      hint=${`At least ${SHORTEST} characters; a sentence is good.`}
+      error=${error?.field === "password" ? error.message : null}
+    >
+      <input
+        type="password"
+        required
+        minlength=${SHORTEST}
+        maxlength="1000"
+        autocomplete="new-password"
+        value=${values.password}
+        onInput=${put("password")}
+      />
+    <//>
+    <${Options}
+      legend="Role"
+      name="user-role"
+      value=${values.role}
+      options=${grantable()}
+      onChange=${(/** @type {string} */ role) => setValues({ ...values, role })}
+    />
     <div class="fields">
-      <${Field} label="Tenant" hint=${me.value?.tenant ? "Yours, as you belong to it." : "Empty: all tenants."}><input type="text" maxlength="200" readonly=${Boolean(me.value?.tenant)} value=${values.tenant} onInput=${put("tenant")} /><//>
-      <${Field} label="Payloads"><select value=${values.payloads} onChange=${put("payloads")}>${PAYLOADS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}</select><//>
+      <${Field} label="Tenant" hint=${me.value?.tenant ? "Yours, as you belong to it." : "Empty: all tenants."}>
+        <input
+          type="text"
+          maxlength="200"
+          readonly=${Boolean(me.value?.tenant)}
+          value=${values.tenant}
+          onInput=${put("tenant")}
+        />
+      <//>
+      <${Field} label="Payloads">
+        <select value=${values.payloads} onChange=${put("payloads")}>
+          ${PAYLOADS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}
+        </select>
+      <//>
     </div>
     ${error && !taken && error.field !== "password" && html`<${FormError} error=${error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Keep as it is<//><${Button} type="submit" kind="main" disabled=${acting}>${user ? "Change" : "Add user"}<//></div>
+    <div class="acts">
+      <${Button} onClick=${() => done(null)}>Keep as it is<//>
+      <${Button} type="submit" kind="main" disabled=${acting}>${user ? "Change" : "Add user"}<//>
+    </div>
   </form>`;
 }

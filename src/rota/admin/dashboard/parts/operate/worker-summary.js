@@ -13,13 +13,23 @@ const WORDS = { running: "live", draining: "draining", paused: "paused", lost: "
 
 /** @param {{worker: Worker, solid?: boolean}} props */
 export function WorkerBadge({ worker, solid }) {
-  return html`<${Badge} state=${worker.state} solid=${solid}>${WORDS[/** @type {keyof typeof WORDS} */ (worker.state)] ?? line(worker.state, 20)}<//>`;
+  return html`<${Badge} state=${worker.state} solid=${solid}>
+    ${WORDS[/** @type {keyof typeof WORDS} */ (worker.state)] ?? line(worker.state, 20)}
+  <//>`;
 }
 
 /** How many of its slots are busy. @param {{worker: Worker}} props */
 export function Slots({ worker: { running, concurrency, state } }) {
   const text = `${running} of ${concurrency}`;
-  return html`<span class="slots">${text}<${Gauge} part=${running} whole=${concurrency} label=${`${text} slots busy`} state=${running >= concurrency ? "full" : state === "lost" ? "" : "running"} /></span>`;
+  return html`<span class="slots">
+    ${text}
+    <${Gauge}
+      part=${running}
+      whole=${concurrency}
+      label=${`${text} slots busy`}
+      state=${running >= concurrency ? "full" : state === "lost" ? "" : "running"}
+    />
+  </span>`;
 }
 
 /** Which queues it serves. @param {Worker} worker */

@@ -17,7 +17,8 @@ const WAIT = 300;
 /** Resolves to how many jobs were made, or null. @param {import("../../types").ScheduleView} schedule */
 export async function backfillDialog(schedule) {
   const made = await show(Range, { schedule }, { wide: true });
-  if (made !== null) toast(html`${plural(made, "job")} of <code>${clean(schedule.name)}</code> ${made === 1 ? "is" : "are"} due now.`);
+  if (made !== null)
+    toast(html`${plural(made, "job")} of <code>${clean(schedule.name)}</code> ${made === 1 ? "is" : "are"} due now.`);
   return made;
 }
 
@@ -32,30 +33,69 @@ function Range({ done, busy, schedule }) {
   useEffect(() => {
     setDry({ fires: null, error: null });
     let current = true;
-    const timer = setTimeout(() => api.post(path, { ...range, dry_run: true }).then(
-      (answer) => current && setDry({ fires: answer.fires, error: null }),
-      (error) => current && setDry({ fires: null, error }),
-    ), WAIT);
+    const timer = setTimeout(
+      () =>
+        api.post(path, { ...range, dry_run: true }).then(
+          (answer) => current && setDry({ fires: answer.fires, error: null }),
+          (error) => current && setDry({ fires: null, error }),
+        ),
+      WAIT,
+    );
     return () => ((current = false), clearTimeout(timer));
   }, [since, until]);
-  const { submit, error, acting } = useAct({ done, busy }, async () => (await api.post(path, { ...range, dry_run: false })).fires.length);
+  const { submit, error, acting } = useAct(
+    { done, busy },
+    async () => (await api.post(path, { ...range, dry_run: false })).fires.length,
+  );
   const n = dry.fires?.length ?? 0;
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Backfill ${clean(schedule.name)}?</h2>
-    <div class="dialog-body"><p>Each fire in the range that never made a job makes one now. Fires that did are left alone.</p></div>
-    <div class="fields">
-      <${Field} label=${`From, ${placeOf(zone)} time`}><input type="datetime-local" required value=${since} onInput=${(/** @type {any} */ e) => setSince(e.target.value)} /><//>
-      <${Field} label=${`To, ${placeOf(zone)} time`}><input type="datetime-local" required value=${until} onInput=${(/** @type {any} */ e) => setUntil(e.target.value)} /><//>
+    <div class="dialog-body">
+      <p>Each fire in the range that never made a job makes one now. Fires that did are left alone.</p>
     </div>
-    <div role="status">${dry.fires ? html`<${FireList} fires=${dry.fires} zone=${zone} />` : !dry.error && html`<p class="quiet">Counting.</p>`}</div>
+    <div class="fields">
+      <${Field} label=${`From, ${placeOf(zone)} time`}>
+        <input
+          type="datetime-local"
+          required
+          value=${since}
+          onInput=${(/** @type {any} */ e) => setSince(e.target.value)}
+        />
+      <//>
+      <${Field} label=${`To, ${placeOf(zone)} time`}>
+        <input
+          type="datetime-local"
+          required
+          value=${until}
+          onInput=${(/** @type {any} */ e) => setUntil(e.target.value)}
+        />
+      <//>
+    </div>
+    <div role="status">
+      ${dry.fires
+        ? html`<${FireList} fires=${dry.fires} zone=${zone} />`
+        : !dry.error && html`<p class="quiet">Counting.</p>`}
+    </div>
     ${(dry.error || error) && html`<${FormError} error=${dry.error || error} />`}
-    <div class="acts"><${Button} onClick=${() => done(null)}>Leave it<//><${Button} type="submit" kind="main" disabled=${acting || !n}>Backfill${n ? ` ${count(n)}` : ""}<//></div>
+    <div class="acts">
+      <${Button} onClick=${() => done(null)}>Leave it<//>
+      <${Button} type="submit" kind="main" disabled=${acting || !n}>Backfill${n ? ` ${count(n)}` : ""}<//>
+    </div>
   </form>`;
 }
 
 /** @param {{fires: string[], zone: string}} props */
 function FireList({ fires, zone }) {
   if (!fires.length) return html`<p class="quiet">Nothing is missing: every fire in this range has made its job.</p>`;
-  return html`<p class="quiet">${plural(fires.length, "job")} will be made and ${fires.length === 1 ? "is" : "are"} due at once, for these fires:</p>
-    <ul class="sample mono backfill-fires">${fires.slice(0, SHOWN).map((at) => html`<li key=${at}><time datetime=${at}>${dayIn(at, zone)} ${timeIn(at, zone, true)}</time></li>`)}${fires.length > SHOWN && html`<li class="faint">and ${count(fires.length - SHOWN)} more</li>`}</ul>`;
+  return html`
+    <p class="quiet">
+      ${plural(fires.length, "job")} will be made and ${fires.length === 1 ? "is" : "are"} due at once, for these fires:
+    </p>
+    <ul class="sample mono backfill-fires">
+      ${fires
+        .slice(0, SHOWN)
+        .map((at) => html`<li key=${at}><time datetime=${at}>${dayIn(at, zone)} ${timeIn(at, zone, true)}</time></li>`)}
+      ${fires.length > SHOWN && html`<li class="faint">and ${count(fires.length - SHOWN)} more</li>`}
+    </ul>
+  `;
 }

@@ -7,7 +7,15 @@ import { Button } from "../base/button.js";
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-const NICKNAMES = { "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *" };
+const NICKNAMES = {
+  "@hourly": "0 * * * *",
+  "@daily": "0 0 * * *",
+  "@midnight": "0 0 * * *",
+  "@weekly": "0 0 * * 0",
+  "@monthly": "0 0 1 * *",
+  "@yearly": "0 0 1 1 *",
+  "@annually": "0 0 1 1 *",
+};
 
 /** @typedef {{name: string, low: number, high: number, words?: string[], steps: number[], grid: string}} CronField */
 /** @type {CronField[]} */
@@ -28,13 +36,26 @@ const PRESETS = [
   ["Last day of the month", "0 18 L * *"],
 ];
 
-/** The five fields of a text, with what stands before them (seconds); null if it has other ones. @param {string} text @returns {{before: string[], fields: string[]} | null} */
+/**
+ * The five fields of a text, with what stands before them (seconds); null if it has other ones.
+ * @param {string} text
+ * @returns {{before: string[], fields: string[]} | null}
+ */
 function split(text) {
-  const words = (NICKNAMES[/** @type {keyof typeof NICKNAMES} */ (text.trim().toLowerCase())] ?? text).trim().split(/\s+/);
-  return words.length === 5 || words.length === 6 ? { before: words.slice(0, words.length - 5), fields: words.slice(-5) } : null;
+  const words = (NICKNAMES[/** @type {keyof typeof NICKNAMES} */ (text.trim().toLowerCase())] ?? text)
+    .trim()
+    .split(/\s+/);
+  return words.length === 5 || words.length === 6
+    ? { before: words.slice(0, words.length - 5), fields: words.slice(-5) }
+    : null;
 }
 
-/** The values that a field stands for; null: all, or something that a grid cannot show. @param {string} text @param {CronField} field @returns {Set<number> | null} */
+/**
+ * The values that a field stands for; null: all, or something that a grid cannot show.
+ * @param {string} text
+ * @param {CronField} field
+ * @returns {Set<number> | null}
+ */
 function selectedValues(text, field) {
   const found = new Set();
   for (const term of text.split(",")) {
@@ -44,7 +65,8 @@ function selectedValues(text, field) {
     const first = from === undefined ? field.low : valueOf(from, field);
     const last = to !== undefined ? valueOf(to, field) : from === undefined || step ? field.high : first;
     if (Number.isNaN(first) || Number.isNaN(last) || first > last) return null;
-    for (let value = first; value <= last; value += Math.max(1, Number(step ?? 1))) found.add(field.name === "Weekday" ? value % 7 : value);
+    for (let value = first; value <= last; value += Math.max(1, Number(step ?? 1)))
+      found.add(field.name === "Weekday" ? value % 7 : value);
   }
   return found;
 }
@@ -84,9 +106,30 @@ export function CronBuilder({ value, onChange }) {
     if (parts) onChange([...parts.before, ...parts.fields.map((old, n) => (n === i ? text : old))].join(" "));
   };
   return html`<div class="cron-builder">
-    <div class="presets" role="group" aria-label="Presets">${PRESETS.map(([word, text]) => html`<${Button} tiny onClick=${() => onChange(text)}>${word}<//>`)}</div>
-    ${parts ? html`<div class="cron-fields" role="group" aria-label="Fields of the rule">${FIELDS.map((field, i) => html`<button type="button" aria-expanded=${open === i ? "true" : "false"} onClick=${() => setOpen(open === i ? -1 : i)}>${field.name} <b>${line(fieldSummary(parts.fields[i], field), 40)}</b></button>`)}</div>
-      ${open >= 0 && html`<${Picker} field=${FIELDS[open]} text=${parts.fields[open]} onChange=${(/** @type {string} */ text) => set(open, text)} />`}` : html`<p class="hint">To click a rule together, begin with one of these, or write five fields.</p>`}
+    <div class="presets" role="group" aria-label="Presets">
+      ${PRESETS.map(([word, text]) => html`<${Button} tiny onClick=${() => onChange(text)}>${word}<//>`)}
+    </div>
+    ${parts
+      ? html`
+          <div class="cron-fields" role="group" aria-label="Fields of the rule">
+            ${FIELDS.map(
+              (field, i) =>
+                html`<button
+                  type="button"
+                  aria-expanded=${open === i ? "true" : "false"}
+                  onClick=${() => setOpen(open === i ? -1 : i)}
+                >
+                  ${field.name} <b>${line(fieldSummary(parts.fields[i], field), 40)}</b>
+                </button>`,
+            )}
+          </div>
+          ${open >= 0 && html`<${Picker}
+            field=${FIELDS[open]}
+            text=${parts.fields[open]}
+            onChange=${(/** @type {string} */ text) => set(open, text)}
+          />`}
+        `
+      : html`<p class="hint">To click a rule together, begin with one of these, or write five fields.</p>`}
   </div>`;
 }
 
@@ -101,9 +144,36 @@ function Picker({ field, text, onChange }) {
   const unit = field.name.toLowerCase();
   const size = field.high - field.low + 1;
   return html`<div class="cron-picker" role="group" aria-label=${`${field.name}s`}>
-    <div class="acts"><${Button} tiny disabled=${text === "*"} onClick=${() => onChange("*")}>Every ${unit}<//>${field.steps.map((step) => html`<${Button} tiny disabled=${text === `*/${step}`} onClick=${() => onChange(`*/${step}`)}>Every ${step} ${unit}s<//>`)}
-      ${field.name === "Day" && html`<${Button} tiny disabled=${text === "L"} onClick=${() => onChange("L")}>Last day<//>`}${field.name === "Weekday" && html`<${Button} tiny disabled=${text === "1-5"} onClick=${() => onChange("1-5")}>Monday to Friday<//>`}</div>
-    ${!values && text !== "*" && html`<p class="hint"><code>${clean(text)}</code> is more than a grid can show. A click replaces it.</p>`}
-    <div class=${`cron-grid ${field.grid}`}>${Array.from({ length: size }, (_, i) => i + field.low).map((value) => html`<button type="button" aria-label=${`${field.name} ${field.words?.[value - field.low] ?? value}`} aria-pressed=${values?.has(value) ? "true" : "false"} onClick=${() => toggle(value)}>${field.words?.[value - field.low] ?? `${value}`.padStart(field.name === "Day" ? 1 : 2, "0")}</button>`)}</div>
+    <div class="acts">
+      <${Button} tiny disabled=${text === "*"} onClick=${() => onChange("*")}>Every ${unit}<//>
+      ${field.steps.map(
+        (step) =>
+          html`<${Button} tiny disabled=${text === `*/${step}`} onClick=${() => onChange(`*/${step}`)}>
+            Every ${step} ${unit}s
+          <//>`,
+      )}
+      ${field.name === "Day" && html`<${Button} tiny disabled=${text === "L"} onClick=${() => onChange("L")}>
+        Last day
+      <//>`}
+      ${field.name === "Weekday" && html`<${Button} tiny disabled=${text === "1-5"} onClick=${() => onChange("1-5")}>
+        Monday to Friday
+      <//>`}
+    </div>
+    ${!values && text !== "*" && html`<p class="hint">
+      <code>${clean(text)}</code> is more than a grid can show. A click replaces it.
+    </p>`}
+    <div class=${`cron-grid ${field.grid}`}>
+      ${Array.from({ length: size }, (_, i) => i + field.low).map(
+        (value) =>
+          html`<button
+            type="button"
+            aria-label=${`${field.name} ${field.words?.[value - field.low] ?? value}`}
+            aria-pressed=${values?.has(value) ? "true" : "false"}
+            onClick=${() => toggle(value)}
+          >
+            ${field.words?.[value - field.low] ?? `${value}`.padStart(field.name === "Day" ? 1 : 2, "0")}
+          </button>`,
+      )}
+    </div>
   </div>`;
 }

@@ -23,13 +23,45 @@ export function sentence(note) {
 export function FireTable({ fires, timezone, caption = "Next fires", skeleton = 5 }) {
   const own = zone.value;
   const columns = useMemo(() => columnsOf(timezone, own), [timezone, own]);
-  return html`<${Table} caption=${caption} class="fires" columns=${columns} rows=${fires} skeleton=${skeleton} id=${(/** @type {any} */ fire) => fire.at} state=${(/** @type {any} */ fire) => (isShifted(fire) ? "is-odd" : "")} />`;
+  return html`<${Table}
+    caption=${caption}
+    class="fires"
+    columns=${columns}
+    rows=${fires}
+    skeleton=${skeleton}
+    id=${(/** @type {any} */ fire) => fire.at}
+    state=${(/** @type {any} */ fire) => (isShifted(fire) ? "is-odd" : "")}
+  />`;
 }
 
 /** @param {string} timezone @param {string} own @returns {import("../base/table.js").Column[]} */
 function columnsOf(timezone, own) {
-  const local = { title: line(placeOf(timezone)), cell: (/** @type {any} */ fire) => html`<span class="mono">${isZone(timezone) ? timeIn(fire.at, timezone, true) : line(fire.local.slice(11, 16))}</span>${fire.note && html`<span class=${`sub ${isShifted(fire) ? "over" : ""}`}>${isShifted(fire) && html`<${Glyph} name="warn" />`}${line(fire.note)}</span>`}` };
-  const mine = { title: own, width: "7.5rem", kind: "num", cell: (/** @type {any} */ fire) => html`<span class="mono">${timeIn(fire.at, own, true)}</span>` };
-  const when = { title: "Day", width: "8.5rem", kind: "head", cell: (/** @type {any} */ fire) => html`<time datetime=${fire.at} title=${fire.at}>${dayIn(fire.at, isZone(timezone) ? timezone : own)}</time><span class="sub">${relative(fire.at, now.peek())}</span>` };
+  const local = {
+    title: line(placeOf(timezone)),
+    cell: (/** @type {any} */ fire) =>
+      html`
+        <span class="mono">${isZone(timezone) ? timeIn(fire.at, timezone, true) : line(fire.local.slice(11, 16))}</span>
+        ${fire.note && html`<span class=${`sub ${isShifted(fire) ? "over" : ""}`}>
+          ${isShifted(fire) && html`<${Glyph} name="warn" />`}
+          ${line(fire.note)}
+        </span>`}
+      `,
+  };
+  const mine = {
+    title: own,
+    width: "7.5rem",
+    kind: "num",
+    cell: (/** @type {any} */ fire) => html`<span class="mono">${timeIn(fire.at, own, true)}</span>`,
+  };
+  const when = {
+    title: "Day",
+    width: "8.5rem",
+    kind: "head",
+    cell: (/** @type {any} */ fire) =>
+      html`
+        <time datetime=${fire.at} title=${fire.at}>${dayIn(fire.at, isZone(timezone) ? timezone : own)}</time>
+        <span class="sub">${relative(fire.at, now.peek())}</span>
+      `,
+  };
   return timezone === own ? [when, local] : [when, local, mine];
 }

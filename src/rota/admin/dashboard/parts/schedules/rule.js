@@ -17,7 +17,10 @@ const WAIT = 250; // after the last key
 const FIRES = 10;
 const DAY = 86_400_000;
 
-/** @typedef {{kind: "cron" | "every" | "at", cron: string, every: string, at: string, timezone: string, start_at: string, until: string, jitter: string}} RuleDraft as the fields have it */
+/**
+ * @typedef {{kind: "cron" | "every" | "at", cron: string, every: string, at: string, timezone: string, start_at:
+ *   string, until: string, jitter: string}} RuleDraft as the fields have it
+ */
 /** @typedef {{words: string, fires: any[], error: any, odd: any[], busy: boolean}} RuleCheck */
 
 /** The rule as the API wants it. @param {RuleDraft} draft */
@@ -25,7 +28,11 @@ export function ruleOf(draft) {
   const zone = isZone(draft.timezone) ? draft.timezone : "UTC";
   const instant = (/** @type {string} */ wall) => (wall ? (instantIn(wall, zone) ?? wall) : null);
   return {
-    ...(draft.kind === "cron" ? { cron: draft.cron } : draft.kind === "every" ? { every: draft.every } : { at: instant(draft.at) }),
+    ...(draft.kind === "cron"
+      ? { cron: draft.cron }
+      : draft.kind === "every"
+        ? { every: draft.every }
+        : { at: instant(draft.at) }),
     timezone: draft.timezone.trim() || "UTC",
     start_at: instant(draft.start_at),
     until: instant(draft.until),
@@ -33,12 +40,19 @@ export function ruleOf(draft) {
   };
 }
 
-/** What the server says of the rule, a moment after the last key. @param {RuleDraft} draft @param {string} anchor what an interval counts from @returns {RuleCheck} */
+/**
+ * What the server says of the rule, a moment after the last key.
+ * @param {RuleDraft} draft
+ * @param {string} anchor what an interval counts from
+ * @returns {RuleCheck}
+ */
 export function useRuleCheck(draft, anchor) {
   const own = ruleOf(draft);
   const rule = draft.kind === "every" ? { ...own, start_at: own.start_at ?? anchor } : own;
   const text = JSON.stringify(rule);
-  const [verdict, set] = useState(/** @type {RuleCheck} */ ({ words: "", fires: [], error: null, odd: [], busy: true }));
+  const [verdict, set] = useState(
+    /** @type {RuleCheck} */ ({ words: "", fires: [], error: null, odd: [], busy: true }),
+  );
   useEffect(() => {
     let current = true;
     set((old) => ({ ...old, busy: true }));
@@ -56,39 +70,112 @@ export function useRuleCheck(draft, anchor) {
   return verdict;
 }
 
-/** Fires of the coming year that a clock change bites: the server is asked about the days around each. @param {any} rule */
+/**
+ * Fires of the coming year that a clock change bites: the server is asked about the days around each.
+ * @param {any} rule
+ */
 async function atClockChanges(rule) {
   const from = Math.max(now.peek(), Date.parse(rule.start_at ?? "") || 0);
   const around = clockChanges(rule.timezone, from).map((day) => Math.max(from, day - 2 * DAY));
-  const requests = around.filter((start) => !rule.until || start < Date.parse(rule.until)).map((start) => api.post("/schedules/validate", { ...rule, start_at: new Date(start).toISOString(), n: 100 }));
+  const requests = around
+    .filter((start) => !rule.until || start < Date.parse(rule.until))
+    .map((start) => api.post("/schedules/validate", { ...rule, start_at: new Date(start).toISOString(), n: 100 }));
   return (await Promise.all(requests)).flatMap(({ fires }) => fires.filter(isShifted).slice(0, 1));
 }
 
-/** @param {{draft: RuleDraft, verdict: RuleCheck, errors: Record<string, string>, set: (patch: Partial<RuleDraft>) => void}} props */
+/**
+ * @param {{draft: RuleDraft, verdict: RuleCheck, errors: Record<string, string>, set: (patch: Partial<RuleDraft>) =>
+ *   void}} props
+ */
 export function RuleFields({ draft, verdict, errors, set }) {
-  const typed = (/** @type {keyof RuleDraft} */ key) => ({ value: draft[key], onInput: (/** @type {any} */ event) => set({ [key]: event.target.value }) });
+  const typed = (/** @type {keyof RuleDraft} */ key) => ({
+    value: draft[key],
+    onInput: (/** @type {any} */ event) => set({ [key]: event.target.value }),
+  });
   const known = useMemo(zones, []);
   const place = placeOf(isZone(draft.timezone) ? draft.timezone : "UTC");
   return html`
-    <${Choice} label="Kind of rule" value=${draft.kind} options=${[["cron", "At set times"], ["every", "At intervals"], ["at", "Once"]]} onChange=${(/** @type {any} */ kind) => set({ kind })} />
-    ${draft.kind === "cron" && html`<div class="cron-text"><${Field} label="Cron" error=${errors.cron} hint="Minute, hour, day, month, weekday. Six fields begin with seconds."><input type="text" class="mono" autocomplete="off" spellcheck=${false} maxlength="256" ...${typed("cron")} /><//></div><${CronBuilder} value=${draft.cron} onChange=${(/** @type {string} */ cron) => set({ cron })} />`}
-    ${draft.kind === "every" && html`<div class="cron-text"><${Field} label="Every" error=${errors.every} hint="Such as 30s, 15m, 1h30m or 2d. Counted from the start, whatever the clocks do."><input type="text" class="mono" autocomplete="off" spellcheck=${false} ...${typed("every")} /><//></div>`}
-    ${draft.kind === "at" && html`<${Field} label=${`At, ${place} time`} error=${errors.at}><input type="datetime-local" step="1" ...${typed("at")} /><//>`}
-    <p class="rule-summary" role="status" aria-live="polite">${verdict.words ? html`<b>${line(verdict.words, 400)}.</b>` : verdict.error ? html`<span class="faint">The rule cannot be read yet.</span>` : html`<span class="skeleton-line w2"></span>`}</p>
-    <${Field} label="Time zone" error=${errors.timezone} hint=${isZone(draft.timezone) ? `It is ${dayIn(minute.value, draft.timezone)} ${timeIn(minute.value, draft.timezone, true)} there.` : "A name such as Europe/Stockholm, or UTC."}><input type="text" class="mono" list="time-zones" autocomplete="off" spellcheck=${false} ...${typed("timezone")} /><//>
+    <${Choice}
+      label="Kind of rule"
+      value=${draft.kind}
+      options=${[
+        ["cron", "At set times"],
+        ["every", "At intervals"],
+        ["at", "Once"],
+      ]}
+      onChange=${(/** @type {any} */ kind) => set({ kind })}
+    />
+    ${draft.kind === "cron" && html`
+      <div class="cron-text">
+        <${Field}
+          label="Cron"
+          error=${errors.cron}
+          hint="Minute, hour, day, month, weekday. Six fields begin with seconds."
+        >
+          <input type="text" class="mono" autocomplete="off" spellcheck=${false} maxlength="256" ...${typed("cron")} />
+        <//>
+      </div>
+      <${CronBuilder} value=${draft.cron} onChange=${(/** @type {string} */ cron) => set({ cron })} />
+    `}
+    ${draft.kind === "every" && html`<div class="cron-text">
+      <${Field}
+        label="Every"
+        error=${errors.every}
+        hint="Such as 30s, 15m, 1h30m or 2d. Counted from the start, whatever the clocks do."
+      >
+        <input type="text" class="mono" autocomplete="off" spellcheck=${false} ...${typed("every")} />
+      <//>
+    </div>`}
+    ${draft.kind === "at" && html`<${Field} label=${`At, ${place} time`} error=${errors.at}>
+      <input type="datetime-local" step="1" ...${typed("at")} />
+    <//>`}
+    <p class="rule-summary" role="status" aria-live="polite">
+      ${verdict.words
+        ? html`<b>${line(verdict.words, 400)}.</b>`
+        : verdict.error
+          ? html`<span class="faint">The rule cannot be read yet.</span>`
+          : html`<span class="skeleton-line w2"></span>`}
+    </p>
+    <${Field}
+      label="Time zone"
+      error=${errors.timezone}
+      hint=${isZone(draft.timezone)
+        ? `It is ${dayIn(minute.value, draft.timezone)} ${timeIn(minute.value, draft.timezone, true)} there.`
+        : "A name such as Europe/Stockholm, or UTC."}
+    >
+      <input
+        type="text"
+        class="mono"
+        list="time-zones"
+        autocomplete="off"
+        spellcheck=${false}
+        ...${typed("timezone")}
+      />
+    <//>
     <datalist id="time-zones">${known.map((name) => html`<option value=${name} />`)}</datalist>
     <${ClockChangeNotice} odd=${verdict.odd} timezone=${draft.timezone} set=${set} />
     <div class="fields three">
-      <${Field} label=${`Start at, ${place}`} error=${errors.start_at} hint="Empty: at once."><input type="datetime-local" ...${typed("start_at")} /><//>
-      <${Field} label=${`Until, ${place}`} error=${errors.until} hint="Empty: no end."><input type="datetime-local" ...${typed("until")} /><//>
-      <${Field} label="Jitter" error=${errors.jitter} hint="Each fire is up to this much later, such as 60s."><input type="text" class="mono" placeholder="none" autocomplete="off" ...${typed("jitter")} /><//>
-    </div>`;
+      <${Field} label=${`Start at, ${place}`} error=${errors.start_at} hint="Empty: at once.">
+        <input type="datetime-local" ...${typed("start_at")} />
+      <//>
+      <${Field} label=${`Until, ${place}`} error=${errors.until} hint="Empty: no end.">
+        <input type="datetime-local" ...${typed("until")} />
+      <//>
+      <${Field} label="Jitter" error=${errors.jitter} hint="Each fire is up to this much later, such as 60s.">
+        <input type="text" class="mono" placeholder="none" autocomplete="off" ...${typed("jitter")} />
+      <//>
+    </div>
+  `;
 }
 
 /** @param {{odd: any[], timezone: string, set: (patch: Partial<RuleDraft>) => void}} props */
 function ClockChangeNotice({ odd, timezone, set }) {
   if (!odd.length) return null;
-  return html`<${Note} state="held"><p><b><${Glyph} name="warn" /> Clocks change in ${placeOf(timezone)}, and this rule meets it.</b></p>
+  return html`<${Note} state="held">
+    <p><b><${Glyph} name="warn" /> Clocks change in ${placeOf(timezone)}, and this rule meets it.</b></p>
     ${odd.map((fire) => html`<p key=${fire.at}>${dayIn(fire.at, timezone)}: ${sentence(fire.note)}</p>`)}
-    <div class="acts"><button type="button" class="button tiny" onClick=${() => set({ timezone: "UTC" })}>Use UTC instead</button></div><//>`;
+    <div class="acts">
+      <button type="button" class="button tiny" onClick=${() => set({ timezone: "UTC" })}>Use UTC instead</button>
+    </div>
+  <//>`;
 }

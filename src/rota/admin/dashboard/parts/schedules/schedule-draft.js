@@ -8,17 +8,45 @@ import { isZone, wallIn } from "./zones.js";
 
 /** @typedef {import("../../types").ScheduleView} ScheduleView */
 /**
- * @typedef {import("./rule.js").RuleDraft & {name: string, tenant: string, task: string, payload: string, queue: string, priority: string, max_attempts: string,
- *   timeout: string, description: string, missed: string, missed_cap: string, missed_window: string, overlap: string, calendar: string, calendar_mode: string}} Draft
+ * @typedef {import("./rule.js").RuleDraft & {name: string, tenant: string, task: string, payload: string, queue:
+ *   string, priority: string, max_attempts: string,
+ *   timeout: string, description: string, missed: string, missed_cap: string, missed_window: string, overlap:
+ *   string, calendar: string, calendar_mode: string}} Draft
  */
 
-const UNITS = /** @type {[string, number][]} */ ([["d", 86_400], ["h", 3600], ["m", 60], ["s", 1]]);
+const UNITS = /** @type {[string, number][]} */ ([
+  ["d", 86_400],
+  ["h", 3600],
+  ["m", 60],
+  ["s", 1],
+]);
 
 /** @param {string} tenant @returns {Draft} */
 export function emptyDraft(tenant) {
   return {
-    name: "", tenant, task: "", kind: "cron", cron: "0 3 * * *", every: "15m", at: "", timezone: "UTC", start_at: "", until: "", jitter: "", payload: "{}",
-    queue: "", priority: "", max_attempts: "", timeout: "", description: "", missed: "latest", missed_cap: "100", missed_window: "", overlap: "allow", calendar: "", calendar_mode: "skip",
+    name: "",
+    tenant,
+    task: "",
+    kind: "cron",
+    cron: "0 3 * * *",
+    every: "15m",
+    at: "",
+    timezone: "UTC",
+    start_at: "",
+    until: "",
+    jitter: "",
+    payload: "{}",
+    queue: "",
+    priority: "",
+    max_attempts: "",
+    timeout: "",
+    description: "",
+    missed: "latest",
+    missed_cap: "100",
+    missed_window: "",
+    overlap: "allow",
+    calendar: "",
+    calendar_mode: "skip",
   };
 }
 
@@ -26,7 +54,8 @@ export function emptyDraft(tenant) {
 export function draftOf(schedule) {
   const zone = isZone(schedule.timezone) ? schedule.timezone : "UTC";
   const text = (/** @type {any} */ value) => (value === null || value === undefined ? "" : `${value}`);
-  const wall = (/** @type {string | null} */ instant, seconds = false) => (instant ? wallIn(instant, zone, seconds) : "");
+  const wall = (/** @type {string | null} */ instant, seconds = false) =>
+    instant ? wallIn(instant, zone, seconds) : "";
   const empty = emptyDraft(schedule.tenant);
   return {
     ...empty,
@@ -87,7 +116,12 @@ export function bodyOf(draft) {
   };
 }
 
-/** What differs from how it was: only this is sent, so that a masked payload is never written back. @param {Draft} draft @param {Draft} before @returns {Record<string, any>} */
+/**
+ * What differs from how it was: only this is sent, so that a masked payload is never written back.
+ * @param {Draft} draft
+ * @param {Draft} before
+ * @returns {Record<string, any>}
+ */
 export function changesOf(draft, before) {
   const [now, old] = [bodyOf(draft), bodyOf(before)];
   return Object.fromEntries(Object.entries(now).filter(([key, value]) => write(value) !== write(old[key])));

@@ -32,13 +32,24 @@ function made(zone, options) {
 
 /** "Tue 17 Nov". @param {string | number} instant @param {string} zone */
 export function dayIn(instant, zone) {
-  return format(zone, { weekday: "short", day: "numeric", month: "short" })?.format(new Date(instant)).replace(",", "") ?? "";
+  return (
+    format(zone, { weekday: "short", day: "numeric", month: "short" })?.format(new Date(instant)).replace(",", "") ?? ""
+  );
 }
 
-/** "02:30", with the seconds where there are any, and the zone's own short name. @param {string | number} instant @param {string} zone @param {boolean} [named] */
+/**
+ * "02:30", with the seconds where there are any, and the zone's own short name.
+ * @param {string | number} instant
+ * @param {string} zone
+ * @param {boolean} [named]
+ */
 export function timeIn(instant, zone, named = false) {
   const second = Math.floor(new Date(instant).getTime() / 1000) % 60 ? /** @type {const} */ ("2-digit") : undefined;
-  return format(zone, { hour: "2-digit", minute: "2-digit", second, timeZoneName: named ? "short" : undefined })?.format(new Date(instant)) ?? "";
+  return (
+    format(zone, { hour: "2-digit", minute: "2-digit", second, timeZoneName: named ? "short" : undefined })?.format(
+      new Date(instant),
+    ) ?? ""
+  );
 }
 
 /** "Stockholm". @param {string} zone */
@@ -52,14 +63,33 @@ function offset(at, zone) {
   return Date.parse(`${wallIn(second, zone, true)}Z`) - second;
 }
 
-/** The wall time as a field of a form has it: 2026-11-16T06:30. @param {string | number} instant @param {string} zone @param {boolean} [seconds] */
+/**
+ * The wall time as a field of a form has it: 2026-11-16T06:30.
+ * @param {string | number} instant
+ * @param {string} zone
+ * @param {boolean} [seconds]
+ */
 export function wallIn(instant, zone, seconds = false) {
-  const parts = format(zone, { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" })?.formatToParts(new Date(instant)) ?? [];
+  const parts =
+    format(zone, {
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+      hourCycle: "h23",
+    })?.formatToParts(new Date(instant)) ?? [];
   const of = Object.fromEntries(parts.map((part) => [part.type, part.value]));
   return `${of.year}-${of.month}-${of.day}T${of.hour}:${of.minute}${seconds ? `:${of.second}` : ""}`;
 }
 
-/** The instant of a wall time; one that does not exist is moved over the gap. @param {string} wall @param {string} zone @returns {string | null} */
+/**
+ * The instant of a wall time; one that does not exist is moved over the gap.
+ * @param {string} wall
+ * @param {string} zone
+ * @returns {string | null}
+ */
 export function instantIn(wall, zone) {
   const plain = Date.parse(`${wall}Z`);
   if (Number.isNaN(plain) || !isZone(zone)) return null;
@@ -67,7 +97,12 @@ export function instantIn(wall, zone) {
   return new Date(plain - offset(guess, zone)).toISOString();
 }
 
-/** When the zone's clocks change within the next year, to the day. @param {string} zone @param {number} from @returns {number[]} */
+/**
+ * When the zone's clocks change within the next year, to the day.
+ * @param {string} zone
+ * @param {number} from
+ * @returns {number[]}
+ */
 export function clockChanges(zone, from) {
   if (!isZone(zone)) return [];
   const first = Math.floor(from / DAY) * DAY;

@@ -24,12 +24,23 @@ export function DayLine({ tall = false }) {
   const bars = barsOf(steps, minute);
   const stems = stemsOf(fires, minute);
   return html`<figure class=${`dayline ${tall ? "tall" : ""}`}>
-    <svg width="100%" height=${height} role="img" aria-label=${day.data ? sentence(bars, stems, frequent, more, gates) : "The day, loading"}>
+    <svg
+      width="100%"
+      height=${height}
+      role="img"
+      aria-label=${day.data ? sentence(bars, stems, frequent, more, gates) : "The day, loading"}
+    >
       <title>Twelve hours back, twelve ahead</title>
-      <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0v6" /></pattern></defs>
+      <defs>
+        <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <path class="hatch" d="M0 0v6" />
+        </pattern>
+      </defs>
       <${Hours} now=${minute} ground=${ground} height=${height} />
       <${Bars} bars=${bars} ground=${ground} tall=${tall} />
-      ${gates.map((/** @type {any} */ gate) => html`<${Band} key=${gate.id} gate=${gate} now=${minute} tall=${tall} />`)}
+      ${gates.map(
+        (/** @type {any} */ gate) => html`<${Band} key=${gate.id} gate=${gate} now=${minute} tall=${tall} />`,
+      )}
       <${Stems} stems=${stems} ground=${ground} tall=${tall} />
       ${more && html`<text class="wide-only" x="100%" dx="-4" y=${ground - 4} text-anchor="end">${TOO_MANY}</text>`}
       <line class="needle" x1="50%" x2="50%" y1="0" y2=${ground + 2} />
@@ -47,7 +58,13 @@ async function loadDay(signal) {
   ]);
   // What fires more often than is told would seem to stop where its fires are cut: it is left out, and said.
   const frequent = new Set(fires.cut.map(keyOf));
-  return { steps: steps.items, fires: fires.items.filter((/** @type {any} */ fire) => !frequent.has(keyOf(fire))), frequent: frequent.size, more: fires.more, gates: gates.items };
+  return {
+    steps: steps.items,
+    fires: fires.items.filter((/** @type {any} */ fire) => !frequent.has(keyOf(fire))),
+    frequent: frequent.size,
+    more: fires.more,
+    gates: gates.items,
+  };
 }
 
 /** Where an instant stands, in percent. @param {number} at @param {number} now */
@@ -81,11 +98,23 @@ function stemsOf(fires, now) {
 /** @param {any} props */
 function Hours({ now: middle, ground, height }) {
   const first = Math.ceil((middle - HOURS * HOUR) / (3 * HOUR)) * 3 * HOUR;
-  const ticks = Array.from({ length: 8 }, (_, i) => first + i * 3 * HOUR).filter((at) => (at < middle - 1.5 * HOUR || at > middle + 0.75 * HOUR) && at < middle + 11.2 * HOUR);
+  const ticks = Array.from({ length: 8 }, (_, i) => first + i * 3 * HOUR).filter(
+    (at) => (at < middle - 1.5 * HOUR || at > middle + 0.75 * HOUR) && at < middle + 11.2 * HOUR,
+  );
   return ticks.map((at, i) => {
     const x = `${place(at, middle)}%`;
     const time = hourMinute(at, zone.value);
-    return html`<line class="hour" x1=${x} x2=${x} y1="4" y2=${ground} /><text class=${i % 2 || Math.abs(at - middle) < 4 * HOUR || at > middle + 9.5 * HOUR ? "wide-only" : ""} x=${x} dx="3" y=${height - 5}>${time === "00:00" ? weekday(at, zone.value) : time}</text>`;
+    return html`
+      <line class="hour" x1=${x} x2=${x} y1="4" y2=${ground} />
+      <text
+        class=${i % 2 || Math.abs(at - middle) < 4 * HOUR || at > middle + 9.5 * HOUR ? "wide-only" : ""}
+        x=${x}
+        dx="3"
+        y=${height - 5}
+      >
+        ${time === "00:00" ? weekday(at, zone.value) : time}
+      </text>
+    `;
   });
 }
 
@@ -100,9 +129,13 @@ function Bars({ bars, ground, tall }) {
     const x = place(bar.at - ahead, now.value);
     const bad = bar.bad && Math.max(2, (bar.bad / top) * room);
     const good = bar.good && Math.max(1, (bar.good / top) * room - bad);
-    return html`<g key=${bar.at}><title>${`${hourMinute(bar.at, zone.value)}: ${plural(bar.good + bar.bad, "job")} ended, ${bar.bad} failed`}</title>
+    return html`<g key=${bar.at}>
+      <title>
+        ${`${hourMinute(bar.at, zone.value)}: ${plural(bar.good + bar.bad, "job")} ended, ${bar.bad} failed`}
+      </title>
       <rect class="good" x=${`${Math.max(0, x)}%`} width=${width} y=${ground - good} height=${good} />
-      <rect class="bad" x=${`${Math.max(0, x)}%`} width=${width} y=${ground - good - bad} height=${bad} /></g>`;
+      <rect class="bad" x=${`${Math.max(0, x)}%`} width=${width} y=${ground - good - bad} height=${bad} />
+    </g>`;
   });
 }
 
@@ -113,7 +146,13 @@ function Stems({ stems, ground, tall }) {
     const x = `${place(stem.at, now.value)}%`;
     const y = ground - 6 - (stem.n / top) * (tall ? 30 : 16);
     const names = [...stem.names].slice(0, 4).map(clean).join(", ");
-    return html`<g key=${stem.at}><title>${`${hourMinute(stem.at, zone.value)}: ${plural(stem.n, "fire")} of ${names}${stem.names.size > 4 ? " …" : ""}`}</title><line class="stem" x1=${x} x2=${x} y1=${y} y2=${ground} /><circle class="seed" cx=${x} cy=${y} r="2.5" /></g>`;
+    return html`<g key=${stem.at}>
+      <title>
+        ${`${hourMinute(stem.at, zone.value)}: ${plural(stem.n, "fire")} of ${names}${stem.names.size > 4 ? " …" : ""}`}
+      </title>
+      <line class="stem" x1=${x} x2=${x} y1=${y} y2=${ground} />
+      <circle class="seed" cx=${x} cy=${y} r="2.5" />
+    </g>`;
   });
 }
 
@@ -121,8 +160,19 @@ function Stems({ stems, ground, tall }) {
 function Band({ gate, now: middle, tall }) {
   const from = Math.max(0, place(Date.parse(gate.since_at), middle));
   const to = gate.until_at ? Math.min(100, place(Date.parse(gate.until_at), middle)) : 100;
-  return html`<g><title>${gateSummary(gate)}</title><rect class="band" x=${`${from}%`} width=${`${Math.max(0.4, to - from)}%`} y="2" height="8" /><line class="band-top" x1=${`${from}%`} x2=${`${Math.max(from + 0.4, to)}%`} y1="2" y2="2" />
-    ${tall && html`<text class="band-label wide-only" x=${`${Math.min(to, 72)}%`} dx=${to <= 72 ? 5 : 0} y=${to <= 72 ? 10 : 20}>${gateSummary(gate)}</text>`}</g>`;
+  return html`<g>
+    <title>${gateSummary(gate)}</title>
+    <rect class="band" x=${`${from}%`} width=${`${Math.max(0.4, to - from)}%`} y="2" height="8" />
+    <line class="band-top" x1=${`${from}%`} x2=${`${Math.max(from + 0.4, to)}%`} y1="2" y2="2" />
+    ${tall && html`<text
+      class="band-label wide-only"
+      x=${`${Math.min(to, 72)}%`}
+      dx=${to <= 72 ? 5 : 0}
+      y=${to <= 72 ? 10 : 20}
+    >
+      ${gateSummary(gate)}
+    </text>`}
+  </g>`;
 }
 
 /** @param {any} gate */
@@ -131,7 +181,13 @@ function gateSummary(gate) {
   return `${what} paused${gate.until_at ? ` until ${hourMinute(gate.until_at, zone.value)}` : ""}`;
 }
 
-/** @param {any[]} bars @param {any[]} stems @param {number} frequent schedules that fire all the time @param {boolean} more not all fires are told @param {any[]} gates */
+/**
+ * @param {any[]} bars
+ * @param {any[]} stems
+ * @param {number} frequent schedules that fire all the time
+ * @param {boolean} more not all fires are told
+ * @param {any[]} gates
+ */
 function sentence(bars, stems, frequent, more, gates) {
   const good = bars.reduce((sum, bar) => sum + bar.good, 0);
   const bad = bars.reduce((sum, bar) => sum + bar.bad, 0);

@@ -22,7 +22,9 @@ export function useKeys(keys) {
     let since = 0;
     const press = (/** @type {KeyboardEvent} */ event) => {
       const target = /** @type {HTMLElement} */ (event.target);
-      const typing = target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]") || (event.key === "Enter" && target.closest?.("a, button, summary"));
+      const typing =
+        target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]") ||
+        (event.key === "Enter" && target.closest?.("a, button, summary"));
       const plain = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
       const name = (event.ctrlKey || event.metaKey ? "ctrl+" : "") + event.key.toLowerCase();
       if (event.isComposing || document.querySelector("dialog[open]") || (typing && name !== "ctrl+k")) return;
@@ -41,13 +43,26 @@ export function useKeys(keys) {
 
 /** @param {[string, string, any][]} keys */
 export function openKeys(keys) {
-  return show(Keys, { keys: [...keys, ["j k", "Next and previous row"], ["x", "Select the row"], ["Enter", "Open the row"]] });
+  return show(Keys, {
+    keys: [...keys, ["j k", "Next and previous row"], ["x", "Select the row"], ["Enter", "Open the row"]],
+  });
 }
 
 /** @param {any} props */
 function Keys({ keys, done }) {
-  return html`<h2 id="dialog-title">Keys</h2><dl class="keys">${keys.map((/** @type {any} */ [key, does]) => html`<dt>${key.split(/[ +]/).map((/** @type {string} */ one) => html`<kbd>${one}</kbd> `)}</dt><dd>${does}</dd>`)}</dl>
-    <div class="acts"><${Button} onClick=${() => done(null)}>Close<//></div>`;
+  return html`
+    <h2 id="dialog-title">Keys</h2>
+    <dl class="keys">
+      ${keys.map(
+        (/** @type {any} */ [key, does]) =>
+          html`
+            <dt>${key.split(/[ +]/).map((/** @type {string} */ one) => html`<kbd>${one}</kbd> `)}</dt>
+            <dd>${does}</dd>
+          `,
+      )}
+    </dl>
+    <div class="acts"><${Button} onClick=${() => done(null)}>Close<//></div>
+  `;
 }
 
 export function openPalette() {
@@ -56,7 +71,22 @@ export function openPalette() {
 
 /** @typedef {{kind: string, name: string, to?: string, act?: () => Promise<any>}} Place where to go, or what to do */
 /** Name, path, and what one must be allowed to have a use for it. @type {[string, string, string?][]} */
-const PAGES = [["Overview", "/"], ["Jobs", "/jobs"], ["Failed jobs", "/jobs?state=failed"], ["Running jobs", "/jobs?state=running"], ["Queues", "/queues"], ["Tasks", "/tasks"], ["Schedules", "/schedules"], ["Create schedule", "/schedules/new", "operate"], ["Workers", "/workers", "read.shared"], ["Tenants", "/tenants"], ["Gates", "/gates"], ["Audit", "/audit", "audit"], ["Doctor", "/doctor", "operate.shared"], ["Settings", "/settings"]];
+const PAGES = [
+  ["Overview", "/"],
+  ["Jobs", "/jobs"],
+  ["Failed jobs", "/jobs?state=failed"],
+  ["Running jobs", "/jobs?state=running"],
+  ["Queues", "/queues"],
+  ["Tasks", "/tasks"],
+  ["Schedules", "/schedules"],
+  ["Create schedule", "/schedules/new", "operate"],
+  ["Workers", "/workers", "read.shared"],
+  ["Tenants", "/tenants"],
+  ["Gates", "/gates"],
+  ["Audit", "/audit", "audit"],
+  ["Doctor", "/doctor", "operate.shared"],
+  ["Settings", "/settings"],
+];
 
 /** @returns {Place[]} */
 function pages() {
@@ -73,24 +103,49 @@ async function loadPlaces() {
     api.get("/tenants"),
     api.get("/gates"),
   ]);
-  const places = (/** @type {string} */ kind, /** @type {any[]} */ items, /** @type {(name: string) => string} */ to) => items.map(({ name }) => ({ kind, name, to: to(name) }));
+  const places = (/** @type {string} */ kind, /** @type {any[]} */ items, /** @type {(name: string) => string} */ to) =>
+    items.map(({ name }) => ({ kind, name, to: to(name) }));
   return [
     ...places("queue", queues.items, (name) => below("/jobs", { queue: name })),
     ...places("task", tasks.items, (name) => below("/jobs", { task: name })),
-    ...schedules.items.map((/** @type {any} */ one) => ({ kind: "schedule", name: one.tenant === "default" ? one.name : keyOf(one), to: pageOf(one) })),
+    ...schedules.items.map((/** @type {any} */ one) => ({
+      kind: "schedule",
+      name: one.tenant === "default" ? one.name : keyOf(one),
+      to: pageOf(one),
+    })),
     ...places("tenant", tenants.items, (name) => below("/jobs", { tenant: name })),
-    ...(may("operate.shared") ? actionsOf({ queue: queues.items, task: tasks.items, tenant: tenants.items }, gates.items) : []),
+    ...(may("operate.shared")
+      ? actionsOf({ queue: queues.items, task: tasks.items, tenant: tenants.items }, gates.items)
+      : []),
   ];
 }
 
-/** What can be done by name: pause what runs, resume what is paused. @param {Record<string, any[]>} lists by scope @param {import("../../types").GateView[]} gates @returns {Place[]} */
+/**
+ * What can be done by name: pause what runs, resume what is paused.
+ * @param {Record<string, any[]>} lists by scope
+ * @param {import("../../types").GateView[]} gates
+ * @returns {Place[]}
+ */
 function actionsOf(lists, gates) {
-  const isOpen = (/** @type {string} */ scope, /** @type {string | null} */ name) => !gates.some((gate) => gate.scope === scope && gate.name === name);
-  const pause = (/** @type {any} */ scope, /** @type {string | null} */ name) => ({ kind: "act", name: `Pause ${name === null ? "everything" : `${scope} ${name}`} …`, act: () => pauseDialog(scope, name) });
+  const isOpen = (/** @type {string} */ scope, /** @type {string | null} */ name) =>
+    !gates.some((gate) => gate.scope === scope && gate.name === name);
+  const pause = (/** @type {any} */ scope, /** @type {string | null} */ name) => ({
+    kind: "act",
+    name: `Pause ${name === null ? "everything" : `${scope} ${name}`} …`,
+    act: () => pauseDialog(scope, name),
+  });
   return [
     ...(isOpen("all", null) ? [pause("all", null)] : []),
-    ...Object.entries(lists).flatMap(([scope, items]) => items.filter(({ name }) => isOpen(scope, name)).map(({ name }) => pause(scope, name))),
-    ...gates.filter((gate) => gate.scope !== "schedule").map((gate) => ({ kind: "act", name: `Resume ${gate.name === null ? "everything" : `${gate.scope} ${gate.name}`}`, act: () => resumeGate(gate) })),
+    ...Object.entries(lists).flatMap(([scope, items]) =>
+      items.filter(({ name }) => isOpen(scope, name)).map(({ name }) => pause(scope, name)),
+    ),
+    ...gates
+      .filter((gate) => gate.scope !== "schedule")
+      .map((gate) => ({
+        kind: "act",
+        name: `Resume ${gate.name === null ? "everything" : `${gate.scope} ${gate.name}`}`,
+        act: () => resumeGate(gate),
+      })),
   ];
 }
 
@@ -104,10 +159,19 @@ function useJobsLike(text) {
   useEffect(() => {
     if (!wanted || jobs) return;
     const load = (/** @type {string} */ state) => api.get("/jobs", { limit: NEWEST, state });
-    Promise.all([load(""), load("failed"), load("queued")]).then((pages) => setJobs(pages.flatMap((page) => page.items)), () => {});
+    Promise.all([load(""), load("failed"), load("queued")]).then(
+      (pages) => setJobs(pages.flatMap((page) => page.items)),
+      () => {},
+    );
   }, [wanted]);
-  const found = new Map((wanted ? (jobs ?? []) : []).filter(({ id }) => id.endsWith(text.toLowerCase())).map((job) => [job.id, job]));
-  return [...found.values()].map((job) => ({ kind: "job", name: `${job.task} ${shortId(job.id)}, ${job.state}`, to: `/jobs/${job.id}` }));
+  const found = new Map(
+    (wanted ? (jobs ?? []) : []).filter(({ id }) => id.endsWith(text.toLowerCase())).map((job) => [job.id, job]),
+  );
+  return [...found.values()].map((job) => ({
+    kind: "job",
+    name: `${job.task} ${shortId(job.id)}, ${job.state}`,
+    to: `/jobs/${job.id}`,
+  }));
 }
 
 /** @param {string} to @param {Record<string, string>} params */
@@ -136,14 +200,43 @@ function Palette({ done }) {
     }
     if (event.key === "Enter") take(found[index]);
   };
-  return html`<h2 id="dialog-title" class="visually-hidden">Search, or jump to</h2>
+  return html`
+    <h2 id="dialog-title" class="visually-hidden">Search, or jump to</h2>
     <div class="palette">
-      <label class="palette-field"><${Glyph} name="find" /><span class="visually-hidden">Search, or jump to</span>
-        <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${found.length ? `palette-${index}` : undefined} autocomplete="off" spellcheck=${false} placeholder="A page, a queue, a task, a schedule, a tenant, a job's id or its end, “pause”, words of an error" value=${text} autofocus
-          onInput=${(/** @type {any} */ event) => (setText(event.target.value), setIndex(0))} onKeyDown=${press} /></label>
-      <ul id="palette-list" role="listbox" aria-label="Places and acts">${found.map((place, i) => html`<li id=${`palette-${i}`} role="option" aria-selected=${i === index ? "true" : "false"} onClick=${() => take(place)} onMouseMove=${() => setIndex(i)}>
-        <span class="faint">${place.kind}</span><span class=${["page", "act"].includes(place.kind) ? "" : "mono"}>${clean(place.name)}</span></li>`)}</ul>
-    </div>`;
+      <label class="palette-field">
+        <${Glyph} name="find" />
+        <span class="visually-hidden">Search, or jump to</span>
+        <input
+          type="text"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-activedescendant=${found.length ? `palette-${index}` : undefined}
+          autocomplete="off"
+          spellcheck=${false}
+          placeholder="A page, a queue, a task, a schedule, a tenant, a job's id or its end, “pause”, words of an error"
+          value=${text}
+          autofocus
+          onInput=${(/** @type {any} */ event) => (setText(event.target.value), setIndex(0))}
+          onKeyDown=${press}
+        />
+      </label>
+      <ul id="palette-list" role="listbox" aria-label="Places and acts">
+        ${found.map(
+          (place, i) => html`<li
+            id=${`palette-${i}`}
+            role="option"
+            aria-selected=${i === index ? "true" : "false"}
+            onClick=${() => take(place)}
+            onMouseMove=${() => setIndex(i)}
+          >
+            <span class="faint">${place.kind}</span>
+            <span class=${["page", "act"].includes(place.kind) ? "" : "mono"}>${clean(place.name)}</span>
+          </li>`,
+        )}
+      </ul>
+    </div>
+  `;
 }
 
 /** @param {string} text @param {Place[]} places @returns {Place[]} */
@@ -151,6 +244,7 @@ function suggestions(text, places) {
   if (ID.test(text)) return [{ kind: "job", name: text, to: `/jobs/${text}` }];
   const wanted = text.toLowerCase();
   const found = places.filter(({ name, kind }) => `${kind} ${name}`.toLowerCase().includes(wanted)).slice(0, 10);
-  return text ? [...found, { kind: "search", name: `jobs whose error says “${text}”`, to: below("/jobs", { error: text }) }] : found;
+  return text
+    ? [...found, { kind: "search", name: `jobs whose error says “${text}”`, to: below("/jobs", { error: text }) }]
+    : found;
 }
-

@@ -2,7 +2,15 @@
 // What stands around every view: header, rail, day line, keys.
 
 import { api, signOut } from "../../api.js";
-import { connected, onHold, lastEventAt, holdUpdates, pausedByUser, releaseUpdates, pendingEvents } from "../../live.js";
+import {
+  connected,
+  onHold,
+  lastEventAt,
+  holdUpdates,
+  pausedByUser,
+  releaseUpdates,
+  pendingEvents,
+} from "../../live.js";
 import { useLoad } from "../../load.js";
 import { at, go, may, me, now, ownZone, path, theme, zone } from "../../state.js";
 import { computed, html, useEffect, useRef } from "../../ui.js";
@@ -20,12 +28,14 @@ export function Shell({ children }) {
   useEffect(() => {
     if (nav.current?.matches(":popover-open")) nav.current.hidePopover();
   }, [path.value]);
-  return html`<a class="skip" href="#main">Skip to content</a>
+  return html`
+    <a class="skip" href="#main">Skip to content</a>
     <div class="shell">
       <${Header} />
       <nav id="nav" class="nav" popover="auto" aria-label="Main" ref=${nav}><${Rail} /></nav>
       <main id="main" class="sheet" tabindex="-1"><${DayLine} tall=${path.value === "/"} />${children}</main>
-    </div>`;
+    </div>
+  `;
 }
 
 /** Keys that work everywhere; "g j" is one after the other. @type {[string, string, () => any][]} */
@@ -59,10 +69,16 @@ function Header() {
   return html`<header class="top">
     <a class="brand" href=${at("/")} aria-label="rota, overview"><${Mark} />rota</a>
     ${store && html`<span class="where mono" title=${clean(store)}>${elideMiddle(store, 34)}</span>`}
-    <button type="button" class="jump" onClick=${openPalette}><${Glyph} name="find" /><span>Search jobs, or jump to a queue, task, schedule</span><kbd aria-hidden="true">/</kbd></button>
+    <button type="button" class="jump" onClick=${openPalette}>
+      <${Glyph} name="find" />
+      <span>Search jobs, or jump to a queue, task, schedule</span>
+      <kbd aria-hidden="true">/</kbd>
+    </button>
     <${Live} />
     <${Who} />
-    <button type="button" class="button menu" popovertarget="nav" aria-label="Open menu"><${Glyph} name="menu" /></button>
+    <button type="button" class="button menu" popovertarget="nav" aria-label="Open menu">
+      <${Glyph} name="menu" />
+    </button>
   </header>`;
 }
 
@@ -70,29 +86,59 @@ function Header() {
 function Who() {
   if (!me.value) return null;
   const { name, role, tenant } = me.value;
-  return html`<span class="who" title=${`${clean(name)}, ${role}${tenant ? `, bound to tenant ${clean(tenant)}` : ""}`}><span>${actorName(name)}</span><small>· ${role}${tenant ? `, ${clean(tenant)}` : ""}</small></span>`;
+  return html`<span class="who" title=${`${clean(name)}, ${role}${tenant ? `, bound to tenant ${clean(tenant)}` : ""}`}>
+    <span>${actorName(name)}</span>
+    <small>· ${role}${tenant ? `, ${clean(tenant)}` : ""}</small>
+  </span>`;
 }
 
 const age = computed(() => Math.max(0, Math.round((now.value - lastEventAt.value) / 1000)));
 
 function Live() {
   const state = pausedByUser.value ? "Paused" : onHold.value ? "Held" : connected.value ? "Live" : "Reconnecting";
-  const more = pendingEvents.value ? `${compact(pendingEvents.value)} new` : state === "Live" && age.value > 20 ? "quiet" : "";
+  const more = pendingEvents.value
+    ? `${compact(pendingEvents.value)} new`
+    : state === "Live" && age.value > 20
+      ? "quiet"
+      : "";
   const action = pausedByUser.value ? "Resume updates" : "Pause updates";
-  return html`<button type="button" class=${`live ${onHold.value || !connected.value ? "is-held" : ""}`} title=${`${action} (p)`} aria-label=${`${state}. ${action}`} aria-pressed=${pausedByUser.value ? "true" : "false"} onClick=${togglePause}>
-    ${onHold.value ? html`<${Glyph} name="paused" />` : connected.value ? html`<span class="pulse"></span>` : html`<${Glyph} name="late" />`}${state} <span class="faint more">${more}</span>
+  return html`<button
+    type="button"
+    class=${`live ${onHold.value || !connected.value ? "is-held" : ""}`}
+    title=${`${action} (p)`}
+    aria-label=${`${state}. ${action}`}
+    aria-pressed=${pausedByUser.value ? "true" : "false"}
+    onClick=${togglePause}
+  >
+    ${onHold.value
+      ? html`<${Glyph} name="paused" />`
+      : connected.value
+        ? html`<span class="pulse"></span>`
+        : html`<${Glyph} name="late" />`}
+    ${state} <span class="faint more">${more}</span>
   </button>`;
 }
 
 function Rail() {
-  const tallies = useLoad(loadTallies, [], { on: ["stats", "gate", "schedule", "worker"], minInterval: 5, every: 30 }).data ?? {};
+  const tallies =
+    useLoad(loadTallies, [], { on: ["stats", "gate", "schedule", "worker"], minInterval: 5, every: 30 }).data ?? {};
   const links = [
     ["/", "Overview"],
     ["/jobs", "Jobs", tallies.failed > 0 && tally("failed", tallies.failed, `${count(tallies.failed)} failed`)],
-    ["/queues", "Queues", tallies.pausedByUser > 0 && tally("paused", tallies.pausedByUser, `${tallies.pausedByUser} paused`)],
+    [
+      "/queues",
+      "Queues",
+      tallies.pausedByUser > 0 && tally("paused", tallies.pausedByUser, `${tallies.pausedByUser} paused`),
+    ],
     ["/tasks", "Tasks"],
     ["/schedules", "Schedules", tallies.late > 0 && tally("late", tallies.late, `${tallies.late} late`)],
-    ["/workers", "Workers", tallies.workers !== undefined && html`<span class="tally faint" title=${`${tallies.workers} live`}>${tallies.workers}</span>`, "read.shared"],
+    [
+      "/workers",
+      "Workers",
+      tallies.workers !== undefined &&
+        html`<span class="tally faint" title=${`${tallies.workers} live`}>${tallies.workers}</span>`,
+      "read.shared",
+    ],
     ["/tenants", "Tenants"],
     null,
     ["/gates", "Gates"],
@@ -100,17 +146,49 @@ function Rail() {
     ["/doctor", "Doctor", null, "operate.shared"],
     ["/settings", "Settings"],
   ];
-  return html`${links.map((link) => (link === null ? html`<div class="gap"></div>` : may(/** @type {any} */ (link[3])) && html`<a href=${at(link[0])} aria-current=${isHere(link[0]) ? "page" : undefined}>${link[1]}${link[2]}</a>`))}
+  return html`
+    ${links.map((link) =>
+      link === null
+        ? html`<div class="gap"></div>`
+        : may(/** @type {any} */ (link[3])) &&
+          html`<a href=${at(link[0])} aria-current=${isHere(link[0]) ? "page" : undefined}>${link[1]}${link[2]}</a>`,
+    )}
     <div class="foot">
-      <${Choice} label="Theme" value=${theme.value} options=${[["system", "System"], ["light", "Light"], ["dark", "Dark"]]} onChange=${(/** @type {string} */ one) => (theme.value = one)} />
-      <p>Times in ${zone.value}. ${ownZone !== "UTC" && html`<button type="button" class="link" onClick=${() => (zone.value = zone.value === "UTC" ? ownZone : "UTC")}>Use ${zone.value === "UTC" ? ownZone : "UTC"}</button>`}</p>
-      <p>rota ${me.value?.version}. <button type="button" class="link" onClick=${() => openKeys(KEYS)}>Keys</button> <button type="button" class="link" onClick=${() => signOut().catch(showError)}>Sign out</button></p>
-    </div>`;
+      <${Choice}
+        label="Theme"
+        value=${theme.value}
+        options=${[
+          ["system", "System"],
+          ["light", "Light"],
+          ["dark", "Dark"],
+        ]}
+        onChange=${(/** @type {string} */ one) => (theme.value = one)}
+      />
+      <p>
+        Times
+        in ${zone.value}. ${ownZone !== "UTC" && html`<button
+          type="button"
+          class="link"
+          onClick=${() => (zone.value = zone.value === "UTC" ? ownZone : "UTC")}
+        >
+          Use ${zone.value === "UTC" ? ownZone : "UTC"}
+        </button>`}
+      </p>
+      <p>
+        rota ${me.value?.version}. <button type="button" class="link" onClick=${() => openKeys(KEYS)}>
+          Keys
+        </button> <button type="button" class="link" onClick=${() => signOut().catch(showError)}>Sign out</button>
+      </p>
+    </div>
+  `;
 }
 
 /** @param {string} state @param {number} n @param {string} says */
 function tally(state, n, says) {
-  return html`<span class=${`tally tone-${state === "failed" ? "failed" : "held"}`} title=${says} aria-hidden="true"><${Glyph} name=${state} />${compact(n)}</span>`;
+  return html`<span class=${`tally tone-${state === "failed" ? "failed" : "held"}`} title=${says} aria-hidden="true">
+    <${Glyph} name=${state} />
+    ${compact(n)}
+  </span>`;
 }
 
 /** @param {string} link */
@@ -128,7 +206,8 @@ async function loadTallies(signal) {
   ]);
   return {
     failed: stats.failed,
-    pausedByUser: gates.items.filter((/** @type {any} */ gate) => gate.scope === "queue" || gate.scope === "all").length,
+    pausedByUser: gates.items.filter((/** @type {any} */ gate) => gate.scope === "queue" || gate.scope === "all")
+      .length,
     late: schedules.items.filter((/** @type {any} */ one) => (one.late_s ?? 0) > 60 && !one.gate).length,
     ...(workers && { workers: workers.items.filter((/** @type {any} */ one) => one.state !== "lost").length }),
   };
