@@ -139,7 +139,7 @@ class Visitor:
 
     def is_listening(self) -> None:
         """The stream of news is open, and the server knows what there is: what changes now is told."""
-        self.page.get_by_role("button", name="Live. Pause updates").wait_for()
+        self.page.get_by_role("button", name="Live. Pause live updates").wait_for()
         feed = self.site.server.admin.events.feed
         eventually(lambda: feed.listeners and feed.looks, "the server looks for news")
 

@@ -56,7 +56,7 @@ def test_an_operator_sees_the_buttons_of_jobs_and_none_of_admins(visit: Visit, s
 @pytest.mark.parametrize("view", NOT_FOR_VIEWERS)
 def test_a_view_that_is_not_for_a_role_says_what_it_needs(visit: Visit, view: str) -> None:
     visitor = visit(view, role="viewer")
-    expect(visitor.page.get_by_role("heading", name="Not with this token")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="You don't have access")).to_be_visible()
     expect(visitor.page.locator("#main")).to_contain_text(f"--role {NOT_FOR_VIEWERS[view]}")
     name = view.strip("/").title()
     expect(visitor.page.get_by_role("navigation").get_by_role("link", name=name)).to_have_count(0)

@@ -50,7 +50,7 @@ def test_filters_live_in_the_url_and_narrow_the_list(visit: Visit, site: Site) -
     expect(rows).to_have_count(1)
     assert asked(visitor) == {"action": ["queue."], "object": ["queue:mail"]}
     visitor.page.get_by_label("Result").select_option("refused")
-    expect(visitor.page.get_by_role("heading", name="No line matches")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="No matching entries")).to_be_visible()
     visitor.page.get_by_role("link", name="Clear filters").click()
     expect(rows.nth(2)).to_be_visible()
     assert asked(visitor) == {}
@@ -59,7 +59,7 @@ def test_filters_live_in_the_url_and_narrow_the_list(visit: Visit, site: Site) -
 def test_a_time_that_cannot_be_read_is_told_beside_its_field(visit: Visit) -> None:
     visitor = visit("/audit?since=yesterdayish")
     expect(visitor.page.get_by_label("Since")).to_have_attribute("aria-invalid", "true")
-    expect(visitor.page.get_by_role("alert")).to_contain_text("Write 24h")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("Use 24h")
 
 
 def test_a_line_opens_whole_and_leads_to_its_object(visit: Visit, site: Site) -> None:
@@ -67,7 +67,7 @@ def test_a_line_opens_whole_and_leads_to_its_object(visit: Visit, site: Site) ->
     visitor = visit("/audit?action=job.enqueue")
     visitor.page.get_by_role("button", name="job.enqueue").first.click()
     dialog = visitor.page.get_by_role("dialog")
-    expect(dialog.get_by_role("table", name="What changed")).to_contain_text("send_receipt")
+    expect(dialog.get_by_role("table", name="Changes")).to_contain_text("send_receipt")
     dialog.get_by_role("link", name=f"job:{id}").click()
     visitor.page.wait_for_url(f"**/jobs/{id}")
     visitor.settled()
@@ -75,7 +75,7 @@ def test_a_line_opens_whole_and_leads_to_its_object(visit: Visit, site: Site) ->
 
 def test_an_act_by_another_program_appears_by_itself(visit: Visit, site: Site) -> None:
     visitor = visit("/audit?action=queue.pause&object=queue:pdf")
-    expect(visitor.page.get_by_role("heading", name="No line matches")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="No matching entries")).to_be_visible()
     pause(site, "pdf", "out of paper")
     expect(table(visitor)).to_contain_text("out of paper", timeout=15_000)
 
@@ -100,4 +100,4 @@ def test_more_lines_are_shown_on_request(visit: Visit, site: Site) -> None:
     expect(rows).to_have_count(50)
     visitor.page.get_by_role("button", name="Show 50 more").click()
     expect(rows).to_have_count(60)
-    expect(visitor.page.get_by_text("That is all.")).to_be_visible()
+    expect(visitor.page.get_by_text("End of list")).to_be_visible()

@@ -24,12 +24,12 @@ def idle(tmp_path: Path) -> Iterator[Site]:
 
 def test_problems_stand_first_with_a_line_to_copy(visit: Visit) -> None:
     visitor = visit("/doctor")
-    first = visitor.page.get_by_role("table", name="Findings to mend").locator("tbody tr").first
+    first = visitor.page.get_by_role("table", name="Findings that need fixing").locator("tbody tr").first
     expect(first).to_contain_text("no worker is alive")
     expect(first).to_contain_text("problem")
     expect(first.locator(".command code")).to_have_text("rota worker --app MODULE:APP")
-    expect(first.get_by_role("button", name="Copy this line")).to_be_visible()
-    expect(visitor.page.get_by_role("table", name="What is fine")).to_contain_text("clocks agree")
+    expect(first.get_by_role("button", name="Copy command")).to_be_visible()
+    expect(visitor.page.get_by_role("table", name="Passed checks")).to_contain_text("clocks agree")
 
 
 def test_a_sound_installation_is_told_so_and_looking_again_finds_what_broke(
@@ -37,11 +37,11 @@ def test_a_sound_installation_is_told_so_and_looking_again_finds_what_broke(
 ) -> None:
     with visiting(browser, idle, idle.token("operator")) as visitor:
         visitor.open("/doctor")
-        well = visitor.page.get_by_role("heading", name="All is well")
+        well = visitor.page.get_by_role("heading", name="All checks passed")
         expect(well).to_be_visible()
         id = idle.job("nobody_knows")
         visitor.page.get_by_role("button", name="Run again").click()
-        mend = visitor.page.get_by_role("table", name="Findings to mend")
+        mend = visitor.page.get_by_role("table", name="Findings that need fixing")
         expect(mend).to_contain_text("no worker is alive")
         expect(well).to_have_count(0)
         idle.do(lambda: idle.desk().jobs.cancel(id, CancelAsk()))

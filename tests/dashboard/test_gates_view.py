@@ -15,7 +15,7 @@ from rota.operate.asks import GateAsk
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 expect = sync_api.expect
 
-SWITCH = re.compile("^(Pause|Resume) (?!updates)")
+SWITCH = re.compile("^(Pause|Resume) (?!live updates)")
 
 
 def pause(site: Site, scope: str, name: str | None = None, by: Actor = ADMIN, **more: object) -> None:
@@ -27,14 +27,14 @@ def test_gates_tell_by_whom_why_and_until_when(visit: Visit, site: Site) -> None
     pause(site, "tenant", "globex", reason="the bill is open", for_s=1800)
     pause(site, "queue", "pdf")
     visitor = visit("/gates")
-    expect(cell(visitor, "Tenant globex", "Why")).to_have_text("the bill is open")
+    expect(cell(visitor, "Tenant globex", "Reason")).to_have_text("the bill is open")
     expect(cell(visitor, "Tenant globex", "By")).to_have_text("tests")
     expect(cell(visitor, "Tenant globex", "Until")).to_contain_text(
         re.compile(r"in (29|30) min.*\d\d:\d\d:\d\d")
     )
-    expect(cell(visitor, "Queue bulk", "Until")).to_have_text("somebody resumes")
-    expect(cell(visitor, "Queue pdf", "Why")).to_have_text("no reason given")
-    expect(cell(visitor, "Queue pdf", "Due behind it")).to_have_text("1")
+    expect(cell(visitor, "Queue bulk", "Until")).to_have_text("resumed")
+    expect(cell(visitor, "Queue pdf", "Reason")).to_have_text("no reason given")
+    expect(cell(visitor, "Queue pdf", "Due jobs")).to_have_text("1")
     link = visitor.page.get_by_role("link", name="Queue pdf")
     expect(link).to_have_attribute("href", "/jobs?queue=pdf&state=queued")
 
@@ -45,7 +45,7 @@ def test_a_gate_is_lifted_and_one_made_elsewhere_appears(visit: Visit, site: Sit
     expect(visitor.page.get_by_text("Nothing is paused")).to_be_visible()
     assert gates(site) == {}
     pause(site, "task", "send_receipt", reason="made elsewhere")
-    expect(cell(visitor, "Task send_receipt", "Why")).to_have_text("made elsewhere")
+    expect(cell(visitor, "Task send_receipt", "Reason")).to_have_text("made elsewhere")
 
 
 def test_everything_is_paused_only_when_that_is_typed(visit: Visit, site: Site) -> None:
@@ -53,8 +53,8 @@ def test_everything_is_paused_only_when_that_is_typed(visit: Visit, site: Site) 
     page = visitor.page
     page.get_by_role("button", name="Pause everything").click()
     dialog = page.get_by_role("dialog", name="Pause everything?")
-    expect(dialog).to_contain_text("Now 1 due job would wait")
-    expect(dialog).to_contain_text("Schedules go on making jobs")
+    expect(dialog).to_contain_text("Affects 1 due job")
+    expect(dialog).to_contain_text("Schedules keep creating jobs")
     sure = dialog.get_by_role("button", name="Pause", exact=True)
     expect(sure).to_be_disabled()
     dialog.get_by_label("Reason").fill("moving house")
@@ -74,10 +74,10 @@ def test_anything_can_be_paused_by_its_name(visit: Visit, site: Site) -> None:
     visitor = visit("/gates")
     page = visitor.page
     for kind, name in (("task", "charge_card"), ("queue", "not-yet-there"), ("schedule", "nightly")):
-        page.get_by_role("button", name="Pause one thing").click()
+        page.get_by_role("button", name="Pause…").click()
         page.get_by_role("dialog").get_by_label("Kind").select_option(kind)
         page.get_by_role("dialog").get_by_label("Name").fill(name)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         page.get_by_role("dialog", name=f"Pause {kind} {name}?").get_by_role("button", name="Pause").click()
         expect(page.get_by_role("link", name=f"{kind.capitalize()} {name}")).to_be_visible()
     assert {"task:charge_card", "queue:not-yet-there", "schedule:default/nightly"} <= gates(site).keys()
@@ -86,10 +86,10 @@ def test_anything_can_be_paused_by_its_name(visit: Visit, site: Site) -> None:
 def test_what_cannot_be_paused_says_why(visit: Visit) -> None:
     visitor = visit("/gates")
     page = visitor.page
-    page.get_by_role("button", name="Pause one thing").click()
+    page.get_by_role("button", name="Pause…").click()
     page.get_by_role("dialog").get_by_label("Kind").select_option("schedule")
     page.get_by_role("dialog").get_by_label("Name").fill("never-made")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("never-made")
     visitor.forgive_refusals()
@@ -122,7 +122,7 @@ def test_what_was_closed_over_a_tenants_head_has_no_button_for_it(visit: Visit, 
 def test_a_pause_is_made_and_lifted_by_keys_alone(visit: Visit, site: Site) -> None:
     visitor = visit("/gates")
     page = visitor.page
-    page.get_by_role("button", name="Pause one thing").focus()
+    page.get_by_role("button", name="Pause…").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_label("Name")).to_be_focused()
     page.keyboard.type("pdf")
@@ -130,7 +130,7 @@ def test_a_pause_is_made_and_lifted_by_keys_alone(visit: Visit, site: Site) -> N
     expect(page.get_by_label("Reason")).to_be_focused()
     page.keyboard.type("by keys")
     page.keyboard.press("Enter")
-    expect(cell(visitor, "Queue pdf", "Why")).to_have_text("by keys")
+    expect(cell(visitor, "Queue pdf", "Reason")).to_have_text("by keys")
     page.get_by_role("button", name="Resume pdf").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("link", name="Queue pdf")).to_have_count(0)

@@ -71,20 +71,22 @@ def test_two_attempts_stand_side_by_side_and_are_compared(visit: Visit, site: Si
     one, other = left.bounding_box(), right.bounding_box()
     assert one is not None and other is not None
     assert one["y"] == other["y"] and one["x"] + one["width"] <= other["x"]
-    expect(page.get_by_text("Attempt 2 beside attempt 1: the same error, the same worker.")).to_be_visible()
+    expect(
+        page.get_by_text("Attempt 2 compared with attempt 1: the same error, the same worker.")
+    ).to_be_visible()
     expect(page.get_by_role("combobox")).to_have_count(0)  # there is nothing to choose
 
 
 def test_any_two_of_many_attempts_can_be_put_side_by_side(visit: Visit, site: Site) -> None:
     tried(site, TimeoutError("no answer"), KeyError("vat_rate"), KeyError("city"))
     page = opened(visit, task="stumble").page
-    expect(page.get_by_text("the same kind of error with another message")).to_be_visible()
+    expect(page.get_by_text("the same type of error, a different message")).to_be_visible()
     choice = page.get_by_label("Attempt on the left")
     choice.focus()
     choice.press("ArrowDown")
     left = page.get_by_role("region", name="Attempt 1, left")
     expect(left.get_by_label("Traceback")).to_contain_text("TimeoutError: no answer")
-    expect(page.get_by_text("Attempt 3 beside attempt 1: another error")).to_be_visible()
+    expect(page.get_by_text("Attempt 3 compared with attempt 1: a different error")).to_be_visible()
     expect(choice).to_be_focused()
     page.get_by_label("Attempt on the right").select_option("Attempt 2, KeyError")
     expect(page.get_by_role("region", name="Attempt 2, right")).to_contain_text("vat_rate")
@@ -97,7 +99,9 @@ def test_attempts_are_stacked_where_there_is_no_room(visit: Visit, site: Site) -
     page = visitor.page
     expect(page.locator("details.attempt")).to_have_count(2)
     expect(page.get_by_label("Traceback")).to_have_count(1)  # the newest is open
-    expect(page.get_by_text("Attempt 2 beside attempt 1: another error, the same worker.")).to_be_visible()
+    expect(
+        page.get_by_text("Attempt 2 compared with attempt 1: a different error, the same worker.")
+    ).to_be_visible()
     page.locator("summary", has_text="Attempt 1").click()
     expect(page.get_by_label("Traceback")).to_have_count(2)
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -205,7 +209,7 @@ def test_a_job_says_why_it_does_not_run_and_helps(visit: Visit) -> None:
     visitor = opened(visit, tenant="globex")
     why = visitor.page.get_by_role("region", name="Why is it not running?")
     expect(why).to_contain_text("due later")
-    why.get_by_role("button", name="Make due now").click()
+    why.get_by_role("button", name="Run now").click()
     expect(why).not_to_contain_text("due later")
     expect(why).to_contain_text("No worker is alive")
 
@@ -240,7 +244,7 @@ def test_a_queued_job_is_moved_in_rank_and_queue(visit: Visit) -> None:
     dialog.get_by_label("Priority").fill("7")
     dialog.get_by_label("Queue").fill("urgent")
     dialog.get_by_role("button", name="Move").click()
-    facts = page.get_by_role("region", name="Facts")
+    facts = page.get_by_role("region", name="Details")
     expect(facts.get_by_role("link", name="urgent")).to_be_visible()
     job = visitor.site.do(lambda: visitor.site.desk().jobs.show(page.url.rsplit("/", 1)[1]))
     assert (job.priority, job.queue) == (7, "urgent")

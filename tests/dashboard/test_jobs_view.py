@@ -94,12 +94,12 @@ def test_selected_jobs_are_retried_after_a_look_at_what_that_means(visit: Visit)
     page = visitor.page
     for i in range(2):
         page.locator("tbody tr").nth(i).get_by_role("checkbox").click()
-    expect(page.get_by_role("button", name="Held. Pause updates")).to_be_visible()
+    expect(page.get_by_role("button", name="On hold. Pause live updates")).to_be_visible()
     page.get_by_role("button", name="Retry 2").click()
     dialog = page.get_by_role("dialog", name="Retry 2 jobs?")
     expect(dialog).to_contain_text("charge_card")
     dialog.get_by_role("button", name="Retry 2").click()
-    expect(page.get_by_text("2 jobs queued again.")).to_be_visible()
+    expect(page.get_by_text("2 jobs queued.")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(2)
     assert visitor.site.do(visitor.site.desk().house.stats).failed == 2
 
@@ -107,14 +107,14 @@ def test_selected_jobs_are_retried_after_a_look_at_what_that_means(visit: Visit)
 def test_all_that_match_are_deleted_only_when_their_number_is_typed(visit: Visit) -> None:
     visitor = visit("/jobs?task=send_receipt&tenant=acme")
     page = visitor.page
-    page.get_by_role("checkbox", name="Select all shown").click()
+    page.get_by_role("checkbox", name="Select all shown jobs").click()
     page.get_by_role("button", name="Delete 3").click()
     dialog = page.get_by_role("dialog", name="Delete 3 jobs?")
     verb = dialog.get_by_role("button", name="Delete 3")
     expect(verb).to_be_disabled()
-    dialog.get_by_label("Type 3 to go on").fill("3")
+    dialog.get_by_label("Type 3 to confirm").fill("3")
     verb.click()
-    expect(page.get_by_role("heading", name="No job matches")).to_be_visible()
+    expect(page.get_by_role("heading", name="No matching jobs")).to_be_visible()
 
 
 def test_all_matching_goes_beyond_what_is_shown(visit: Visit) -> None:
@@ -124,8 +124,8 @@ def test_all_matching_goes_beyond_what_is_shown(visit: Visit) -> None:
     visitor.go("/jobs?task=many")
     page = visitor.page
     expect(page.locator("tbody tr")).to_have_count(50)
-    page.get_by_role("checkbox", name="Select all shown").click()
-    page.get_by_role("button", name="Select all 60 that match").click()
+    page.get_by_role("checkbox", name="Select all shown jobs").click()
+    page.get_by_role("button", name="Select all 60 matching jobs").click()
     page.get_by_role("button", name="Cancel 60").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel 60").click()
     expect(page.get_by_text("60 jobs cancelled.")).to_be_visible()
@@ -162,7 +162,7 @@ def test_a_view_is_saved_by_name_and_forgotten_again(visit: Visit) -> None:
     visitor.open("/jobs")
     page.get_by_role("link", name="charges").click()
     expect(page.locator("tbody tr")).to_have_count(4)
-    page.get_by_role("button", name="Forget this view").click()
+    page.get_by_role("button", name="Delete this view").click()
     expect(page.get_by_role("link", name="charges")).to_have_count(0)
 
 
@@ -170,7 +170,7 @@ def test_a_job_is_enqueued_and_what_is_wrong_with_it_is_told_at_its_field(visit:
     visitor = visit("/jobs")
     page = visitor.page
     page.get_by_role("button", name="Enqueue job").click()
-    dialog = page.get_by_role("dialog", name="Enqueue a job")
+    dialog = page.get_by_role("dialog", name="Enqueue job")
     dialog.get_by_label("Task").fill("render_invoice")
     dialog.get_by_label("Payload").fill("{oops")
     dialog.get_by_role("button", name="Enqueue job").click()

@@ -61,7 +61,7 @@ def test_all_keys_are_told_and_escape_leaves_the_dialog(visit: Visit) -> None:
     visitor = visit("/")
     visitor.page.keyboard.press("?")
     dialog = visitor.page.get_by_role("dialog")
-    expect(dialog.get_by_role("heading", name="Keys")).to_be_visible()
+    expect(dialog.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
     visitor.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
 
@@ -82,13 +82,13 @@ def test_a_token_is_made_without_a_mouse(visit: Visit) -> None:
     make.focus()
     visitor.page.keyboard.press("Enter")
     dialog = visitor.page.get_by_role("dialog")
-    expect(dialog.get_by_label("What it is for")).to_be_focused()
+    expect(dialog.get_by_label("Name")).to_be_focused()
     visitor.page.keyboard.type("by keyboard")
     visitor.page.keyboard.press("Enter")
-    expect(dialog.get_by_role("heading", name="Copy the token now")).to_be_visible()
+    expect(dialog.get_by_role("heading", name="Copy the API token now")).to_be_visible()
     visitor.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    expect(visitor.page.get_by_role("table", name="Tokens")).to_contain_text("by keyboard")
+    expect(visitor.page.get_by_role("table", name="API tokens")).to_contain_text("by keyboard")
 
 
 def test_the_focus_is_seen_at_every_stop(visit: Visit) -> None:

@@ -78,13 +78,15 @@ def how_many(site: Site, task: str) -> int:
 def test_pressing_twice_makes_one_token_and_shows_it(visitor: Visitor, site: Site) -> None:
     visitor.go("/settings")
     visitor.page.get_by_role("button", name="Create token").click()
-    visitor.page.get_by_role("dialog").get_by_label("What it is for").fill("pressed twice")
+    visitor.page.get_by_role("dialog").get_by_label("Name").fill("pressed twice")
     submit(visitor.page).dblclick()
-    token = visitor.page.get_by_role("dialog", name="Copy the token now").locator("[data-token]").inner_text()
+    token = (
+        visitor.page.get_by_role("dialog", name="Copy the API token now").locator("[data-token]").inner_text()
+    )
     assert site.get("/api/admin/me", token=token).status == 200
     made = site.do(lambda: site.desk().access.tokens()).items
     assert [one.name for one in made].count("pressed twice") == 1
-    visitor.page.get_by_role("button", name="I have it").click()
+    visitor.page.get_by_role("button", name="Done").click()
 
 
 def test_pressing_twice_makes_one_job(visitor: Visitor, site: Site) -> None:
@@ -115,7 +117,7 @@ def test_a_user_of_a_name_in_use_is_not_added_again(visitor: Visitor, site: Site
     site.user("ada", PASSWORD, "admin")
     visitor.refusals_are_fine = True
     visitor.go("/settings")
-    visitor.page.get_by_role("button", name="Add user").click()
+    visitor.page.get_by_role("button", name="Create user").click()
     dialog = visitor.page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("ada")
     dialog.get_by_label("Password").fill("another long sentence")
@@ -130,10 +132,10 @@ def test_the_box_of_the_page_selects_the_page_alone(visitor: Visitor, site: Site
     for _ in range(60):
         site.job("many")
     visitor.go("/jobs?task=many")
-    box, bar = visitor.page.get_by_label("Select all shown"), visitor.page.locator(".bulk")
+    box, bar = visitor.page.get_by_label("Select all shown jobs"), visitor.page.locator(".bulk")
     box.click()
-    bar.get_by_role("button", name="Select all 60 that match").click()
-    expect(bar).to_contain_text("All 60 that match.")
+    bar.get_by_role("button", name="Select all 60 matching jobs").click()
+    expect(bar).to_contain_text("All 60 matching jobs selected.")
     box.click()
     expect(bar).to_have_count(0)
     box.click()
@@ -145,13 +147,13 @@ def test_a_mask_is_neither_stored_nor_copied(visitor: Visitor, site: Site) -> No
     job = site.job("login", payload={"user": "ada", "password": "hunter2"})
     visitor.go(f"/jobs/{job}")
     visitor.page.get_by_role("button", name="Copy as").click()
-    expect(visitor.page.get_by_role("dialog")).to_contain_text("secrets of its payload are hidden")
+    expect(visitor.page.get_by_role("dialog")).to_contain_text("the payload contains hidden secrets")
     expect(visitor.page.get_by_role("dialog")).not_to_contain_text("•••")
     visitor.page.get_by_role("button", name="Close").click()
-    visitor.page.get_by_role("button", name="Copy with edits").click()
+    visitor.page.get_by_role("button", name="Duplicate…").click()
     payload = visitor.page.get_by_role("dialog").get_by_label("Payload")
     submit(visitor.page).click()
-    expect(visitor.page.get_by_role("alert")).to_contain_text("Write each secret in full in place of •••")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("Replace each ••• with the secret itself")
     payload.fill('{"user": "ada", "password": "hunter3"}')
     submit(visitor.page).click()
     made = eventually(
@@ -210,7 +212,7 @@ def test_an_act_on_many_is_told_although_somebody_pressed_escape(visitor: Visito
     for _ in range(3):
         site.job("some")
     visitor.go("/jobs?task=some")
-    visitor.page.get_by_label("Select all shown").click()
+    visitor.page.get_by_label("Select all shown jobs").click()
     visitor.page.locator(".bulk").get_by_role("button", name="Cancel 3").click()
     expect(submit(visitor.page)).to_be_enabled()
     held = Held(visitor.page, "**/api/admin/jobs/bulk")
@@ -235,7 +237,7 @@ def test_a_link_leads_to_the_schedule_it_names(visitor: Visitor, site: Site) -> 
     visitor.page.get_by_role("link", name="Schedule report").click()
     is_report_of(visitor, "beta")
     visitor.go("/")
-    fires = visitor.page.get_by_role("table", name="Next fires")
+    fires = visitor.page.get_by_role("table", name="Next runs")
     fires.get_by_role("row").filter(has_text="acme").get_by_role("link").click()
     is_report_of(visitor, "acme")
     visitor.page.keyboard.press("Control+k")
@@ -266,7 +268,7 @@ def test_who_is_signed_in_by_another_tab_is_told_in_whose_name_they_act(visitor:
     visitor.sign_in(site.token("operator"))
     submit(visitor.page).click()
     said = visitor.page.get_by_role("dialog").get_by_role("alert")
-    expect(said).to_contain_text("Somebody signed in from another tab: you are token:operator of None#")
+    expect(said).to_contain_text("Another tab signed in as token:operator of None#")
     expect(visitor.page.locator(".who")).to_contain_text("operator")
     assert how_many(site, "whose") == 0
     submit(visitor.page).click()

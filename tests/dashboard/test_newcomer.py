@@ -23,7 +23,7 @@ def typed(visitor: Visitor, text: str) -> Any:
 
 def jump(page: Any, text: str) -> None:
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Search, or jump to").fill(text)
+    page.get_by_role("combobox", name="Search or jump to").fill(text)
 
 
 def id_of(site: Site, **ask: Any) -> str:
@@ -47,11 +47,11 @@ def test_an_unknown_key_stays_in_the_field_with_a_line_that_names_the_keys(visit
     visitor = visit("/jobs")
     search = typed(visitor, "stat:failed tenant:acme")
     expect(search).to_have_value("stat:failed")
-    expect(visitor.page.get_by_text("There is no key “stat”. There are state, task, queue")).to_be_visible()
+    expect(visitor.page.get_by_text("Unknown key “stat”. Use one of state, task, queue")).to_be_visible()
     expect(search).to_have_attribute("aria-invalid", "true")
     assert visitor.page.url.endswith("/jobs?tenant=acme")
     search.press("Backspace")
-    expect(visitor.page.get_by_text("There is no key")).to_have_count(0)
+    expect(visitor.page.get_by_text("Unknown key")).to_have_count(0)
 
 
 def test_a_word_is_looked_for_in_errors_unless_something_is_named_like_it(visit: Visit) -> None:
@@ -62,10 +62,10 @@ def test_a_word_is_looked_for_in_errors_unless_something_is_named_like_it(visit:
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("button", name="Remove error:partner hung up").click()
     typed(visitor, "bil")
-    expect(page.get_by_text("“bil” may be several things")).to_be_visible()
+    expect(page.get_by_text("“bil” has several meanings")).to_be_visible()
     expect(search).to_have_value("bil")
     offers = page.get_by_role("listbox", name="Completions").get_by_role("option")
-    expect(offers).to_have_text(["queue:billing", "tag:bil has this tag", "error:bil its error contains it"])
+    expect(offers).to_have_text(["queue:billing", "tag:bil has this tag", "error:bil error contains it"])
     search.press("Enter")
     expect(page.get_by_role("button", name="Remove queue:billing")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(4)
@@ -150,7 +150,7 @@ def test_why_is_told_only_of_the_job_that_is_shown(visit: Visit, site: Site) -> 
     page.evaluate(FRAMES)
     expect(page.locator(".page-header .badge")).to_have_text("queued")
     expect(page.get_by_role("heading", name="Why is it not running?")).to_have_count(0)
-    page.get_by_role("button", name="Resume updates").click()
+    page.get_by_role("button", name="Resume live updates").click()
     expect(page.locator(".page-header .badge")).to_have_text("cancelled")
 
 
@@ -166,18 +166,18 @@ def test_the_palette_pauses_and_resumes_for_those_who_may(visit: Visit, site: Si
     visitor = visit("/queues")
     page = visitor.page
     jump(page, "pause")
-    expect(page.get_by_role("option", name="Pause everything …")).to_be_visible()
-    page.get_by_role("option", name="Pause queue billing …").click()
+    expect(page.get_by_role("option", name="Pause everything…")).to_be_visible()
+    page.get_by_role("option", name="Pause queue billing…").click()
     page.get_by_role("dialog", name="Pause queue billing?").get_by_role("button", name="Pause").click()
-    expect(page.get_by_text("Queue billing is paused.")).to_be_visible()
+    expect(page.get_by_text("Paused queue billing.")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
     jump(page, "resume")
     page.get_by_role("option", name="Resume queue billing").click()
-    expect(page.get_by_text("Queue billing goes on.")).to_be_visible()
+    expect(page.get_by_text("Resumed queue billing.")).to_be_visible()
     viewer = visit("/queues", role="viewer").page
     jump(viewer, "pause")
-    expect(viewer.get_by_role("option", name="jobs whose error says")).to_be_visible()
-    expect(viewer.get_by_role("option", name="act Pause")).to_have_count(0)
+    expect(viewer.get_by_role("option", name="jobs whose error contains")).to_be_visible()
+    expect(viewer.get_by_role("option", name="action Pause")).to_have_count(0)
 
 
 def test_shift_selects_all_rows_in_between_and_lets_them_go_again(visit: Visit) -> None:

@@ -78,9 +78,9 @@ def test_nothing_is_asked_for_while_the_tab_is_hidden_and_all_is_there_when_it_i
 
 def test_paused_news_waits_and_comes_when_resumed(visit: Visit) -> None:
     visitor = visit("/jobs")
-    visitor.page.get_by_role("button", name="Live. Pause updates").click()
+    visitor.page.get_by_role("button", name="Live. Pause live updates").click()
     visitor.site.job("brand_new")
-    resume = visitor.page.get_by_role("button", name="Paused. Resume updates")
+    resume = visitor.page.get_by_role("button", name="Paused. Resume live updates")
     expect(resume).to_contain_text("new")
     no_row(visitor, "brand_new")
     resume.click()
@@ -102,9 +102,9 @@ def test_a_server_that_goes_away_is_told_and_one_that_comes_back_is_enough(
             site.close()
             live(visitor, "Reconnecting")
             visitor.page.get_by_role("link", name="Queued").click()
-            expect(visitor.page.get_by_role("alert")).to_contain_text("does not answer")
+            expect(visitor.page.get_by_role("alert")).to_contain_text("Can't reach the server")
             expect(rows).to_have_count(0)
-            expect(visitor.page.get_by_text("No job matches")).to_have_count(0)
+            expect(visitor.page.get_by_text("No matching jobs")).to_have_count(0)
             site = Site(url, listen=Listen(port=port))
             site.job("meanwhile")
             live(visitor, "Live")

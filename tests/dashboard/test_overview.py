@@ -41,7 +41,7 @@ def test_failures_are_grouped_and_retried_together(visitor: Visitor) -> None:
     expect(failures.get_by_role("row")).to_have_count(2)  # the head and one group
     failures.get_by_role("button", name=re.compile("^Retry 4")).click()
     visitor.page.get_by_role("dialog", name="Retry 4 jobs?").get_by_role("button", name="Retry 4").click()
-    expect(failures).to_contain_text("No job has failed for good")
+    expect(failures).to_contain_text("No failed jobs")
 
 
 def test_failures_are_told_as_the_server_groups_them(visitor: Visitor) -> None:
@@ -67,7 +67,7 @@ def test_more_kinds_of_failure_than_are_shown_are_counted(visit: Visit, site: Si
     site.do(act)
     failures = visit().page.get_by_role("region", name="Failures by error")
     expect(failures.get_by_role("row")).to_have_count(9)  # the head and eight groups
-    expect(failures).to_contain_text("And 2 more kinds of failure")
+    expect(failures).to_contain_text("And 2 more errors.")
 
 
 def test_those_who_only_look_see_failures_and_no_button(visit: Visit) -> None:
@@ -78,15 +78,13 @@ def test_those_who_only_look_see_failures_and_no_button(visit: Visit) -> None:
 
 def test_a_tenant_sees_its_own_failures_alone(visit: Visit) -> None:
     failures = visit(role="operator", tenant="acme").page.get_by_role("region", name="Failures by error")
-    expect(failures).to_contain_text("No job has failed for good")
+    expect(failures).to_contain_text("No failed jobs")
 
 
 def test_the_page_says_what_needs_somebody(visitor: Visitor) -> None:
     says = visitor.page.locator(".page-header .summary")
-    expect(says).to_contain_text(
-        re.compile(r"^3 problems\. 4 failed jobs wait for a decision, the last failed")
-    )
-    expect(says).to_contain_text(re.compile("The oldest due job has waited .* in pdf"))
+    expect(says).to_contain_text(re.compile(r"^3 problems\. 4 failed jobs, the latest"))
+    expect(says).to_contain_text(re.compile("The oldest due job has been due for .* in pdf"))
 
 
 def tidy(site: Site, match: JobMatch) -> None:
@@ -101,27 +99,26 @@ def tidy(site: Site, match: JobMatch) -> None:
 
 def test_nothing_needs_somebody_when_nothing_is_wrong_or_failed(visit: Visit, site: Site) -> None:
     tidy(site, JobMatch())
-    says = visit(role="viewer").page.locator(
-        ".page-header .summary"
-    )  # that no worker is alive is told to operators
-    expect(says).to_have_text("Nothing needs you. No due job waits.")
+    # Only operators see that no worker is running.
+    says = visit(role="viewer").page.locator(".page-header .summary")
+    expect(says).to_have_text("All clear. Nothing is due.")
 
 
 def test_failures_of_long_ago_are_no_news_and_still_wait_for_a_decision(visit: Visit, site: Site) -> None:
     tidy(site, JobMatch(task="render_invoice"))
     page = visit(role="viewer").page
     says = page.locator(".page-header .summary")
-    expect(says).to_have_text(re.compile("^4 failed jobs wait for a decision, the last failed .* ago"))
+    expect(says).to_have_text(re.compile("^4 failed jobs, the latest .* ago"))
     page.clock.set_system_time(datetime.now(UTC) + timedelta(hours=2))
-    expect(says).to_have_text("No problem now. 4 failed jobs wait for a decision. No due job waits.")
+    expect(says).to_have_text("No problems. 4 failed jobs. Nothing is due.")
 
 
 def test_one_failed_job_is_one_job(visit: Visit, site: Site) -> None:
     group = site.do(lambda: site.desk().jobs.failures(FailuresAsk())).items[0]
     site.do(lambda: site.desk().jobs.bulk(BulkAsk(action="delete", ids=group.ids[1:])))
     page = visit().page
-    expect(page.locator(".page-header .summary")).to_contain_text("1 failed job waits for a decision")
-    expect(page.locator(".counts").get_by_role("link", name="Failed")).to_contain_text("waits for a decision")
+    expect(page.locator(".page-header .summary")).to_contain_text("1 failed job")
+    expect(page.locator(".counts").get_by_role("link", name="Failed")).to_contain_text("retry or delete")
 
 
 def test_the_command_that_helps_a_queue_quotes_its_name(visit: Visit, site: Site) -> None:
@@ -135,7 +132,7 @@ def test_everything_is_paused_with_a_reason_and_resumed(visitor: Visitor) -> Non
     page.get_by_role("button", name="Pause everything").click()
     dialog = page.get_by_role("dialog", name="Pause everything?")
     dialog.get_by_label("Reason").fill("moving house")
-    dialog.get_by_label("Type “pause everything” to go on").fill("pause everything")
+    dialog.get_by_label("Type “pause everything” to confirm").fill("pause everything")
     dialog.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_role("region", name="Problems")).to_contain_text("moving house")
     page.locator(".page-header").get_by_role("button", name="Resume everything").click()
@@ -144,15 +141,13 @@ def test_everything_is_paused_with_a_reason_and_resumed(visitor: Visitor) -> Non
 
 def test_the_range_of_the_chart_is_in_the_address(visitor: Visitor) -> None:
     page = visitor.page
-    expect(page.get_by_text("7 jobs ended within 6 hours, 4 failed")).to_be_visible()
+    expect(page.get_by_text("7 jobs finished in 6 hours, 4 failed")).to_be_visible()
     page.get_by_text("24h", exact=True).click()
     expect(page).to_have_url(re.compile(r"\?range=24h$"))
-    expect(
-        page.get_by_role("img", name="Jobs that ended within 24 hours: 7, of which 4 failed.")
-    ).to_be_visible()
+    expect(page.get_by_role("img", name="7 jobs finished in 24 hours, 4 of them failed.")).to_be_visible()
 
 
 def test_next_fires_name_their_schedules(visitor: Visitor) -> None:
-    fires = visitor.page.get_by_role("region", name="Next fires")
+    fires = visitor.page.get_by_role("region", name="Next runs")
     expect(fires.get_by_role("link", name="nightly")).to_be_visible()
     expect(fires.get_by_role("link", name="each_quarter")).to_be_visible()

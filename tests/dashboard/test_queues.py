@@ -28,9 +28,9 @@ def test_queues_tell_their_depth_and_who_is_missing(visit: Visit) -> None:
     expect(cell(visitor, "mail", "Later")).to_have_text("1")
     expect(cell(visitor, "bulk", "State")).to_have_text("paused")
     expect(row(visitor, "bulk")).to_contain_text("the provider is down")
-    expect(cell(visitor, "billing", "Ended a minute")).to_contain_text("failed")
+    expect(cell(visitor, "billing", "Finished/min")).to_contain_text("failed")
     picture = cell(visitor, "billing", "Ended, last hour").get_by_role("img")
-    expect(picture).to_have_attribute("aria-label", "4 jobs ended in the last hour, 4 failed")
+    expect(picture).to_have_attribute("aria-label", "4 jobs finished in the last hour, 4 failed")
     cell(visitor, "pdf", "Due").get_by_role("link").click()
     expect(visitor.page).to_have_url(re.compile(r"/jobs\?queue=pdf&state=queued$"))
 
@@ -40,8 +40,8 @@ def test_a_queue_is_paused_with_a_reason_and_an_end_and_resumed(visit: Visit, si
     page = visitor.page
     page.get_by_role("button", name="Pause pdf", exact=True).click()
     dialog = page.get_by_role("dialog", name="Pause queue pdf?")
-    expect(dialog).to_contain_text("Now 1 due job would wait")
-    expect(dialog).to_contain_text("Jobs already running go on.")
+    expect(dialog).to_contain_text("Affects 1 due job")
+    expect(dialog).to_contain_text("Running jobs finish.")
     dialog.get_by_label("Reason").fill("the printer <b>burns</b>")
     dialog.get_by_label("How long").select_option(label="for 1 hour")
     dialog.get_by_role("button", name="Pause").click()
@@ -87,7 +87,7 @@ def test_what_is_narrowed_and_ordered_stands_in_the_address(visit: Visit) -> Non
     expect(page).to_have_url(re.compile(r"show=paused"))
     expect(page.locator("table.queues tbody tr")).to_have_count(1)
     page.get_by_label("Find queues by name").fill("zzz")
-    expect(page.get_by_text("No queue is like that")).to_be_visible()
+    expect(page.get_by_text("No matching queues")).to_be_visible()
     page.get_by_role("link", name="Show all queues").click()
     expect(page.locator("table.queues tbody tr")).to_have_count(5)
     page.get_by_role("button", name="Due", exact=True).click()
@@ -116,7 +116,9 @@ def test_who_only_reads_has_no_switch(visit: Visit) -> None:
     for path in ("/queues", "/tasks", "/queues/pdf"):
         page = visit(path, role="viewer").page
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        expect(page.get_by_role("button", name=re.compile("^(Pause|Resume) (?!updates)"))).to_have_count(0)
+        expect(page.get_by_role("button", name=re.compile("^(Pause|Resume) (?!live updates)"))).to_have_count(
+            0
+        )
 
 
 def test_who_belongs_to_a_tenant_sees_its_own_depth_and_no_false_zeros(visit: Visit) -> None:
@@ -124,10 +126,10 @@ def test_who_belongs_to_a_tenant_sees_its_own_depth_and_no_false_zeros(visit: Vi
     expect(cell(visitor, "mail", "Later")).to_have_text("1")
     page = visitor.page
     expect(page.locator("table.queues tbody tr")).to_have_count(1)
-    expect(page.get_by_role("columnheader", name="Ended a minute")).to_have_count(0)
+    expect(page.get_by_role("columnheader", name="Finished/min")).to_have_count(0)
     expect(page.get_by_role("button", name="Pause mail")).to_have_count(0)
     visitor.go("/tasks")
-    expect(page.get_by_text("Tasks are shared by all tenants")).to_be_visible()
+    expect(page.get_by_text("Tasks cover all tenants")).to_be_visible()
 
 
 def test_the_page_of_a_queue_tells_its_pace_and_what_waits_longest(visit: Visit, site: Site) -> None:
@@ -136,7 +138,7 @@ def test_the_page_of_a_queue_tells_its_pace_and_what_waits_longest(visit: Visit,
     page.get_by_role("link", name="pdf", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("pdf")
     expect(page.get_by_role("table", name="Live jobs").get_by_role("link")).to_contain_text("render_invoice")
-    expect(page.get_by_text("No live worker serves it")).to_be_visible()
+    expect(page.get_by_text("No running worker for this queue")).to_be_visible()
     expect(page.get_by_text("rota worker -q pdf")).to_be_visible()
     page.get_by_role("button", name="Pause pdf").click()
     page.get_by_role("dialog").get_by_label("Reason").fill("paper jam")
@@ -144,10 +146,10 @@ def test_the_page_of_a_queue_tells_its_pace_and_what_waits_longest(visit: Visit,
     expect(page.get_by_text("paper jam")).to_be_visible()
     assert gates(site)["queue:pdf"].reason == "paper jam"
     visitor.open("/queues/billing?range=1h")
-    chart = page.get_by_role("img", name=re.compile("ended within 1 hour: 4, of which 4 failed"))
+    chart = page.get_by_role("img", name=re.compile("4 jobs finished in 1 hour, 4 of them failed"))
     expect(chart).to_be_visible()
     visitor.open("/queues/nobody-uses-this")
-    expect(page.get_by_text("No job waits here")).to_be_visible()
+    expect(page.get_by_text("No jobs in this queue")).to_be_visible()
 
 
 def test_tasks_tell_their_pace_and_how_long_they_take(visit: Visit, site: Site, tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_tasks_tell_their_pace_and_how_long_they_take(visit: Visit, site: Site, 
         visitor = visit("/tasks")
         expect(cell(visitor, "quick", "Workers")).to_have_text("1")
         expect(cell(visitor, "quick", "p50")).to_contain_text(re.compile(r"\d m?s"))
-        expect(cell(visitor, "charge_card", "Ended a minute")).to_contain_text("failed")
+        expect(cell(visitor, "charge_card", "Finished/min")).to_contain_text("failed")
         visitor.page.get_by_role("button", name="Pause quick", exact=True).click()
         visitor.page.get_by_role("dialog").get_by_role("button", name="Pause").click()
         expect(cell(visitor, "quick", "State")).to_have_text("paused")

@@ -23,28 +23,28 @@ def once(site: Site, name: str, hours: float) -> None:
 @pytest.mark.parametrize(
     ("hours", "words"),
     [
-        ((30,), r"Nothing fires\."),
-        ((2,), r"1 fire, at \d\d:\d\d\."),
-        ((2, 2), r"2 fires, both at \d\d:\d\d\."),
-        ((2, 3), r"2 fires, one after the other\."),
-        ((2, 2, 3), r"3 fires\. No three of them at the same time\."),
-        ((2, 2, 2), r"3 fires\. 3 at once at \d\d:\d\d: s0, s1, s2\. Jitter spreads them\."),
+        ((30,), r"No runs\."),
+        ((2,), r"1 run, at \d\d:\d\d\."),
+        ((2, 2), r"2 runs, both at \d\d:\d\d\."),
+        ((2, 3), r"2 runs, one after the other\."),
+        ((2, 2, 3), r"3 runs\. No three of them at the same time\."),
+        ((2, 2, 2), r"3 runs\. 3 at once at \d\d:\d\d: s0, s1, s2\. Jitter would spread them\."),
     ],
 )
 def test_the_fires_of_a_day_are_told(visit: Visit, site: Site, hours: tuple[int, ...], words: str) -> None:
     clear(site)
     for i, hour in enumerate(hours):
         once(site, f"s{i}", hour)
-    ahead = visit("/schedules").page.get_by_role("region", name="The next 24 hours")
+    ahead = visit("/schedules").page.get_by_role("region", name="Next 24 hours")
     expect(ahead.locator("p")).to_have_text(re.compile(f"^{words}$"))
 
 
 def test_a_schedule_that_is_cut_is_named_and_left_out_of_the_map(visit: Visit, site: Site) -> None:
     clear(site)
     make(site, "pulse", every=60)
-    ahead = visit("/schedules").page.get_by_role("region", name="The next 24 hours")
-    expect(ahead).to_contain_text("without pulse, which fires all the time: more than 200 times")
-    expect(ahead.locator("p")).to_have_text("Nothing else fires.")
+    ahead = visit("/schedules").page.get_by_role("region", name="Next 24 hours")
+    expect(ahead).to_contain_text("Without pulse with more than 200 runs")
+    expect(ahead.locator("p")).to_have_text("No other runs.")
 
 
 def test_late_and_made_up_for_are_told_apart(visit: Visit, site: Site) -> None:

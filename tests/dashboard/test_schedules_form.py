@@ -23,7 +23,7 @@ def complaint(visitor: Visitor, label: str) -> Any:
 
 
 def fires(visitor: Visitor) -> Any:
-    return visitor.page.get_by_role("table", name="Next fires").locator("tbody tr")
+    return visitor.page.get_by_role("table", name="Next runs").locator("tbody tr")
 
 
 def submit(visitor: Visitor) -> None:
@@ -48,7 +48,7 @@ def test_a_schedule_is_made_by_a_preset_and_clicks(visit: Visit, site: Site) -> 
     expect(page.get_by_role("button", name="Weekday Fri")).to_have_attribute("aria-pressed", "false")
     expect(page.get_by_label("Cron")).to_have_value("0 8,14 * * 1-4")
     expect(page.locator(".rule-summary")).to_contain_text("Monday through Thursday")
-    page.get_by_text("Leave this fire out.").click()
+    page.get_by_text("Skip this run.").click()
     submit(visitor)
     expect(page.get_by_role("heading", level=1)).to_have_text("hourly_mail")
     made = stored(site, "hourly_mail")
@@ -96,14 +96,14 @@ def test_intervals_and_single_times_are_rules_too(visit: Visit, site: Site) -> N
     page = visitor.page
     page.get_by_label("Name").fill("once")
     page.get_by_label("Task").fill("render_invoice")
-    page.get_by_role("radio", name="At intervals").check(force=True)
+    page.get_by_role("radio", name="Interval").check(force=True)
     page.get_by_label("Every", exact=True).fill("soon")
     expect(complaint(visitor, "Every")).to_contain_text("is no length of time")
     page.get_by_label("Every", exact=True).fill("1h30m")
     expect(page.locator(".rule-summary")).to_contain_text("Every 1 h 30 min")
     page.get_by_role("radio", name="Once", exact=True).check(force=True)
     page.get_by_label("Time zone").fill("Asia/Tokyo")
-    page.get_by_label("At, Tokyo time").fill("2040-05-01T09:30:00")
+    page.get_by_label("At (Tokyo time)").fill("2040-05-01T09:30:00")
     expect(page.locator(".rule-summary")).to_contain_text("Once, at 2040-05-01 09:30 Tokyo time")
     submit(visitor)
     expect(page.get_by_role("heading", level=1)).to_have_text("once")
@@ -143,7 +143,7 @@ def test_what_will_change_stands_above_save(visit: Visit, site: Site) -> None:
     visitor = visit("/schedules/nightly/edit", role="operator")
     page = visitor.page
     bar = page.locator(".savebar")
-    expect(bar).to_contain_text("Nothing is changed yet.")
+    expect(bar).to_contain_text("No changes yet.")
     expect(bar.locator("button[type=submit]")).to_be_disabled()
     page.get_by_label("Cron").fill("30 4 * * *")
     page.get_by_label("Jitter").fill("2m")
@@ -162,7 +162,7 @@ def test_a_secret_is_never_written_over_by_its_mask(visit: Visit, site: Site) ->
     page = visitor.page
     expect(page.get_by_label("Payload")).to_have_value(re.compile("•••"))
     page.get_by_label("Payload").fill('{"password": "•••", "days": 4}')
-    expect(complaint(visitor, "Payload")).to_contain_text("Write each secret in full")
+    expect(complaint(visitor, "Payload")).to_contain_text("Replace each ••• with the secret")
     expect(page.locator(".savebar button[type=submit]")).to_be_disabled()
     visitor.open("/schedules/sync/edit")
     page.get_by_label("Description").fill("kept apart")
@@ -174,14 +174,16 @@ def test_a_secret_is_never_written_over_by_its_mask(visit: Visit, site: Site) ->
 def test_policies_are_explained_and_the_rest_is_kept(visit: Visit, site: Site) -> None:
     visitor = visit("/schedules/nightly/edit")
     page = visitor.page
-    page.get_by_text("Run each one that was missed, oldest first.").click()
+    page.get_by_text("Catch up with every missed run, oldest first.").click()
     page.get_by_label("At most").fill("5")
     page.get_by_label("None older than").fill("6h")
     page.get_by_text("Queue, attempts and calendar").click()
     page.get_by_label("Queue", exact=True).fill("bulk")
     page.get_by_label("Attempts").fill("7")
     submit(visitor)
-    expect(page.get_by_text("all missed fires are made up, 5 at most, none older than 6 h")).to_be_visible()
+    expect(
+        page.get_by_text("Catch up with every missed run, oldest first. At most 5. None older than 6 h.")
+    ).to_be_visible()
     after = stored(site, "nightly")
     assert (after.missed, after.missed_cap, after.missed_window) == ("all", 5, 21_600.0)
     assert (after.queue, after.max_attempts, after.cron) == ("bulk", 7, "0 3 * * *")
@@ -190,11 +192,11 @@ def test_policies_are_explained_and_the_rest_is_kept(visit: Visit, site: Site) -
 def test_an_end_is_set_and_taken_away(visit: Visit, site: Site) -> None:
     visitor = visit("/schedules/nightly/edit")
     page = visitor.page
-    page.get_by_label("Until, UTC").fill("2040-01-01T00:00")
+    page.get_by_label("End (UTC time)").fill("2040-01-01T00:00")
     submit(visitor)
     expect(page.locator(".page-header")).to_contain_text("until 2040-01-01 00:00")
     visitor.go("/schedules/nightly/edit")
-    page.get_by_label("Until, UTC").fill("")
+    page.get_by_label("End (UTC time)").fill("")
     expect(page.locator(".savebar del")).to_have_text('"2040-01-01T00:00:00.000Z"')
     submit(visitor)
     expect(page.get_by_role("heading", level=1)).to_have_text("nightly")

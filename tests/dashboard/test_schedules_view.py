@@ -16,7 +16,7 @@ from rota.operate.asks import GateAsk
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 expect = sync_api.expect
 
-TURN = re.compile("^(Trigger|Edit|Create schedule|Backfill|Disable|Enable|Delete|Pause (?!updates))")
+TURN = re.compile("^(Trigger|Edit|Create schedule|Backfill|Disable|Enable|Delete|Pause (?!live updates))")
 SMALL = {"viewport": {"width": 360, "height": 780}, "color_scheme": "dark"}
 
 
@@ -31,9 +31,11 @@ def test_a_schedule_is_told_in_words_and_in_both_zones(visit: Visit, site: Site)
     told = cell(visitor, "digest", "Schedule")
     expect(told).to_contain_text("At 08:00, every day, Stockholm time")
     expect(told.locator("code")).to_have_text("0 8 * * *")
-    expect(cell(visitor, "digest", "Next")).to_contain_text(re.compile(r"in .*0[67]:00:00.*08:00 Stockholm"))
+    expect(cell(visitor, "digest", "Next run")).to_contain_text(
+        re.compile(r"in .*0[67]:00:00.*08:00 Stockholm")
+    )
     expect(cell(visitor, "digest", "Source")).to_have_text("user")
-    expect(cell(visitor, "digest", "Last 10 runs")).to_have_text("no run yet")
+    expect(cell(visitor, "digest", "Last 10 runs")).to_have_text("no runs yet")
     expect(visitor.page.get_by_role("columnheader", name="Schedule")).to_be_visible()
 
 
@@ -43,8 +45,8 @@ def test_the_last_runs_are_a_strip_in_which_failure_is_taller(visit: Visit, site
     run(site, "bill")
     run(site, "nightly")
     visitor = visit("/schedules")
-    failed = row(visitor, "bill").get_by_role("img", name="The last 1 run, 1 failed").locator("rect")
-    good = row(visitor, "nightly").get_by_role("img", name="The last 1 run, 0 failed").locator("rect")
+    failed = row(visitor, "bill").get_by_role("img", name="Last 1 run, 1 failed").locator("rect")
+    good = row(visitor, "nightly").get_by_role("img", name="Last 1 run, 0 failed").locator("rect")
     assert int(failed.get_attribute("height")) > int(good.get_attribute("height"))
     expect(failed.locator("title")).to_contain_text("failed: 'vat_rate'")
 
@@ -54,7 +56,7 @@ def test_a_run_that_makes_up_for_a_missed_fire_has_its_own_mark(visit: Visit, si
     caught_up(site, "hourly")
     visitor = visit("/schedules")
     mark = row(visitor, "hourly").locator(".strip rect.missed").first
-    expect(mark.locator("title")).to_contain_text("succeeded, made up for a missed fire")
+    expect(mark.locator("title")).to_contain_text("succeeded, caught up")
     visitor.go("/schedules/hourly")
     expect(visitor.page.get_by_role("table", name="Runs").locator("tbody tr").first).to_contain_text(
         "made up"
@@ -68,11 +70,13 @@ def test_late_off_and_paused_are_told_apart(visit: Visit, site: Site) -> None:
     site.do(lambda: site.rota.schedules.disable("resting", reason="moved to the other house"))
     site.do(lambda: site.desk().gates.pause(GateAsk(scope="schedule", name="frozen", reason="frost")))
     visitor = visit("/schedules")
-    expect(cell(visitor, "slow", "Next")).to_contain_text("2 h late")
-    expect(cell(visitor, "frozen", "Next")).to_contain_text("paused")
-    expect(cell(visitor, "resting", "Next")).to_have_text("off")
-    expect(cell(visitor, "resting", "Schedule")).to_contain_text("off: moved to the other house")
-    expect(visitor.page.locator(".page-header")).to_contain_text("4 on, 1 off, 1 paused. slow is late.")
+    expect(cell(visitor, "slow", "Next run")).to_contain_text("2 h late")
+    expect(cell(visitor, "frozen", "Next run")).to_contain_text("paused")
+    expect(cell(visitor, "resting", "Next run")).to_have_text("disabled")
+    expect(cell(visitor, "resting", "Schedule")).to_contain_text("disabled: moved to the other house")
+    expect(visitor.page.locator(".page-header")).to_contain_text(
+        "4 enabled, 1 disabled, 1 paused. slow is late."
+    )
     visitor.page.get_by_role("link", name="slow is late").click()
     expect(row(visitor, "frozen")).to_have_count(0)
     expect(row(visitor, "slow")).to_be_visible()
@@ -95,7 +99,7 @@ def test_a_trigger_makes_one_job_and_can_be_taken_back(visit: Visit, site: Site)
     before = stored(site, "nightly").next_run_at
     page = visit("/schedules", role="operator").page
     page.get_by_role("button", name="Trigger nightly").click()
-    expect(page.get_by_text("nightly runs now, as job")).to_be_visible()
+    expect(page.get_by_text("nightly runs now as job")).to_be_visible()
     (job,) = made_by(site, "nightly")
     assert (job.origin, job.state) == ("manual", "queued")
     assert stored(site, "nightly").next_run_at == before
@@ -128,7 +132,7 @@ def test_every_filter_lives_in_the_address(visit: Visit, site: Site) -> None:
     expect(row(visitor, "each_quarter")).to_be_visible()
     expect(row(visitor, "nightly")).to_have_count(0)
     page.get_by_label("Find schedules by name").fill("nothing like it")
-    expect(page.get_by_text("No schedule matches")).to_be_visible()
+    expect(page.get_by_text("No matching schedules")).to_be_visible()
 
 
 def test_the_day_ahead_is_a_map_and_a_lane_each(visit: Visit, site: Site) -> None:
@@ -136,14 +140,14 @@ def test_the_day_ahead_is_a_map_and_a_lane_each(visit: Visit, site: Site) -> Non
     visitor = visit("/schedules")
     page = visitor.page
     expect(
-        page.get_by_role("img", name=re.compile("^nightly: 1 fire within 24 hours, the first at 03:00$"))
+        page.get_by_role("img", name=re.compile("^nightly: 1 run within 24 hours, the first at 03:00$"))
     ).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("^each_quarter: 9[56] fires"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("^pulse: 200 fires and more"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^each_quarter: 9[56] runs"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^pulse: 200 runs and more"))).to_be_visible()
     expect(
-        page.get_by_role("img", name=re.compile("^9[67] fires within 24 hours, by quarter hour"))
+        page.get_by_role("img", name=re.compile("^9[67] runs within 24 hours, by quarter hour"))
     ).to_be_visible()
-    expect(page.get_by_text("without pulse, which fires all the time")).to_be_visible()
+    expect(page.get_by_text("Without pulse with more than")).to_be_visible()
 
 
 def test_a_name_that_no_path_can_hold_still_has_its_page(visit: Visit, site: Site) -> None:
@@ -160,7 +164,7 @@ def test_a_name_that_no_path_can_hold_still_has_its_page(visit: Visit, site: Sit
 def test_without_schedules_the_first_step_is_taught(visit: Visit, site: Site) -> None:
     clear(site)
     page = visit("/schedules").page
-    expect(page.get_by_text("No schedule yet")).to_be_visible()
+    expect(page.get_by_text("No schedules yet")).to_be_visible()
     expect(page.locator(".command code")).to_have_text(re.compile("^rota schedules create"))
     page.get_by_role("button", name="Create schedule").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Create schedule")
@@ -175,7 +179,7 @@ def test_who_only_reads_has_nothing_to_press(visit: Visit) -> None:
         expect(visitor.page.get_by_role("button", name=TURN)).to_have_count(0)
         expect(visitor.page.get_by_role("link", name=TURN)).to_have_count(0)
     visitor.go("/schedules/nightly/edit")
-    expect(visitor.page.get_by_text("Not with this token")).to_be_visible()
+    expect(visitor.page.get_by_text("You don't have access")).to_be_visible()
 
 
 def test_a_tenant_sees_its_own_only(visit: Visit, site: Site) -> None:
@@ -184,7 +188,7 @@ def test_a_tenant_sees_its_own_only(visit: Visit, site: Site) -> None:
     expect(row(visitor, "acme_digest acme")).to_be_visible()
     expect(row(visitor, "nightly")).to_have_count(0)
     visitor.go("/schedules/nightly")
-    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("No such schedule")
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Schedule not found")
     visitor.forgive_refusals()
 
 

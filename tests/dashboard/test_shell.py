@@ -36,7 +36,7 @@ def test_two_keys_lead_to_a_view_and_a_slash_to_the_search(visitor: Visitor) -> 
 def test_the_palette_finds_a_schedule_by_a_part_of_its_name(visitor: Visitor) -> None:
     page = visitor.page
     page.keyboard.press("/")
-    page.get_by_role("combobox", name="Search, or jump to").fill("night")
+    page.get_by_role("combobox", name="Search or jump to").fill("night")
     expect(page.get_by_role("option", name="schedule nightly")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{visitor.site.server.url}/schedules/nightly")
@@ -53,5 +53,5 @@ def test_a_chosen_theme_is_kept(visitor: Visitor) -> None:
 
 
 def test_the_day_line_tells_in_words_what_it_shows(visitor: Visitor) -> None:
-    line = visitor.page.get_by_role("img", name="The day, twelve hours back and twelve ahead")
-    expect(line).to_have_accessible_name(re.compile("7 jobs ended, 4 of them failed.*bulk paused"))
+    line = visitor.page.get_by_role("img", name="Twelve hours back and twelve ahead")
+    expect(line).to_have_accessible_name(re.compile("7 jobs finished, 4 of them failed.*bulk paused"))

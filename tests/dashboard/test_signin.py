@@ -43,7 +43,7 @@ def test_a_user_signs_in_with_a_password(stranger: Visitor, site: Site) -> None:
     site.user("ada", "correct horse battery")
     page = stranger.page
     page.goto(site.server.url)
-    page.get_by_role("button", name="Use a user and password").click()
+    page.get_by_role("button", name="Use a password").click()
     page.get_by_label("User").fill("ada")
     page.get_by_label("Password").fill("correct horse battery")
     page.get_by_role("button", name="Sign in").click()

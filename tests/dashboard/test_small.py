@@ -45,7 +45,7 @@ DIALOGS = (
     Door("{queued}", ("Move",)),
     Door("{queued}", ("Cancel",)),
     Door("/queues", ("Pause mail",)),
-    Door("/gates", ("Pause one thing",)),
+    Door("/gates", ("Pause…",)),
     Door("/gates", ("Pause everything",)),
     Door("/schedules/nightly", ("Backfill",)),
     Door("/schedules/nightly", ("Disable",)),

@@ -16,9 +16,9 @@ expect = sync_api.expect
 
 def test_tenants_tell_their_share_of_the_live_work(visit: Visit) -> None:
     visitor = visit("/tenants")
-    picture = cell(visitor, "globex", "Share of live work").get_by_role("img")
-    expect(picture).to_have_attribute("aria-label", "33 % of the live work: 0 running, 0 due, 1 later")
-    expect(cell(visitor, "default", "Share of live work")).to_have_text("67 %")
+    picture = cell(visitor, "globex", "Share of live jobs").get_by_role("img")
+    expect(picture).to_have_attribute("aria-label", "33 % of live jobs: 0 running, 0 due, 1 due later")
+    expect(cell(visitor, "default", "Share of live jobs")).to_have_text("67 %")
     expect(cell(visitor, "default", "Due")).to_have_text("1")
     expect(cell(visitor, "default", "Schedules")).to_have_text("2")
     expect(visitor.page.get_by_text("Most belong to default: 67 %.")).to_be_visible()
@@ -40,9 +40,9 @@ def test_a_tenant_is_paused_and_resumed(visit: Visit, site: Site) -> None:
     page = visitor.page
     page.get_by_role("button", name="Pause globex").click()
     dialog = page.get_by_role("dialog", name="Pause tenant globex?")
-    expect(dialog).to_contain_text("Other tenants go on.")
-    expect(dialog).to_contain_text("1 more would when due")
-    dialog.get_by_role("button", name="Let it run").click()
+    expect(dialog).to_contain_text("Other tenants continue.")
+    expect(dialog).to_contain_text("1 due later")
+    dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_have_count(0)
     assert "tenant:globex" not in gates(site)
     page.get_by_role("button", name="Pause globex").click()
@@ -52,7 +52,7 @@ def test_a_tenant_is_paused_and_resumed(visit: Visit, site: Site) -> None:
     expect(row(visitor, "globex")).to_contain_text("the bill is open")
     assert gates(site)["tenant:globex"].reason == "the bill is open"
     page.get_by_role("button", name="Resume globex").click()
-    expect(cell(visitor, "globex", "State")).to_have_text("open")
+    expect(cell(visitor, "globex", "State")).to_have_text("active")
 
 
 def test_a_tenants_own_operator_sees_and_pauses_that_tenant_only(visit: Visit, site: Site) -> None:
@@ -67,7 +67,7 @@ def test_a_tenants_own_operator_sees_and_pauses_that_tenant_only(visit: Visit, s
 def test_who_only_reads_has_neither_switch_nor_audit(visit: Visit) -> None:
     page = visit("/tenants", role="viewer").page
     expect(page.get_by_role("link", name="globex", exact=True)).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile("^(Pause|Resume) (?!updates)"))).to_have_count(0)
+    expect(page.get_by_role("button", name=re.compile("^(Pause|Resume) (?!live updates)"))).to_have_count(0)
     expect(page.get_by_role("link", name=re.compile("^Audit"))).to_have_count(0)
 
 

@@ -111,7 +111,7 @@ function printTemplate(path, print) {
 function printHole(path, print) {
   const { node } = path;
   const hugs = node.type === "LogicalExpression" && node.right.type === "TaggedTemplateExpression";
-  const value = hugs ? [path.call(print, "left"), ` ${node.operator} `, path.call(print, "right")] : print();
+  const value = hugs ? [group(path.call(print, "left")), ` ${node.operator} `, path.call(print, "right")] : print();
   return ["${", value, "}"];
 }
 

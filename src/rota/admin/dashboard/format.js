@@ -1,16 +1,16 @@
 // @ts-check
-// Numbers, spans and instants as people say them. Pure.
+// Numbers, durations and times as people read them. Pure.
 
 const GROUPED = new Intl.NumberFormat("en");
-// Control characters and those that turn the direction of text: a stored text must not dress up as another.
+// Control characters and those that change the direction of text: stored text must not disguise itself.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Stored text, safe to look at. @param {unknown} text */
+/** Stored text, safe to show. @param {unknown} text */
 export function clean(text) {
   return String(text ?? "").replace(UNSEEN, "\ufffd");
 }
 
-/** The same in one line, and not too long. @param {unknown} text */
+/** The same on one line, cut to a length. @param {unknown} text */
 export function line(text, most = 240) {
   const flat = clean(text).replace(/\s+/g, " ").trim();
   return flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
@@ -21,7 +21,7 @@ export function count(value) {
   return GROUPED.format(value);
 }
 
-/** A count in little room: 92k, 1.2M. @param {number} value */
+/** A short count: 92k, 1.2M. @param {number} value */
 export function compact(value) {
   if (value < 10_000) return count(value);
   if (value < 999_500) return `${Math.round(value / 1000)}k`;
@@ -33,7 +33,7 @@ export function plural(n, one, plural = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : plural}`;
 }
 
-/** A length of time: 0.4 s, 12 s, 12 min 31 s, 1 h 12 min, 3 d 4 h. @param {number} seconds */
+/** A duration: 0.4 s, 12 s, 12 min 31 s, 1 h 12 min, 3 d 4 h. @param {number} seconds */
 export function duration(seconds) {
   const s = Math.abs(seconds);
   if (s < 0.9995) return `${Math.round(s * 1000)} ms`;
@@ -50,7 +50,7 @@ function pair(a, big, b, small) {
   return b ? `${a} ${big} ${b} ${small}` : `${a} ${big}`;
 }
 
-/** What an instant means: "9 min ago", "in 2 min 24 s", "now". @param {string} instant @param {number} now */
+/** A time relative to now: "9 min ago", "in 2 min 24 s", "now". @param {string} instant @param {number} now */
 export function relative(instant, now) {
   const seconds = (Date.parse(instant) - now) / 1000;
   if (Math.abs(seconds) < 1) return "now";
@@ -75,7 +75,7 @@ function format(zone, options) {
 }
 
 /**
- * What an instant is: 01:38:02, with the day if that is not today.
+ * An exact time: 01:38:02, with the day if that is not today.
  * @param {string | number} instant
  * @param {number} now
  * @param {string} zone
@@ -105,13 +105,13 @@ export function weekday(instant, zone) {
   return format(zone, { weekday: "short", day: "numeric" }).format(new Date(instant)).replace(",", "");
 }
 
-/** The end of an id, enough to tell two rows apart. @param {string} id */
+/** The end of an id, enough to distinguish rows. @param {string} id */
 export function shortId(id) {
   return id.slice(-6);
 }
 
 /**
- * "12h" or "90m" before now, or an instant as it was written.
+ * A time: "12h" or "90m" before now, or a date and time as written; null if it is neither.
  * @param {string} text
  * @param {number} now
  * @returns {string | null}
@@ -127,7 +127,7 @@ export function parseTime(text, now) {
   return Number.isNaN(at) ? null : new Date(at).toISOString();
 }
 
-/** Who, as people say it: "token:night shift#a9db8b" is night shift. @param {unknown} actor */
+/** The name of an actor: "token:night shift#a9db8b" is night shift. @param {unknown} actor */
 export function actorName(actor) {
   return line(
     clean(actor)
@@ -137,7 +137,7 @@ export function actorName(actor) {
   );
 }
 
-/** A long text with its middle left out: both ends tell something. @param {unknown} text @param {number} most */
+/** A long text without its middle: both ends are informative. @param {unknown} text @param {number} most */
 export function elideMiddle(text, most) {
   const flat = line(text, 2000);
   if (flat.length <= most) return flat;

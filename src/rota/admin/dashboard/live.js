@@ -1,8 +1,7 @@
 // @ts-check
-// News from the server, pushed. Held while somebody pauses it, selects rows, or does not look.
+// Live updates, pushed by the server. On hold while the user pauses them, selects rows or hides the tab.
 //
-// News is a hint to look again, never the truth itself: views answer it by loading anew, so that a
-// lost event costs a second and no more.
+// An event is a hint to load again, never the data itself: a lost event costs a second and no more.
 
 import { whoAmI } from "./api.js";
 import { parse } from "./exact.js";
@@ -10,21 +9,24 @@ import { base, me, now } from "./state.js";
 import { computed, effect, signal, useEffect } from "./ui.js";
 
 const EVENT_NAMES = ["stats", "job", "gate", "schedule", "worker", "audit"];
-/** Told when the line is there again, and with it all names: what could not be loaded is worth another try. */
-export const RECONNECTED = "back";
+/** Sent with all other names after a reconnect: what could not be loaded is worth another try. */
+export const RECONNECTED = "reconnected";
 const LONGEST_WAIT = 15_000;
 
-/** Who holds the news: "pause" (the button), "select", "hidden". */
-const holders = signal(/** @type {string[]} */ ([]));
-export const connected = signal(false);
-/** When news was last heard, by the server's clock. */
-export const lastEventAt = signal(now.peek());
-/** How many pieces of news wait while held. */
-export const pendingEvents = signal(0);
-export const onHold = computed(() => holders.value.length > 0);
-export const pausedByUser = computed(() => holders.value.includes("pause"));
+/** @typedef {Partial<import("./types").JobView> & {object?: string | null}} EventData */
+/** @typedef {(data: EventData | null) => void} Listener gets null if events were missed */
 
-/** @type {Map<string, Set<(data: any) => void>>} */
+/** Why updates are on hold: "pause" (the button), "select", "hidden". */
+const holds = signal(/** @type {string[]} */ ([]));
+export const connected = signal(false);
+/** When the last event arrived, by the server's clock. */
+export const lastEventAt = signal(now.peek());
+/** How many events arrived while on hold. */
+export const pendingEvents = signal(0);
+export const onHold = computed(() => holds.value.length > 0);
+export const pausedByUser = computed(() => holds.value.includes("pause"));
+
+/** @type {Map<string, Set<Listener>>} */
 const listeners = new Map();
 /** @type {EventSource | null} */
 let source = null;
@@ -35,17 +37,17 @@ let missed = new Set();
 let wait = 1000;
 let timer = 0;
 
-/** @param {string} who */
-export function holdUpdates(who) {
-  if (!holders.value.includes(who)) holders.value = [...holders.value, who];
+/** @param {string} reason */
+export function holdUpdates(reason) {
+  if (!holds.value.includes(reason)) holds.value = [...holds.value, reason];
 }
 
-/** @param {string} who */
-export function releaseUpdates(who) {
-  holders.value = holders.value.filter((one) => one !== who);
+/** @param {string} reason */
+export function releaseUpdates(reason) {
+  holds.value = holds.value.filter((one) => one !== reason);
 }
 
-/** @param {string} name @param {any} data */
+/** @param {string} name @param {EventData | null} data */
 function dispatch(name, data) {
   for (const listener of listeners.get(name) ?? []) listener(data);
 }
@@ -75,7 +77,7 @@ function open() {
   };
   source.onerror = () => {
     connected.value = false;
-    // A closed stream does not come back by itself: the server refused it, or went away.
+    // A closed stream does not reopen by itself: the server rejected it, or is unavailable.
     if (source?.readyState === EventSource.CLOSED) reconnect();
   };
   for (const name of EVENT_NAMES)
@@ -86,16 +88,14 @@ function open() {
   });
 }
 
-/**
- * What happened while nobody listened may never be told: everybody looks again, or will when news is no longer held.
- */
+/** Events of the time without a connection are lost: every view loads again, at once or when the hold ends. */
 function reloadAll() {
   for (const name of [...EVENT_NAMES, RECONNECTED]) missed.add(name);
   if (!onHold.value) flush();
 }
 
 function reconnect() {
-  whoAmI().catch(() => {}); // if it was refused because the session has ended, this leads to the door
+  whoAmI().catch(() => {}); // if the session has ended, this leads to the sign-in page
   clearTimeout(timer);
   timer = setTimeout(open, wait);
   wait = Math.min(wait * 2, LONGEST_WAIT);
@@ -108,7 +108,7 @@ function close() {
   connected.value = false;
 }
 
-/** Tell what was missed while held. */
+/** Dispatch what arrived while on hold. */
 function flush() {
   const names = missed;
   missed = new Set();
@@ -116,35 +116,31 @@ function flush() {
   for (const name of names) dispatch(name, null);
 }
 
-/** Begin to listen; stops by itself when nobody is signed in, rests while the tab is hidden. */
+/** Start listening. Stops by itself when no one is signed in or the tab is hidden. */
 export function start() {
   const followVisibility = () => (document.hidden ? holdUpdates("hidden") : releaseUpdates("hidden"));
   document.addEventListener("visibilitychange", followVisibility);
   followVisibility();
   addEventListener("pagehide", close);
-  const wanted = computed(() => Boolean(me.value) && !holders.value.includes("hidden"));
+  const wanted = computed(() => Boolean(me.value) && !holds.value.includes("hidden"));
   effect(() => (wanted.value ? open() : close()));
   effect(() => {
     if (!onHold.value) queueMicrotask(flush);
   });
 }
 
-/**
- * Call back on news of these names; with null when some was missed.
- * @param {string[]} names
- * @param {(data: any) => void} listener
- */
+/** @param {string[]} names @param {Listener} listener */
 export function listen(names, listener) {
   for (const name of names) listeners.set(name, (listeners.get(name) ?? new Set()).add(listener));
   return () => names.forEach((name) => listeners.get(name)?.delete(listener));
 }
 
-/** The same for a component. @param {string[]} names @param {(data: any) => void} listener @param {any[]} deps */
+/** The same for a component. @param {string[]} names @param {Listener} listener @param {unknown[]} deps */
 export function useEvents(names, listener, deps = []) {
   useEffect(() => listen(names, listener), deps);
 }
 
-/** Something was changed from this page: those who listen look again at once, held or not. @param {string} name */
+/** This page changed something: every listening view loads again at once, on hold or not. @param {string} name */
 export function announce(name) {
   dispatch(name, null);
 }

@@ -1,32 +1,37 @@
 // @ts-check
-// Data of a view: loaded, loaded again on news, never shown as zero before it is there.
+// Data of a view: loaded, loaded again on events, never shown as zero before it has arrived.
 
-import { RECONNECTED, onHold, listen } from "./live.js";
+import { problemOf } from "./api.js";
+import { RECONNECTED, listen, onHold } from "./live.js";
 import { useCallback, useEffect, useRef, useState } from "./ui.js";
 
-const MIN_INTERVAL_S = 1; // seconds between two loads that news asked for
+const MIN_INTERVAL_S = 1; // between two loads that events asked for
 
+/** @typedef {import("./api.js").Problem} Problem */
 /**
  * @template T
- * @typedef {{data: T | null, error: any, busy: boolean, reload: () => Promise<void>}} Loaded
+ * @typedef {{data: T | null, error: Problem | null, busy: boolean, reload: () => Promise<void>}} Loaded
  */
 
 /**
- * Load when ``deps`` change, and again on news. While it loads anew the old data stays; when the deps
- * change it goes, and the view shows its skeleton.
+ * Load when ``deps`` change, and again on events. The old data stays during a reload; when the deps change it
+ * goes, and the view shows its skeleton.
  *
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
- * @param {any[]} deps
+ * @param {unknown[]} deps
  * @param {{on?: string[], when?: boolean, every?: number, minInterval?: number}} [options]
- *   on: names of news; soonest: seconds between two loads that news asked for, more for what costs the server more;
- *   when: false loads nothing; every: seconds, with or without news
+ *   on: names of events; minInterval: seconds between two loads that events asked for, more for what costs the
+ *   server more; when: false loads nothing; every: seconds, with or without events
  * @returns {Loaded<T>}
  */
 export function useLoad(load, deps, { on = [], when = true, every = 0, minInterval = MIN_INTERVAL_S } = {}) {
-  const [state, set] = useState(
-    /** @type {{data: any, error: any, busy: boolean}} */ ({ data: null, error: null, busy: true }),
-  );
+  const empty = /** @type {{data: T | null, error: Problem | null, busy: boolean}} */ ({
+    data: null,
+    error: null,
+    busy: true,
+  });
+  const [state, set] = useState(empty);
   const current = useRef(/** @type {AbortController | null} */ (null));
   const latest = useRef(load);
   latest.current = load;
@@ -39,45 +44,43 @@ export function useLoad(load, deps, { on = [], when = true, every = 0, minInterv
       const data = await latest.current(control.signal);
       if (!control.signal.aborted) set({ data, error: null, busy: false });
     } catch (error) {
-      if (!control.signal.aborted) set((old) => ({ data: old.data, error, busy: false }));
+      if (!control.signal.aborted) set((old) => ({ data: old.data, error: problemOf(error), busy: false }));
     }
   }, []);
 
   useEffect(() => {
     if (!when) return undefined;
-    set({ data: null, error: null, busy: true });
+    set(empty);
     reload();
     return () => current.current?.abort();
   }, [...deps, when]);
 
   const failed = Boolean(state.error);
-  const denied = isClientError(state.error);
+  const isFinal = isClientError(state.error);
   useEffect(() => {
-    const names = denied ? [RECONNECTED] : failed ? [...on, RECONNECTED] : on;
+    const names = isFinal ? [RECONNECTED] : failed ? [...on, RECONNECTED] : on;
     if (!when || !names.length) return undefined;
     const throttle = throttled(reload, minInterval);
     const unsubscribe = listen(names, throttle.request);
     return () => (unsubscribe(), throttle.stop());
-  }, [...deps, when, on.join(), failed, denied]);
+  }, [...deps, when, on.join(), failed, isFinal]);
 
-  useEvery(when && !denied ? every : 0, reload, deps);
+  useEvery(when && !isFinal ? every : 0, reload, deps);
 
   return { ...state, reload };
 }
 
-/**
- * The request itself was wrong, and asked again it would be wrong again; not so when there were only too many.
- * @param {any} error
- */
-function isClientError(error) {
-  return error?.status >= 400 && error.status < 500 && error.status !== 429;
+/** The request itself was wrong, so the same request would fail again; too many requests is no such case. */
+function isClientError(/** @type {Problem | null} */ error) {
+  const status = error?.status ?? 0;
+  return status >= 400 && status < 500 && status !== 429;
 }
 
 /**
- * Call every so many seconds, unless news is held; 0: never.
+ * Call at an interval in seconds, except while updates are on hold; 0: never.
  * @param {number} seconds
- * @param {() => any} act
- * @param {any[]} deps
+ * @param {() => unknown} act
+ * @param {unknown[]} deps
  */
 export function useEvery(seconds, act, deps) {
   useEffect(() => {
@@ -88,7 +91,7 @@ export function useEvery(seconds, act, deps) {
 }
 
 /**
- * Call at most once in so many seconds, never before the last call ended, and once more for what came in between; not
+ * Call at most once per interval, never before the last call has ended, once more for requests in between, and not
  * after the stop.
  * @param {() => Promise<void>} act
  * @param {number} seconds
@@ -102,7 +105,7 @@ function throttled(act, seconds) {
   const request = () => {
     if (stopped) return;
     if (busy)
-      wanted = true; // a load that news cuts short each second would never end
+      wanted = true; // a load that is cut short by events every second would never end
     else timer ||= setTimeout(run, Math.max(0, last + seconds * 1000 - performance.now()));
   };
   const run = async () => {

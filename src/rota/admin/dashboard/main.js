@@ -1,7 +1,7 @@
 // @ts-check
-// Boot: find out who is there, then show the view that the path names.
+// Start: find out who is signed in, then show the view of the path.
 
-import { signIn, whoAmI } from "./api.js";
+import { problemOf, signIn, whoAmI } from "./api.js";
 import { start } from "./live.js";
 import { Dialogs } from "./parts/base/dialog.js";
 import { Skeleton, ErrorNotice } from "./parts/base/empty.js";
@@ -11,7 +11,7 @@ import { follow, go, me, path } from "./state.js";
 import { html, render, signal, useEffect, useState } from "./ui.js";
 import SignIn from "./views/signin.js";
 
-/** Path, module in views/. The first that fits is shown. @type {[string, string][]} */
+/** Path and module in views/. The first that matches is shown. @type {[string, string][]} */
 const ROUTES = [
   ["/", "overview"],
   ["/jobs", "jobs"],
@@ -59,7 +59,9 @@ function plain(text) {
 /** The view of this path, its module loaded when first needed. */
 function View() {
   const { view, params } = match(path.value);
-  const [loaded, setLoaded] = useState(/** @type {{view: string, Body?: any, error?: any}} */ ({ view: "" }));
+  const [loaded, setLoaded] = useState(
+    /** @type {{view: string, Body?: (props: object) => unknown, error?: unknown}} */ ({ view: "" }),
+  );
   useEffect(() => {
     let current = true;
     import(`./views/${view}.js`).then(
@@ -72,14 +74,14 @@ function View() {
   if (loaded.error)
     return html`<${ErrorNotice}
       error=${{
-        title: "This view could not be loaded.",
-        message: "Load the page anew; if that does not help, look at the server's log.",
+        title: "This view could not be loaded",
+        message: "Reload the page. If that doesn't help, check the server log.",
       }}
     />`;
   return html`<${loaded.Body} key=${path.value} ...${params} />`;
 }
 
-const failed = signal(/** @type {any} */ (null));
+const failed = signal(/** @type {import("./api.js").Problem | null} */ (null));
 
 function App() {
   if (failed.value)
@@ -100,7 +102,7 @@ async function boot() {
     if (!me.value) await whoAmI();
     if (me.value && path.value === "/signin") go("/", { replace: true });
   } catch (error) {
-    failed.value = error;
+    failed.value = problemOf(error);
   }
 }
 

@@ -13,7 +13,7 @@ export interface AttemptView {
   worker: string | null;
   started_at: string | null;
   finished_at: string;
-  error: any;
+  error: unknown;
   logs: LogLine[];
   cost_cents: number;
 }
@@ -39,8 +39,8 @@ export interface AuditView {
   via: string;
   tenant: string | null;
   object: string | null;
-  before: any;
-  after: any;
+  before: unknown;
+  after: unknown;
   result: string;
   message: string | null;
   request_id: string | null;
@@ -135,7 +135,7 @@ export interface DisableAsk {
 
 export interface EnqueueAsk {
   task: string;
-  payload?: Record<string, any>;
+  payload?: Record<string, unknown>;
   queue?: string | null;
   priority?: number | null;
   tenant?: string | null;
@@ -262,9 +262,9 @@ export interface JobView {
   task: string;
   state: State;
   priority: number;
-  payload: any;
-  output: any;
-  error: any;
+  payload: unknown;
+  output: unknown;
+  error: unknown;
   attempt: number;
   max_attempts: number;
   run_at: string;
@@ -275,7 +275,7 @@ export interface JobView {
   tags: string[];
   parent: string | null;
   cost_cents: number;
-  progress: any;
+  progress: unknown;
   worker: string | null;
   lease_until: string | null;
   created_at: string;
@@ -499,7 +499,7 @@ export interface Run {
   duration_ms: number | null;
   success: boolean | null;
   message: string | null;
-  details?: any;
+  details?: unknown;
 }
 
 export interface RunsAsk {
@@ -520,7 +520,7 @@ export interface ScheduleEdit {
   jitter?: number | string | null;
   tenant?: string | null;
   task?: string;
-  payload?: Record<string, any> | null;
+  payload?: Record<string, unknown> | null;
   enabled?: boolean;
   queue?: string | null;
   priority?: number | null;
@@ -545,7 +545,7 @@ export interface ScheduleMake {
   jitter?: number | string | null;
   tenant?: string | null;
   task: string;
-  payload?: Record<string, any> | null;
+  payload?: Record<string, unknown> | null;
   enabled?: boolean;
   queue?: string | null;
   priority?: number | null;
@@ -574,7 +574,7 @@ export interface ScheduleView {
   start_at: string | null;
   until: string | null;
   jitter: number;
-  payload: any;
+  payload: unknown;
   queue: string | null;
   priority: number | null;
   max_attempts: number | null;
@@ -617,10 +617,10 @@ export interface SessionView {
 
 export interface Setting {
   name: string;
-  value: any;
-  default: any;
+  value: unknown;
+  default: unknown;
   source: string;
-  range: any[] | null;
+  range: [number, number] | null;
   help: string;
 }
 
@@ -759,3 +759,58 @@ export interface WorkerView {
   seen_at: string;
   version?: string | null;
 }
+
+export type GetResponse<P extends string> =
+  P extends "/jobs/count" ? Count :
+  P extends "/jobs/stats" ? Stats :
+  P extends "/schedules/fires" ? Fires :
+  P extends "/activity" ? Page_Step :
+  P extends "/audit" ? Page_AuditView :
+  P extends "/calendars" ? Page_CalendarView :
+  P extends "/doctor" ? Health :
+  P extends "/events" ? string :
+  P extends "/failures" ? Failures :
+  P extends "/gates" ? Page_GateView :
+  P extends "/jobs" ? Page_JobView :
+  P extends "/me" ? Me :
+  P extends "/queues" ? Page_QueueView :
+  P extends "/runs" ? Page_Run :
+  P extends "/schedules" ? Page_ScheduleView :
+  P extends "/settings" ? Page_Setting :
+  P extends "/tasks" ? Page_TaskView :
+  P extends "/tenants" ? Page_TenantView :
+  P extends "/tokens" ? Page_TokenView :
+  P extends "/users" ? Page_UserView :
+  P extends "/workers" ? Page_WorkerView :
+  P extends `/jobs/${string}/attempts` ? Page_AttemptView :
+  P extends `/jobs/${string}/why` ? Why :
+  P extends `/schedules/${string}/preview` ? Preview :
+  P extends `/schedules/${string}/runs` ? Page_Run :
+  P extends `/schedules/${string}/summary` ? Summary :
+  P extends `/jobs/${string}` ? JobView :
+  P extends `/schedules/${string}` ? ScheduleView :
+  unknown;
+
+export type PostResponse<P extends string> =
+  P extends "/jobs/bulk" ? Bulk :
+  P extends "/schedules/validate" ? Preview :
+  P extends "/gates" ? GateView :
+  P extends "/jobs" ? JobView :
+  P extends "/schedules" ? ScheduleView :
+  P extends "/tokens" ? NewToken :
+  P extends `/jobs/${string}/cancel` ? JobView :
+  P extends `/jobs/${string}/move` ? JobView :
+  P extends `/jobs/${string}/retry` ? JobView :
+  P extends `/queues/${string}/pause` ? GateView :
+  P extends `/queues/${string}/resume` ? null :
+  P extends `/schedules/${string}/backfill` ? Backfill :
+  P extends `/schedules/${string}/disable` ? ScheduleView :
+  P extends `/schedules/${string}/enable` ? ScheduleView :
+  P extends `/schedules/${string}/trigger` ? JobView :
+  unknown;
+
+export type PutResponse<P extends string> =
+  P extends `/calendars/${string}` ? CalendarView :
+  P extends `/schedules/${string}` ? ScheduleView :
+  P extends `/users/${string}` ? UserView :
+  unknown;

@@ -6,15 +6,16 @@ import { useLoad } from "../load.js";
 import { Button, Choice } from "../parts/base/button.js";
 import { FormError, ask, show, useAct } from "../parts/base/dialog.js";
 import { Empty, ErrorNotice } from "../parts/base/empty.js";
-import { Field } from "../parts/base/form.js";
+import { Field, onValue } from "../parts/base/form.js";
 import { PageHeader } from "../parts/base/panel.js";
-import { Table } from "../parts/base/table.js";
+import { Table, byName } from "../parts/base/table.js";
 import { toast } from "../parts/base/toast.js";
 import { at, may, now } from "../state.js";
 import { html, useMemo, useState } from "../ui.js";
 import { clean, count, line, plural } from "../format.js";
 
 /** @typedef {import("../types").CalendarView} CalendarView */
+/** @typedef {import("../types").ScheduleView} ScheduleView */
 
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const SHOWN = 6;
@@ -30,28 +31,27 @@ export default function Calendars() {
       crumb=${html`<a href=${at("/schedules")}>Schedules</a> / calendars`}
       acts=${html`<${Button} kind="main" need="operate.shared" onClick=${make}>Create calendar<//>`}
     >
-      <p>Holidays and other days on which a schedule rests.</p>
+      <p>Holidays and other days on which schedules do not run.</p>
     <//>
     ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
     ${list.data?.items.length === 0
       ? html`<${Empty}
-          title="No calendar yet"
+          title="No calendars yet"
           command="rota calendars import holidays.ics --name holidays"
           acts=${html`<${Button} need="operate.shared" onClick=${make}>Create calendar<//>`}
         >
-          A calendar names days off. A schedule that uses it leaves such a day out, or runs on the next working day.
-          Bring one from an iCalendar file, or write its dates here.
+          A calendar lists days off. A schedule that uses it skips such a day, or runs on the next working day. Import
+          an iCalendar file, or enter the dates here.
         <//>`
-      : html`<${Table}
-          caption="Calendars"
-          columns=${columns}
-          rows=${list.data?.items ?? null}
-          id=${(/** @type {CalendarView} */ one) => one.name}
-        />`}
+      : html`<${Table} caption="Calendars" columns=${columns} rows=${list.data?.items ?? null} id=${byName} />`}
   `;
 }
 
-/** @param {any} uses @param {() => any} reload @returns {import("../parts/base/table.js").Column[]} */
+/**
+ * @param {{items: ScheduleView[]} | null} uses
+ * @param {() => unknown} reload
+ * @returns {import("../parts/base/table.js").Column<CalendarView>[]}
+ */
 function columnsOf(uses, reload) {
   const edit = (/** @type {CalendarView} */ one) => void calendarDialog(one).then((made) => made && reload());
   return [
@@ -62,22 +62,18 @@ function columnsOf(uses, reload) {
       cell: (one) => html`<span class="name">${clean(one.name)}</span>`,
     },
     {
-      title: "Days off every week",
+      title: "Weekly days off",
       width: "14rem",
       cell: (one) =>
-        one.weekend.length
-          ? one.weekend.map((/** @type {number} */ day) => WEEKDAYS[day]).join(", ")
-          : html`<span class="faint">none</span>`,
+        one.weekend.length ? one.weekend.map((day) => WEEKDAYS[day]).join(", ") : html`<span class="faint">none</span>`,
     },
-    { title: "Coming dates", kind: "full", cell: (one) => html`<${Dates} dates=${one.dates} />` },
+    { title: "Upcoming dates", kind: "full", cell: (one) => html`<${Dates} dates=${one.dates} />` },
     {
       title: "Used by",
       width: "10rem",
       cell: (one) =>
         uses
-          ? html`<${Users}
-              names=${uses.items.filter((/** @type {any} */ schedule) => schedule.calendar === one.name)}
-            />`
+          ? html`<${Users} names=${uses.items.filter((schedule) => schedule.calendar === one.name)} />`
           : html`<span class="skeleton-line"></span>`,
     },
     ...(may("operate.shared")
@@ -108,48 +104,48 @@ function columnsOf(uses, reload) {
 function Dates({ dates }) {
   const today = new Date(now.peek()).toISOString().slice(0, 10);
   const coming = dates.filter((date) => date >= today);
-  if (!coming.length) return html`<span class="faint">none of ${plural(dates.length, "date")}</span>`;
+  if (!coming.length) return html`<span class="faint">none left of ${plural(dates.length, "date")}</span>`;
   return html`
     <span class="mono small">${coming.slice(0, SHOWN).map(clean).join("  ")}</span>
     <span class="sub">
       ${plural(dates.length, "date")} in
-      all${coming.length > SHOWN ? `, ${count(coming.length - SHOWN)} more to come` : ""}
+      total${coming.length > SHOWN ? `, ${count(coming.length - SHOWN)} more upcoming` : ""}
     </span>
   `;
 }
 
-/** @param {{names: any[]}} props */
+/** @param {{names: ScheduleView[]}} props */
 function Users({ names }) {
   if (!names.length) return html`<span class="faint">no schedule</span>`;
   return html`<span title=${names.map((one) => clean(one.name)).join(", ")}>${plural(names.length, "schedule")}</span>`;
 }
 
-/** @param {CalendarView} calendar @param {() => any} reload */
+/** @param {CalendarView} calendar @param {() => unknown} reload */
 async function remove(calendar, reload) {
   const gone = await ask({
     title: `Delete calendar ${line(calendar.name, 60)}?`,
     body: html`<p>
-      Its dates are forgotten. A schedule that still names it is disabled at its next fire, and says so.
+      Its dates are deleted. A schedule that still uses it is disabled at its next run, with this as the reason.
     </p>`,
     typed: clean(calendar.name).trim(),
     danger: true,
     verb: "Delete",
-    safe: "Keep it",
+
     act: () => api.delete(`/calendars/${encodeURIComponent(calendar.name)}`).then(() => true),
   });
   if (!gone) return;
-  toast(html`Calendar <code>${clean(calendar.name)}</code> is deleted.`);
+  toast(html`Deleted calendar <code>${clean(calendar.name)}</code>.`);
   await reload();
 }
 
-/** Resolves to the calendar that was stored, or null. @param {CalendarView | null} calendar */
+/** Resolves to the stored calendar, or null. @param {CalendarView | null} calendar */
 async function calendarDialog(calendar) {
   const made = await show(CalendarForm, { calendar }, { wide: true });
-  if (made) toast(html`Calendar <code>${clean(made.name)}</code> has ${plural(made.dates.length, "date")}.`);
+  if (made) toast(html`Saved calendar <code>${clean(made.name)}</code> with ${plural(made.dates.length, "date")}.`);
   return made;
 }
 
-/** @param {import("../parts/base/dialog.js").DialogControls & {calendar: CalendarView | null}} props */
+/** @param {import("../parts/base/dialog.js").DialogControls<CalendarView> & {calendar: CalendarView | null}} props */
 function CalendarForm({ done, busy, calendar }) {
   const [name, setName] = useState(calendar?.name ?? "");
   const [from, setFrom] = useState("dates");
@@ -169,19 +165,11 @@ function CalendarForm({ done, busy, calendar }) {
     });
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">${calendar ? `Edit calendar ${clean(calendar.name)}` : "Create calendar"}</h2>
-    ${!calendar && html`<${Field} label="Name" error=${taken ? error.message : null}>
-      <input
-        type="text"
-        class="mono"
-        required
-        maxlength="200"
-        autofocus
-        value=${name}
-        onInput=${(/** @type {any} */ e) => setName(e.target.value)}
-      />
+    ${!calendar && html`<${Field} label="Name" error=${taken ? error?.message : null}>
+      <input type="text" class="mono" required maxlength="200" autofocus value=${name} onInput=${onValue(setName)} />
     <//>`}
     <${Choice}
-      label="Where the dates come from"
+      label="Source of the dates"
       value=${from}
       options=${[
         ["dates", "Dates"],
@@ -190,20 +178,15 @@ function CalendarForm({ done, busy, calendar }) {
       onChange=${setFrom}
     />
     <${Field}
-      label=${from === "ics" ? "Text of the .ics file" : "Dates"}
+      label=${from === "ics" ? "Content of the .ics file" : "Dates"}
       hint=${from === "ics"
-        ? "Paste it whole. Events of several days count for each day."
-        : "One on each line, such as 2030-12-25."}
+        ? "Paste the whole file. An event of several days counts for each day."
+        : "One per line, for example 2030-12-25."}
     >
-      <textarea
-        rows="8"
-        spellcheck=${false}
-        value=${text}
-        onInput=${(/** @type {any} */ e) => setText(e.target.value)}
-      ></textarea>
+      <textarea rows="8" spellcheck=${false} value=${text} onInput=${onValue(setText)}></textarea>
     <//>
     ${from === "dates" && html`<fieldset class="field weekend">
-      <legend>Days off every week</legend>
+      <legend>Weekly days off</legend>
       ${WEEKDAYS.map(
         (word, day) =>
           html`<label>
@@ -214,7 +197,7 @@ function CalendarForm({ done, busy, calendar }) {
     </fieldset>`}
     ${error && !taken && html`<${FormError} error=${error} />`}
     <div class="acts">
-      <${Button} onClick=${() => done(null)}>Leave it<//>
+      <${Button} onClick=${() => done(null)}>Cancel<//>
       <${Button} type="submit" kind="main" disabled=${acting}>${calendar ? "Save calendar" : "Create calendar"}<//>
     </div>
   </form>`;

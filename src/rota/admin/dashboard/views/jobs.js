@@ -1,5 +1,5 @@
 // @ts-check
-// Jobs: found by state and by tokens, live, one by one or many at once.
+// Jobs: filtered by state and search, live; actions on one or on many.
 
 import { api } from "../api.js";
 import { write } from "../exact.js";
@@ -17,15 +17,17 @@ import { PageHeader } from "../parts/base/panel.js";
 import { useSelection, useRowKeys } from "../parts/jobs/selection.js";
 import { SavedViews } from "../parts/jobs/saved-views.js";
 import { SearchTokens, isRepeatable, parameter } from "../parts/jobs/search.js";
-import { KEYS, STATES } from "../parts/jobs/search-query.js";
-import { Table } from "../parts/base/table.js";
+import { KEYS } from "../parts/jobs/search-query.js";
+import { Table, byId } from "../parts/base/table.js";
+import { JOB_STATES } from "../choices.js";
+import { JOB_STATE_LABELS, valuesOf } from "../labels.js";
 import { at, go, now, query, refine } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { compact, count, parseTime, shellQuote } from "../format.js";
 
-/** The filter that the URL tells, as the API wants it. @param {URLSearchParams} params */
+/** The filter in the URL, as the API expects it. @param {URLSearchParams} params */
 function filterOf(params) {
-  /** @type {Record<string, any>} */
+  /** @type {Record<string, unknown>} */
   const filter = {};
   for (const key of KEYS.map(parameter)) {
     const value = params.get(key);
@@ -79,7 +81,7 @@ export default function Jobs() {
   const gates = useGates();
   const columns = useMemo(() => columnsOf(selection, gates), [selection.full, gates]);
   const place = useRowKeys(list.rows, selection);
-  const act = async (/** @type {any} */ action) => {
+  const act = async (/** @type {import("../parts/jobs/bulk.js").Action} */ action) => {
     const target = selection.all ? { filter } : { ids: [...selection.ids] };
     if ((await bulkDialog(action, target)) === null) return;
     selection.clear();
@@ -100,7 +102,7 @@ export default function Jobs() {
         ${total.data
           ? html`
               ${total.data.exact ? "" : "At least "}
-              ${count(total.data.count)} ${total.data.count === 1 ? "matches" : "match"}, newest first.
+              ${count(total.data.count)} ${total.data.count === 1 ? "job" : "jobs"}, newest first.
             `
           : html`<span class="skeleton-line w2"></span>`}
       </p>
@@ -119,12 +121,12 @@ export default function Jobs() {
           columns=${columns}
           rows=${rows}
           skeleton=${8}
-          id=${(/** @type {any} */ job) => job.id}
-          state=${(/** @type {any} */ job) =>
+          id=${byId}
+          state=${(/** @type {import("../types").JobView} */ job) =>
             `${selection.has(job.id) ? "is-selected" : ""} ${place === job.id ? "is-at" : ""}`}
         />`}
     ${rows !== null && rows.length > 0 && html`<div class="more-rows">
-      ${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}
+      ${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "End of list"}
       <span>${count(rows.length)} shown</span>
     </div>`}
     <${BulkBar}
@@ -140,13 +142,13 @@ export default function Jobs() {
   `;
 }
 
-/** @param {{stats: any, params: URLSearchParams}} props */
+/** @param {{stats: import("../types").Stats | null, params: URLSearchParams}} props */
 function Tabs({ stats, params }) {
   const current = params.get("state") ?? "";
   const others = Object.fromEntries([...params].filter(([key]) => key !== "state"));
   const isFiltered = Object.keys(others).length > 0;
-  const tab = (/** @type {string} */ state) => {
-    const n = stats && (state ? stats[state] : STATES.reduce((sum, one) => sum + stats[one], 0));
+  const tab = (/** @type {import("../choices.js").JobState | ""} */ state) => {
+    const n = stats ? (state ? stats[state] : JOB_STATES.reduce((sum, one) => sum + stats[one], 0)) : 0;
     const rough = stats && (state ? stats.estimated.includes(state) : stats.estimated.length);
     return html`<a
       href=${at("/jobs", { ...others, state })}
@@ -154,27 +156,32 @@ function Tabs({ stats, params }) {
       aria-current=${current === state ? "page" : undefined}
     >
       ${state && html`<${StateGlyph} state=${state} />`}
-      ${state ? state[0].toUpperCase() + state.slice(1) : "All"}
-      <span class="n" title=${isFiltered ? "in all, without the search" : ""}>
+      ${state ? JOB_STATE_LABELS[state] : "All"}
+      <span class="n" title=${isFiltered ? "total, without the search" : ""}>
         ${stats ? `${rough ? "≈ " : ""}${compact(n)}` : html`<span class="skeleton-line tab-skeleton"></span>`}
       </span>
     </a>`;
   };
-  return html`<nav class="tabs" aria-label="States">${["", ...STATES].map(tab)}</nav>`;
+  return html`<nav class="tabs" aria-label="States">
+    ${[/** @type {const} */ (""), ...valuesOf(JOB_STATE_LABELS)].map(tab)}
+  </nav>`;
 }
 
 /** @param {{search: string}} props */
 function NoJobs({ search }) {
   if (search)
-    return html`<${Empty} title="No job matches" acts=${html`<a class="button" href=${at("/jobs")}>Show all jobs</a>`}>
-      Names are matched whole, errors by a part of their text. Jobs that ended long ago are removed by retention.
+    return html`<${Empty}
+      title="No matching jobs"
+      acts=${html`<a class="button" href=${at("/jobs")}>Show all jobs</a>`}
+    >
+      Names must match exactly, errors in part. Old finished jobs are deleted by retention.
     <//>`;
   return html`<${Empty} title="No jobs yet" command="rota jobs enqueue demo.greet --payload '{"name": "Ada"}'">
-    A job is one request to run a task once. Your program makes them, a schedule does, or this line.
+    A job is one call of a task. Your program, a schedule or this command creates it:
   <//>`;
 }
 
-/** The same question elsewhere. @param {Record<string, any>} filter */
+/** The same query as a command, a request and a program. @param {Record<string, unknown>} filter */
 function copyOf(filter) {
   const flags = Object.entries(filter).flatMap(([key, value]) =>
     [value].flat().map((one) => ` --${key.replace("_", "-")} ${shellQuote(one)}`),
@@ -190,17 +197,25 @@ function copyOf(filter) {
 
 const SHORT = ["state", "task", "queue", "tenant", "tag", "parent"]; // what app.jobs takes
 
-/** By the short way where that can say it all, else as the desk is asked. @param {Record<string, any>} filter */
+/** With app.jobs where it has all filters, else with the admin actions. @param {Record<string, unknown>} filter */
 function pythonOf(filter) {
-  const isShort = Object.keys(filter).every((key) => SHORT.includes(key)) && (filter.state ?? []).length < 2;
+  const isShort = Object.keys(filter).every((key) => SHORT.includes(key)) && [filter.state ?? []].flat().length < 2;
   const given = Object.entries(filter)
     .map(([key, value]) => `${key}=${isShort ? write(`${value}`) : pythonValue(key, value)}`)
     .join(", ");
   if (isShort) return `from rota import Rota\n\napp = Rota()\npage = await app.jobs(${given})`;
-  return `from datetime import datetime\n\nfrom rota import Rota, State\nfrom rota.operate.asks import JobsAsk\n\napp = Rota()\npage = await app.desk().jobs.list(JobsAsk(${given}))`;
+  return [
+    "from datetime import datetime",
+    "",
+    "from rota import Rota, State",
+    "from rota.operate.asks import JobsAsk",
+    "",
+    "app = Rota()",
+    `page = await app.desk().jobs.list(JobsAsk(${given}))`,
+  ].join("\n");
 }
 
-/** @param {string} key @param {any} value @returns {string} */
+/** @param {string} key @param {unknown} value @returns {string} */
 function pythonValue(key, value) {
   if (Array.isArray(value)) return `(${value.map((one) => `${pythonValue(key, one)},`).join(" ")})`;
   if (key === "state") return `State(${write(value)})`;

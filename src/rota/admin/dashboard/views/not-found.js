@@ -6,12 +6,12 @@ import { html } from "../ui.js";
 
 export default function NotFound() {
   return html`
-    <${PageHeader} title="Nothing here" />
+    <${PageHeader} title="Page not found" />
     <${Empty}
-      title="No page has this address"
+      title="There is no page at this address"
       acts=${html`<a class="button" href=${at("/")}>Overview</a><a class="button" href=${at("/jobs")}>Jobs</a>`}
     >
-      It may have been typed by hand, or come from another version.
+      The link may be wrong or from another version of rota.
     <//>
   `;
 }

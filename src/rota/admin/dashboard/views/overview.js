@@ -1,5 +1,5 @@
 // @ts-check
-// The whole house at a glance: is it well, and if not, what first?
+// Overview: counts, throughput, problems, next runs, queues and failures.
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
@@ -11,12 +11,16 @@ import { Code, PageHeader, Panel } from "../parts/base/panel.js";
 import { Problems, problemsOf } from "../parts/operate/problems.js";
 import { pageOf } from "../parts/schedules/schedule.js";
 import { Spark } from "../parts/charts/spark.js";
-import { Table } from "../parts/base/table.js";
+import { Table, byId, byName } from "../parts/base/table.js";
 import { Throughput } from "../parts/charts/throughput.js";
 import { When } from "../parts/base/time.js";
+import { JOB_STATE_LABELS, valuesOf } from "../labels.js";
 import { at, may, minute, now } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { compact, clean, count, plural, duration } from "../format.js";
+
+/** @typedef {import("../types").QueueView} QueueView */
+/** @typedef {import("../types").ScheduleView} ScheduleView */
 
 const HOUR = 3_600_000;
 
@@ -48,7 +52,7 @@ export default function Overview() {
   });
   const known = queues.data && gates.data && schedules.data && (!shared || workers.data);
   const failedAt = failures.data?.last_at ?? null;
-  const everything = gates.data?.items.find((/** @type {any} */ gate) => gate.scope === "all");
+  const everything = gates.data?.items.find((gate) => gate.scope === "all");
   return html`
     <${PageHeader}
       title="Overview"
@@ -56,7 +60,7 @@ export default function Overview() {
     >
       <p>
         ${known && stats.data && (failures.data || failures.error)
-          ? html`${attention(problems, stats.data, failedAt)} ${oldestDue(stats.data, queues.data.items)}`
+          ? html`${attention(problems, stats.data, failedAt)} ${oldestDue(stats.data, queues.data?.items ?? [])}`
           : html`<span class="skeleton-line w2"></span>`}
       </p>
     <//>
@@ -75,64 +79,66 @@ export default function Overview() {
       <${NextFires} schedules=${schedules} />
     </div>
     <${Queues} queues=${queues} />
-    <${Panel} title="Failures by error" note=${html`<a href=${at("/jobs", { state: "failed" })}>All failed jobs</a>`}>
+    <${Panel} title="Failures by error" note=${html`<a href=${at("/jobs", { state: "failed" })}>View failed jobs</a>`}>
       <${WhenLoaded} of=${failures}>
-        ${(/** @type {any} */ found) => html`<${Failures} found=${found} done=${failures.reload} />`}
+        ${(/** @type {import("../types").Failures} */ found) =>
+          html`<${Failures} found=${found} done=${failures.reload} />`}
       <//>
     <//>
   `;
 }
 
 /**
- * What needs somebody: what is wrong now, what failed lately, what waits for a decision.
- * @param {any[]} problems
- * @param {any} stats
+ * What needs attention: problems, recent failures, failed jobs.
+ * @param {unknown[]} problems
+ * @param {import("../types").Stats} stats
  * @param {string | null} failedAt when a job failed last
  */
 function attention(problems, { failed, estimated }, failedAt) {
   const recently = failed > 0 && failedAt !== null && minute.value - Date.parse(failedAt) < HOUR;
-  if (!problems.length && !failed) return "Nothing needs you.";
-  const first = problems.length ? `${plural(problems.length, "problem")}. ` : recently ? "" : "No problem now. ";
+  if (!problems.length && !failed) return "All clear.";
+  const first = problems.length ? `${plural(problems.length, "problem")}. ` : recently ? "" : "No problems. ";
   if (!failed) return first;
   const link = html`<a href=${at("/jobs", { state: "failed" })}>
     ${estimated.includes("failed") ? "≈ " : ""}
-    ${plural(failed, "failed job waits", "failed jobs wait")} for a decision
+    ${plural(failed, "failed job")}
   </a>`;
-  return html`${first}${link}${recently && html`, the last failed <${When} at=${failedAt} />`}.`;
+  return html`${first}${link}${recently && html`, the latest <${When} at=${failedAt} />`}.`;
 }
 
-/** @param {any} stats @param {any[]} queues */
+/** @param {import("../types").Stats} stats @param {import("../types").QueueView[]} queues */
 function oldestDue(stats, queues) {
-  if (stats.oldest_due_s === null) return "No due job waits.";
-  const worst = queues.reduce((a, b) => ((b.oldest_due_s ?? -1) > (a?.oldest_due_s ?? -1) ? b : a), null);
+  if (stats.oldest_due_s === null) return "Nothing is due.";
+  const worst = queues.reduce(
+    (a, b) => ((b.oldest_due_s ?? -1) > (a?.oldest_due_s ?? -1) ? b : a),
+    /** @type {import("../types").QueueView | null} */ (null),
+  );
   return html`
-    The oldest due job has waited <b>${duration(stats.oldest_due_s)}</b>
+    The oldest due job has been due for <b>${duration(stats.oldest_due_s)}</b>
     ${worst && html` in <a href=${at("/jobs", { queue: worst.name, state: "queued" })}><${Code}>${worst.name}<//></a>`}.
   `;
 }
 
-/** @param {any} props */
+/** @param {{stats: import("../types").Stats | null, workers: {items: import("../types").WorkerView[]} | null}} props */
 function Counts({ stats, workers }) {
-  const slots = workers?.items
-    .filter((/** @type {any} */ one) => one.state === "running")
-    .reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.concurrency, 0);
-  const later =
-    stats && Object.values(stats.queues).reduce((sum, /** @type {any} */ queue) => sum + queue.scheduled, 0);
+  const slots = workers?.items.filter((one) => one.state === "running").reduce((sum, one) => sum + one.concurrency, 0);
+  const later = Object.values(stats?.queues ?? {}).reduce((sum, queue) => sum + (queue.scheduled ?? 0), 0);
+  /** @type {Record<import("../choices.js").JobState, () => string>} */
   const clauses = {
-    queued: () => (later ? `${count(later)} not yet due` : "all due"),
-    waiting: () => "on other jobs",
-    running: () => (slots ? `of ${plural(slots, "slot")}` : slots === 0 ? "no live worker" : "now"),
-    succeeded: () => "kept in history",
-    failed: () => (stats.failed ? `${stats.failed === 1 ? "waits" : "wait"} for a decision` : "none"),
-    cancelled: () => "kept in history",
+    queued: () => (later ? `${count(later)} due later` : "all due"),
+    waiting: () => "for other jobs",
+    running: () => (slots ? `of ${plural(slots, "slot")}` : slots === 0 ? "no running worker" : "now"),
+    succeeded: () => "in history",
+    failed: () => (stats?.failed ? "retry or delete" : "none"),
+    cancelled: () => "in history",
   };
   return html`<div class="counts">
-    ${Object.entries(clauses).map(
-      ([state, clause]) => html`<a
+    ${valuesOf(JOB_STATE_LABELS).map(
+      (state) => html`<a
         href=${at("/jobs", { state })}
         class=${`${tone(state)} ${state === "failed" && stats?.failed ? "loud" : ""}`}
       >
-        <span class="word"><${StateGlyph} state=${state} />${state[0].toUpperCase() + state.slice(1)}</span>
+        <span class="word"><${StateGlyph} state=${state} />${JOB_STATE_LABELS[state]}</span>
         <span class="value">
           ${stats
             ? html`
@@ -141,67 +147,63 @@ function Counts({ stats, workers }) {
               `
             : html`<span class="skeleton-line w2"></span>`}
         </span>
-        <span class="clause">${stats ? clause() : " "}</span>
+        <span class="clause">${stats ? clauses[state]() : " "}</span>
       </a>`,
     )}
   </div>`;
 }
 
-/** A moment that has come is not to come: the scheduler is about to move it. @param {{at: string}} props */
+/** A time that has passed is due now: the scheduler is about to advance it. @param {{at: string}} props */
 function FireTime({ at: instant }) {
   return Date.parse(instant) > now.value ? html`<${When} at=${instant} />` : "due now";
 }
 
-/** @param {any} props */
+/** @param {{schedules: import("../load.js").Loaded<{items: ScheduleView[]}>}} props */
 function NextFires({ schedules }) {
   const columns = useMemo(
-    () => [
-      {
-        title: "Fires",
-        width: "8.5rem",
-        cell: (/** @type {any} */ one) => html`<${FireTime} at=${one.next_run_at} />`,
-      },
-      {
-        title: "Schedule",
-        kind: "head",
-        cell: (/** @type {any} */ one) =>
-          html`
-            <a class="name" href=${at(pageOf(one))}>${clean(one.name)}</a>
-            <span class="sub">${clean(one.words)}</span>
-          `,
-      },
-      {
-        title: "Tenant",
-        width: "6rem",
-        cell: (/** @type {any} */ one) => html`<span class="clip">${clean(one.tenant)}</span>`,
-      },
-    ],
+    () =>
+      /** @type {import("../parts/base/table.js").Column<ScheduleView>[]} */ ([
+        {
+          title: "Next run",
+          width: "8.5rem",
+          cell: (one) => html`<${FireTime} at=${one.next_run_at} />`,
+        },
+        {
+          title: "Schedule",
+          kind: "head",
+          cell: (one) =>
+            html`
+              <a class="name" href=${at(pageOf(one))}>${clean(one.name)}</a>
+              <span class="sub">${clean(one.words)}</span>
+            `,
+        },
+        {
+          title: "Tenant",
+          width: "6rem",
+          cell: (one) => html`<span class="clip">${clean(one.tenant)}</span>`,
+        },
+      ]),
     [],
   );
   const all = schedules.data?.items ?? [];
   const next = all
-    .filter((/** @type {any} */ one) => one.enabled && one.next_run_at)
-    .sort((/** @type {any} */ a, /** @type {any} */ b) => (a.next_run_at < b.next_run_at ? -1 : 1))
+    .filter((one) => one.enabled && one.next_run_at)
+    .sort((a, b) => ((a.next_run_at ?? "") < (b.next_run_at ?? "") ? -1 : 1))
     .slice(0, 6);
-  return html`<${Panel} title="Next fires" note=${html`<a href=${at("/schedules")}>All schedules</a>`}>
+  return html`<${Panel} title="Next runs" note=${html`<a href=${at("/schedules")}>View schedules</a>`}>
     ${schedules.error && html`<${ErrorNotice} error=${schedules.error} retry=${schedules.reload} />`}
     ${schedules.data && !next.length
       ? html`<${Empty}
-          title="No schedule will fire"
+          title="No upcoming runs"
           command="rota schedules create --name nightly --task cleanup --cron '0 3 * * *'"
         >
-          A schedule makes jobs by a rule: every night, each quarter hour, once on Friday.
+          A schedule creates jobs by a rule: every night, every 15 minutes, once on Friday.
         <//>`
-      : html`<${Table}
-          caption="Next fires"
-          columns=${columns}
-          rows=${schedules.data ? next : null}
-          id=${(/** @type {any} */ one) => one.id}
-        />`}
+      : html`<${Table} caption="Next runs" columns=${columns} rows=${schedules.data ? next : null} id=${byId} />`}
   <//>`;
 }
 
-/** @param {any} props */
+/** @param {{queues: import("../load.js").Loaded<{items: QueueView[]}>}} props */
 function Queues({ queues }) {
   const shared = may("read.shared");
   const hour = useLoad((signal) => api.get("/activity", { hours: 1, step_s: 60, by: "queue" }, signal), [], {
@@ -209,83 +211,77 @@ function Queues({ queues }) {
     every: 60,
   });
   const columns = useMemo(
-    () => [
-      {
-        title: "Queue",
-        kind: "head",
-        width: "22%",
-        cell: (/** @type {any} */ one) =>
-          html`<a class="name" href=${at("/jobs", { queue: one.name })}>${clean(one.name)}</a>`,
-      },
-      {
-        title: "State",
-        width: "10rem",
-        cell: (/** @type {any} */ one) =>
-          html`<${GateBadge}
-            gate=${one.gate}
-            otherwise=${one.workers
-              ? html`<span class="badge tone-running"><${StateGlyph} state="running" />open</span>`
-              : html`<span class="badge tone-held"><${StateGlyph} state="ghost" />no worker</span>`}
-          />`,
-      },
-      {
-        title: "Ended, last hour",
-        width: "9.5rem",
-        kind: "wide-only",
-        cell: (/** @type {any} */ one) =>
-          html`<${Spark} ...${minutesOf(hour.data?.items, one.name)} paused=${Boolean(one.gate)} />`,
-      },
-      { title: "Due", kind: "num", width: "4.5rem", cell: (/** @type {any} */ one) => count(one.queued) },
-      {
-        title: "Later",
-        kind: "num wide-only",
-        width: "4.5rem",
-        cell: (/** @type {any} */ one) => count(one.scheduled),
-      },
-      { title: "Running", kind: "num", width: "5rem", cell: (/** @type {any} */ one) => count(one.running) },
-      {
-        title: "Oldest due",
-        kind: "num",
-        width: "7rem",
-        cell: (/** @type {any} */ one) =>
-          one.oldest_due_s === null
-            ? html`<span class="faint">—</span>`
-            : html`<span class=${one.oldest_due_s > 60 ? "over" : ""}>
-                ${one.oldest_due_s > 60 && html`<${StateGlyph} state="late" />`}
-                ${duration(one.oldest_due_s)}
-              </span>`,
-      },
-      { title: "Workers", kind: "num wide-only", width: "4.5rem", cell: (/** @type {any} */ one) => one.workers },
-      ...(may("operate.shared")
-        ? [
-            {
-              title: html`<span class="visually-hidden">Actions</span>`,
-              kind: "act",
-              width: "6rem",
-              cell: (/** @type {any} */ one) =>
-                html`<${PauseButton} scope="queue" name=${one.name} gate=${one.gate} done=${queues.reload} />`,
-            },
-          ]
-        : []),
-    ],
+    () =>
+      /** @type {import("../parts/base/table.js").Column<QueueView>[]} */ ([
+        {
+          title: "Queue",
+          kind: "head",
+          width: "22%",
+          cell: (one) => html`<a class="name" href=${at("/jobs", { queue: one.name })}>${clean(one.name)}</a>`,
+        },
+        {
+          title: "State",
+          width: "10rem",
+          cell: (one) =>
+            html`<${GateBadge}
+              gate=${one.gate}
+              otherwise=${one.workers
+                ? html`<span class="badge tone-running"><${StateGlyph} state="running" />active</span>`
+                : html`<span class="badge tone-held"><${StateGlyph} state="ghost" />no worker</span>`}
+            />`,
+        },
+        {
+          title: "Finished, last hour",
+          width: "9.5rem",
+          kind: "wide-only",
+          cell: (one) => html`<${Spark} ...${minutesOf(hour.data?.items, one.name)} paused=${Boolean(one.gate)} />`,
+        },
+        { title: "Due", kind: "num", width: "4.5rem", cell: (one) => count(one.queued) },
+        {
+          title: "Later",
+          kind: "num wide-only",
+          width: "4.5rem",
+          cell: (one) => count(one.scheduled),
+        },
+        { title: "Running", kind: "num", width: "5rem", cell: (one) => count(one.running) },
+        {
+          title: "Oldest due",
+          kind: "num",
+          width: "7rem",
+          cell: (one) =>
+            one.oldest_due_s === null
+              ? html`<span class="faint">—</span>`
+              : html`<span class=${one.oldest_due_s > 60 ? "over" : ""}>
+                  ${one.oldest_due_s > 60 && html`<${StateGlyph} state="late" />`}
+                  ${duration(one.oldest_due_s)}
+                </span>`,
+        },
+        { title: "Workers", kind: "num wide-only", width: "4.5rem", cell: (one) => one.workers },
+        ...(may("operate.shared")
+          ? [
+              {
+                title: html`<span class="visually-hidden">Actions</span>`,
+                kind: "act",
+                width: "6rem",
+                cell: (/** @type {QueueView} */ one) =>
+                  html`<${PauseButton} scope="queue" name=${one.name} gate=${one.gate} done=${queues.reload} />`,
+              },
+            ]
+          : []),
+      ]),
     [hour.data],
   );
-  return html`<${Panel} title="Queues" note=${html`<a href=${at("/queues")}>All about queues</a>`}>
+  return html`<${Panel} title="Queues" note=${html`<a href=${at("/queues")}>View queues</a>`}>
     ${queues.error && html`<${ErrorNotice} error=${queues.error} retry=${queues.reload} />`}
     ${queues.data?.items.length === 0
-      ? html`<${Empty} title="No queue has jobs" command="rota jobs enqueue TASK --payload '{}'">
-          A queue appears with its first job, and while a worker serves it by name.
+      ? html`<${Empty} title="No queues yet" command="rota jobs enqueue TASK --payload '{}'">
+          A queue appears with its first job, and while a worker is dedicated to it.
         <//>`
-      : html`<${Table}
-          caption="Queues"
-          columns=${columns}
-          rows=${queues.data?.items ?? null}
-          id=${(/** @type {any} */ one) => one.name}
-        />`}
+      : html`<${Table} caption="Queues" columns=${columns} rows=${queues.data?.items ?? null} id=${byName} />`}
   <//>`;
 }
 
-/** @param {any[] | undefined} steps @param {string} name */
+/** @param {import("../types").Step[] | undefined} steps @param {string} name */
 function minutesOf(steps = [], name) {
   const start = Math.floor(now.peek() / 60_000) - 59;
   const values = Array(60).fill(0);
@@ -297,5 +293,5 @@ function minutesOf(steps = [], name) {
     bad[i] = step.failed;
   }
   const sum = values.reduce((a, b) => a + b, 0);
-  return { values, bad, label: `${plural(sum, "job")} ended in the last hour` };
+  return { values, bad, label: `${plural(sum, "job")} finished in the last hour` };
 }

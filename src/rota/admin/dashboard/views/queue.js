@@ -1,5 +1,5 @@
 // @ts-check
-// One queue: its pace over the day, who serves it, what waits longest, what failed last.
+// One queue: throughput, workers, the oldest live jobs and the current counts.
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
@@ -16,7 +16,7 @@ import {
 } from "../parts/operate/throughput-cells.js";
 import { Facts, PageHeader, Panel } from "../parts/base/panel.js";
 import { PauseButton } from "../parts/operate/pause.js";
-import { Table } from "../parts/base/table.js";
+import { Table, byId } from "../parts/base/table.js";
 import { Throughput } from "../parts/charts/throughput.js";
 import { When } from "../parts/base/time.js";
 import { at, may, now } from "../state.js";
@@ -27,11 +27,11 @@ import { clean, line, plural, shellQuote, shortId } from "../format.js";
 export default function Queue({ name }) {
   const queues = useLoad((signal) => api.get("/queues", {}, signal), [name], { on: ["stats", "gate"], every: 10 });
   const globalPause = useGlobalPause();
-  const queue = queues.data?.items.find((/** @type {any} */ one) => one.name === name);
+  const queue = queues.data?.items.find((one) => one.name === name);
   const acts =
     queue &&
     html`
-      <a class="button" href=${at("/jobs", { queue: name })}>Show its jobs</a>
+      <a class="button" href=${at("/jobs", { queue: name })}>View jobs</a>
       <${PauseButton}
         tiny=${false}
         scope="queue"
@@ -57,17 +57,17 @@ export default function Queue({ name }) {
         queue
           ? html`<${Known} queue=${queue} />`
           : html`<${Empty}
-              title="No job waits here"
+              title="No jobs in this queue"
               command=${`rota worker -q ${shellQuote(name)}`}
-              acts=${html`<a class="button" href=${at("/jobs", { queue: name })}>Show jobs that ended</a>`}
+              acts=${html`<a class="button" href=${at("/jobs", { queue: name })}>View finished jobs</a>`}
             >
-              No live job is in this queue, none ended lately, and no worker serves it by name.
+              It has no live jobs, no recent activity and no dedicated worker.
             <//>`}
     <//>
   `;
 }
 
-/** @param {{queue: any}} props */
+/** @param {{queue: import("../types").QueueView}} props */
 function Known({ queue }) {
   const shared = may("read.shared");
   return html`
@@ -81,14 +81,14 @@ function Known({ queue }) {
               "Due",
               html`<a href=${at("/jobs", { queue: queue.name, state: "queued" })}>${plural(queue.queued, "job")}</a>`,
             ],
-            ["Later", plural(queue.scheduled, "job")],
+            ["Due later", plural(queue.scheduled, "job")],
             [
               "Running",
               html`<a href=${at("/jobs", { queue: queue.name, state: "running" })}>${plural(queue.running, "job")}</a>`,
             ],
             ["Oldest due", html`<${OldestDue} seconds=${queue.oldest_due_s} />`],
-            shared && ["Ended a minute", `${queue.per_minute.toFixed(1)}, mean of ten minutes`],
-            shared && ["Failed a minute", `${queue.failed_per_minute.toFixed(1)}, mean of ten minutes`],
+            shared && ["Finished/min", `${queue.per_minute.toFixed(1)} (10-minute average)`],
+            shared && ["Failed/min", `${queue.failed_per_minute.toFixed(1)} (10-minute average)`],
           ]}
         />
       <//>
@@ -105,32 +105,33 @@ function Oldest({ name }) {
     { on: ["job"] },
   );
   const columns = useMemo(
-    () => [
-      {
-        title: "State",
-        width: "7.25rem",
-        cell: (/** @type {any} */ job) => html`<${Badge} state=${displayState(job, now.peek())} />`,
-      },
-      {
-        title: "Job",
-        kind: "head",
-        cell: (/** @type {any} */ job) =>
-          html`<a class="name" href=${at(`/jobs/${job.id}`)}>
-            ${clean(job.task)} <span class="faint">${shortId(job.id)}</span>
-          </a>`,
-      },
-      {
-        title: "Tenant",
-        width: "7rem",
-        cell: (/** @type {any} */ job) => html`<span class="clip">${clean(job.tenant)}</span>`,
-      },
-      { title: "Made", width: "8.5rem", cell: (/** @type {any} */ job) => html`<${When} at=${job.created_at} />` },
-    ],
+    () =>
+      /** @type {import("../parts/base/table.js").Column<import("../types").JobView>[]} */ ([
+        {
+          title: "State",
+          width: "7.25rem",
+          cell: (job) => html`<${Badge} state=${displayState(job, now.peek())} />`,
+        },
+        {
+          title: "Job",
+          kind: "head",
+          cell: (job) =>
+            html`<a class="name" href=${at(`/jobs/${job.id}`)}>
+              ${clean(job.task)} <span class="faint">${shortId(job.id)}</span>
+            </a>`,
+        },
+        {
+          title: "Tenant",
+          width: "7rem",
+          cell: (job) => html`<span class="clip">${clean(job.tenant)}</span>`,
+        },
+        { title: "Created", width: "8.5rem", cell: (job) => html`<${When} at=${job.created_at} />` },
+      ]),
     [],
   );
   return html`<${Panel}
     title="Live jobs, oldest first"
-    note=${html`<a href=${at("/jobs", { queue: name, state: "failed" })}>Failed ones</a>`}
+    note=${html`<a href=${at("/jobs", { queue: name, state: "failed" })}>View failed jobs</a>`}
   >
     ${jobs.error && html`<${ErrorNotice} error=${jobs.error} retry=${jobs.reload} />`}
     ${jobs.data?.items.length === 0
@@ -139,7 +140,7 @@ function Oldest({ name }) {
           caption="Live jobs"
           columns=${columns}
           rows=${jobs.data?.items ?? null}
-          id=${(/** @type {any} */ job) => job.id}
+          id=${byId}
           skeleton=${3}
         />`}
   <//>`;
@@ -149,39 +150,34 @@ function Oldest({ name }) {
 function WorkersOn({ name }) {
   const workers = useLoad((signal) => api.get("/workers", {}, signal), [name], { on: ["worker"], every: 15 });
   const rows = useMemo(
-    () => workers.data?.items.filter((/** @type {any} */ one) => one.state !== "lost" && serves(one, name)) ?? null,
+    () => workers.data?.items.filter((one) => one.state !== "lost" && serves(one, name)) ?? null,
     [workers.data, name],
   );
   const columns = useMemo(
-    () => [
-      {
-        title: "Worker",
-        kind: "head",
-        cell: (/** @type {any} */ one) => html`<a class="name" href=${pageOf(one)}>${clean(one.id)}</a>`,
-      },
-      { title: "State", width: "7rem", cell: (/** @type {any} */ one) => html`<${WorkerBadge} worker=${one} />` },
-      { title: "Slots busy", width: "9rem", cell: (/** @type {any} */ one) => html`<${Slots} worker=${one} />` },
-      {
-        title: "Host",
-        width: "25%",
-        cell: (/** @type {any} */ one) => html`<code class="clip">${line(one.host, 80)}</code>`,
-      },
-      { title: "Last seen", width: "8.5rem", cell: (/** @type {any} */ one) => html`<${When} at=${one.seen_at} />` },
-    ],
+    () =>
+      /** @type {import("../parts/base/table.js").Column<import("../types").WorkerView>[]} */ ([
+        {
+          title: "Worker",
+          kind: "head",
+          cell: (one) => html`<a class="name" href=${pageOf(one)}>${clean(one.id)}</a>`,
+        },
+        { title: "State", width: "7rem", cell: (one) => html`<${WorkerBadge} worker=${one} />` },
+        { title: "Slots busy", width: "9rem", cell: (one) => html`<${Slots} worker=${one} />` },
+        {
+          title: "Host",
+          width: "25%",
+          cell: (one) => html`<code class="clip">${line(one.host, 80)}</code>`,
+        },
+        { title: "Last seen", width: "8.5rem", cell: (one) => html`<${When} at=${one.seen_at} />` },
+      ]),
     [],
   );
-  return html`<${Panel} title="Workers that serve it" note=${html`<a href=${at("/workers")}>All workers</a>`}>
+  return html`<${Panel} title="Workers on this queue" note=${html`<a href=${at("/workers")}>View workers</a>`}>
     ${workers.error && html`<${ErrorNotice} error=${workers.error} retry=${workers.reload} />`}
     ${rows?.length === 0
-      ? html`<${Empty} title="No live worker serves it" command=${`rota worker -q ${shellQuote(name)}`}>
-          Its jobs wait until one does.
+      ? html`<${Empty} title="No running worker for this queue" command=${`rota worker -q ${shellQuote(name)}`}>
+          Its jobs start when a worker is running.
         <//>`
-      : html`<${Table}
-          caption="Workers"
-          columns=${columns}
-          rows=${rows}
-          id=${(/** @type {any} */ one) => one.id}
-          skeleton=${2}
-        />`}
+      : html`<${Table} caption="Workers" columns=${columns} rows=${rows} id=${byId} skeleton=${2} />`}
   <//>`;
 }

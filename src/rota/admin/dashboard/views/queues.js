@@ -1,5 +1,5 @@
 // @ts-check
-// Where jobs wait: how many, how long, how fast they go, and who serves them.
+// Queues: due jobs, the age of the oldest, throughput and workers.
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
@@ -19,21 +19,21 @@ import {
 import { isListFiltered, ListFilters, orderable, useFiltered } from "../parts/base/list-filters.js";
 import { Code, PageHeader } from "../parts/base/panel.js";
 import { PauseButton } from "../parts/operate/pause.js";
-import { Table } from "../parts/base/table.js";
+import { Table, byName } from "../parts/base/table.js";
 import { at, may, query } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { clean, count, plural, shellQuote, duration } from "../format.js";
 
 /** @typedef {import("../types").QueueView} Queue */
 
-/** @type {import("../parts/base/list-filters.js").Kinds} */
+/** @type {import("../parts/base/list-filters.js").Kinds<Queue>} */
 const KINDS = {
   waiting: ["Due", (/** @type {Queue} */ queue) => queue.queued > 0],
   behind: ["Behind", (/** @type {Queue} */ queue) => (queue.oldest_due_s ?? 0) > LONG_S],
   paused: ["Paused", (/** @type {Queue} */ queue) => queue.gate !== null],
   unserved: ["No worker", (/** @type {Queue} */ queue) => !queue.workers],
 };
-/** @type {import("../parts/base/list-filters.js").Orders} */
+/** @type {import("../parts/base/list-filters.js").Orders<Queue>} */
 const ORDERS = {
   due: (queue) => queue.queued,
   later: (queue) => queue.scheduled,
@@ -47,7 +47,7 @@ export default function Queues() {
   const globalPause = useGlobalPause();
   const throughputs = useThroughputs("queue");
   const all = queues.data?.items;
-  const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS });
+  const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS, name: byName });
   const columns = useMemo(
     () => columnsOf(throughputs, globalPause.gate, queues.reload),
     [throughputs, globalPause.gate, query.value.get("by")],
@@ -60,13 +60,7 @@ export default function Queues() {
     ${rows?.length === 0
       ? html`<${NoQueues} />`
       : (rows || !queues.error) &&
-        html`<${Table}
-          caption="Queues"
-          class="queues"
-          columns=${columns}
-          rows=${rows}
-          id=${(/** @type {Queue} */ queue) => queue.name}
-        />`}
+        html`<${Table} caption="Queues" class="queues" columns=${columns} rows=${rows} id=${byName} />`}
   `;
 }
 
@@ -77,21 +71,21 @@ function summary(queues) {
   if (!due) return `${plural(queues.length, "queue")}. Nothing is due.`;
   const slowest = queues.reduce((a, b) => ((b.oldest_due_s ?? -1) > (a.oldest_due_s ?? -1) ? b : a));
   return html`
-    ${plural(queues.length, "queue")}. ${plural(due, "due job waits", "due jobs wait")}, the oldest
+    ${plural(queues.length, "queue")}. ${plural(due, "due job")}, the oldest due
     for <b>${duration(slowest.oldest_due_s ?? 0)}</b> in <${Code}>${slowest.name}<//>.
   `;
 }
 
 /**
  * @param {import("../parts/operate/throughput-cells.js").Throughputs | null} throughputs
- * @param {any} globalPause
- * @param {() => any} done
- * @returns {import("../parts/base/table.js").Column[]}
+ * @param {import("../types").GateView | null} globalPause
+ * @param {() => unknown} done
+ * @returns {import("../parts/base/table.js").Column<Queue>[]}
  */
 function columnsOf(throughputs, globalPause, done) {
   const jobs = (/** @type {Queue} */ queue, /** @type {number} */ n, /** @type {string} */ state) =>
     n ? html`<a href=${at("/jobs", { queue: queue.name, state })}>${count(n)}</a>` : html`<span class="faint">0</span>`;
-  // Pace and workers concern all tenants: who belongs to one is not told, and must not be shown zeros.
+  // Throughput and workers concern all tenants: a user limited to one gets no data, and must not see zeros.
   const shared = may("read.shared");
   return [
     {
@@ -112,7 +106,7 @@ function columnsOf(throughputs, globalPause, done) {
     ...(shared
       ? [
           {
-            title: "Ended, last hour",
+            title: "Finished, last hour",
             width: "9.5rem",
             kind: "not-mid two",
             cell: (/** @type {Queue} */ queue) =>
@@ -147,7 +141,7 @@ function columnsOf(throughputs, globalPause, done) {
     ...(shared
       ? [
           orderable("pace", {
-            title: "Ended a minute",
+            title: "Finished/min",
             kind: "num",
             width: "7.5rem",
             cell: (queue) => html`<${Rate} of=${queue} />`,
@@ -183,25 +177,25 @@ function columnsOf(throughputs, globalPause, done) {
   ];
 }
 
-/** The most useful line about a queue. @param {Queue} queue */
+/** A note below the name. @param {Queue} queue */
 function rowNote(queue) {
   if (queue.gate) return html`<span title=${pauseSummary(queue.gate)}>${pauseSummary(queue.gate)}</span>`;
-  if (!queue.workers) return html`Start a worker for it: <code>rota worker -q ${clean(shellQuote(queue.name))}</code>`;
+  if (!queue.workers) return html`Start a worker: <code>rota worker -q ${clean(shellQuote(queue.name))}</code>`;
   return "";
 }
 
 function NoQueues() {
   if (isListFiltered())
     return html`<${Empty}
-      title="No queue is like that"
+      title="No matching queues"
       acts=${html`<a class="button" href=${at("/queues")}>Show all queues</a>`}
     >
-      Names are matched by any part of them.
+      A part of the name is enough.
     <//>`;
   return html`<${Empty}
-    title="No queue yet"
+    title="No queues yet"
     command=${`rota jobs enqueue demo.greet --payload '{"name": "Ada"}' --queue mail`}
   >
-    A queue is a name that jobs wait under. It appears with its first job, and while a worker serves it by name.
+    A queue groups jobs. It appears with its first job, and while a worker is dedicated to it.
   <//>`;
 }

@@ -1,7 +1,7 @@
 // @ts-check
-// Create or edit a schedule: the rule reads back as you type, and what will change stands above Save.
+// Create or edit a schedule: the rule is summarised as you type, and the changes are listed beside Save.
 
-import { api } from "../api.js";
+import { api, problemOf } from "../api.js";
 import { useLoad } from "../load.js";
 import { Button } from "../parts/base/button.js";
 import { Forbidden } from "../parts/base/forbidden.js";
@@ -9,7 +9,7 @@ import { FormError } from "../parts/base/dialog.js";
 import { Diff, differences } from "../parts/base/diff.js";
 import { Skeleton, ErrorNotice } from "../parts/base/empty.js";
 import { FireTable } from "../parts/schedules/fire-table.js";
-import { Field, Options } from "../parts/base/form.js";
+import { Field, Options, onValue } from "../parts/base/form.js";
 import { Code, PageHeader, Note, Panel } from "../parts/base/panel.js";
 import { payloadOf } from "../parts/jobs/payload.js";
 import { RuleFields, useRuleCheck } from "../parts/schedules/rule.js";
@@ -17,26 +17,14 @@ import { bodyOf, changesOf, draftOf, emptyDraft } from "../parts/schedules/sched
 import { deleteDialog, pageOf } from "../parts/schedules/schedule.js";
 import { When } from "../parts/base/time.js";
 import { toast } from "../parts/base/toast.js";
+import { CALENDAR_MODE_LABELS, MISSED_LABELS, OVERLAP_LABELS, optionsOf } from "../labels.js";
 import { at, go, may, me, now, query } from "../state.js";
 import { html, useEffect, useRef, useState } from "../ui.js";
 import { clean, line, plural } from "../format.js";
 
 /** @typedef {import("../types").ScheduleView} ScheduleView */
 /** @typedef {import("../parts/schedules/schedule-draft.js").Draft} Draft */
-
-/** @type {[string, string][]} */
-const OVERLAP = [
-  ["allow", "Start the next beside it."],
-  ["skip", "Leave this fire out."],
-  ["queue", "Start it when the run before it has ended."],
-  ["cancel_previous", "Ask the old run to stop, and start the new one."],
-];
-/** @type {[string, string][]} */
-const MISSED = [
-  ["skip", "Forget what was missed. The next fire is on time."],
-  ["latest", "Run once, for the latest that was missed."],
-  ["all", "Run each one that was missed, oldest first."],
-];
+/** @typedef {import("../api.js").Problem} Problem */
 
 /** @param {{name?: string}} props without a name: a new one */
 export default function ScheduleEdit({ name }) {
@@ -57,11 +45,11 @@ export default function ScheduleEdit({ name }) {
   if (!may("operate"))
     return html`
       <${PageHeader} title=${title} crumb=${crumb} />
-      <${Forbidden} what="Changing schedules" role="operator" />
+      <${Forbidden} what="Editing schedules" role="operator" />
     `;
   if (!name)
     return html`
-      <${PageHeader} title=${title} crumb=${crumb}><p>A rule that makes jobs of one task.</p><//>
+      <${PageHeader} title=${title} crumb=${crumb}><p>A rule that creates jobs of one task.</p><//>
       <${Form} schedule=${null} />
     `;
   return html`
@@ -81,8 +69,8 @@ function Past({ schedule }) {
   return html`<p>
     ${schedule.source === "code"
       ? html`Declared in the code of <${Code}>${schedule.owner ?? "a program"}<//>.`
-      : "Made by hand."} Last
-    fired <${When} at=${schedule.last_fire_at} none="never" />.
+      : "Created by a user."} Last
+    run <${When} at=${schedule.last_fire_at} none="never" />.
   </p>`;
 }
 
@@ -91,7 +79,7 @@ function Form({ schedule }) {
   const [before] = useState(() => (schedule ? draftOf(schedule) : emptyDraft(me.value?.tenant ?? "default")));
   const [anchor] = useState(() => schedule?.created_at ?? new Date(now.peek()).toISOString());
   const [draft, setDraft] = useState(before);
-  const [rejected, setRejected] = useState(/** @type {any} */ (null));
+  const [rejected, setRejected] = useState(/** @type {Problem | null} */ (null));
   const [busy, setBusy] = useState(false);
   const place = useRef(/** @type {HTMLFormElement | null} */ (null));
   const verdict = useRuleCheck(draft, anchor);
@@ -108,10 +96,10 @@ function Form({ schedule }) {
       const after = schedule
         ? await api.put(`/schedules/${schedule.id}`, changes)
         : await api.post("/schedules", { ...changes, name: draft.name.trim(), tenant: draft.tenant.trim() || null });
-      toast(html`Schedule <code>${clean(after.name)}</code> is ${schedule ? "changed" : "made"}.`);
+      toast(html`Schedule <code>${clean(after.name)}</code> is ${schedule ? "saved" : "created"}.`);
       go(pageOf(after));
     } catch (error) {
-      setRejected(error);
+      setRejected(problemOf(error));
       setBusy(false);
     }
   };
@@ -119,16 +107,16 @@ function Form({ schedule }) {
   return html`<form ref=${place} onSubmit=${save}>
     ${schedule?.source === "code" && html`<${Note} state="queued">
       <p>
-        Its code stays in charge of what you leave alone. What you change here is kept when the program starts anew.
+        Fields you edit here keep your values across deploys; the rest follow the code.
       </p>
     <//>`}
     <div class="schedule-form">
-      <${Panel} title="What"><${What} draft=${draft} set=${set} errors=${errors} isNew=${!schedule} /><//>
-      <${Panel} title="When"><${RuleFields} draft=${draft} verdict=${verdict} errors=${errors} set=${set} /><//>
+      <${Panel} title="Job"><${What} draft=${draft} set=${set} errors=${errors} isNew=${!schedule} /><//>
+      <${Panel} title="Rule"><${RuleFields} draft=${draft} verdict=${verdict} errors=${errors} set=${set} /><//>
       <div class="beside">
-        <${Panel} title="Next fires" note="as you type"><${Fires} verdict=${verdict} timezone=${draft.timezone} /><//>
+        <${Panel} title="Next runs" note="as you type"><${Fires} verdict=${verdict} timezone=${draft.timezone} /><//>
       </div>
-      <${Panel} title="If things go wrong"><${Policies} draft=${draft} set=${set} errors=${errors} /><//>
+      <${Panel} title="Overlapping and missed runs"><${Policies} draft=${draft} set=${set} errors=${errors} /><//>
       <${More} draft=${draft} set=${set} errors=${errors} />
     </div>
     <${SaveBar}
@@ -144,11 +132,11 @@ function Form({ schedule }) {
 }
 
 /**
- * Each complaint at its field: what the server refused, what it says of the rule, what cannot be read.
+ * Each error at its field: what the server rejected, what it answers about the rule, an invalid payload.
  * @param {Draft} draft
  * @param {Draft} before
- * @param {any} verdict
- * @param {any} rejected
+ * @param {import("../parts/schedules/rule.js").RuleCheck} verdict
+ * @param {Problem | null} rejected
  * @returns {Record<string, string>}
  */
 function errorsOf(draft, before, verdict, rejected) {
@@ -160,10 +148,10 @@ function errorsOf(draft, before, verdict, rejected) {
   };
 }
 
-/** @param {any} rejected */
+/** @param {Problem} rejected */
 function fieldOf(rejected) {
   if (rejected.code === "already_registered") return "name";
-  // The task's own signature speaks of its arguments: those stand in the payload.
+  // Errors about the task's arguments belong to the payload.
   return /argument/.test(rejected.message) ? "payload" : (rejected.field ?? "");
 }
 
@@ -171,9 +159,9 @@ function fieldOf(rejected) {
 function Fires({ verdict, timezone }) {
   if (verdict.error)
     return verdict.error.field
-      ? html`<p class="quiet">They stand here as soon as the rule can be read.</p>`
+      ? html`<p class="quiet">Next runs appear here once the rule is valid.</p>`
       : html`<${FormError} error=${verdict.error} />`;
-  if (verdict.words && !verdict.fires.length) return html`<p class="quiet">It would never fire: its time is over.</p>`;
+  if (verdict.words && !verdict.fires.length) return html`<p class="quiet">No runs: its end date has passed.</p>`;
   return html`<${FireTable} fires=${verdict.words ? verdict.fires : null} timezone=${timezone} skeleton=${10} />`;
 }
 
@@ -184,19 +172,19 @@ function What({ draft, set, errors, isNew }) {
   const tasks = useLoad((signal) => api.get("/tasks", {}, signal), [], { when: may("read.shared") });
   const typed = (/** @type {keyof Draft} */ key) => ({
     value: draft[key],
-    onInput: (/** @type {any} */ event) => set({ [key]: event.target.value }),
+    onInput: onValue((value) => set({ [key]: value })),
   });
-  const known = tasks.data?.items.find((/** @type {any} */ one) => one.name === draft.task.trim());
+  const known = tasks.data?.items.find((one) => one.name === draft.task.trim());
   const hint =
     !tasks.data || !draft.task
-      ? "The name that a worker knows it by."
+      ? "The name under which workers have it."
       : known?.workers
-        ? `Known to ${plural(known.workers, "live worker")}.`
-        : "No live worker knows it: its jobs will wait for one.";
+        ? `${plural(known.workers, "running worker has", "running workers have")} this task.`
+        : "No running worker has this task: its jobs start when one does.";
   const hidden = draft.payload.startsWith("(hidden");
   return html`
     ${isNew && html`<div class="fields">
-      <${Field} label="Name" error=${errors.name} hint="How people and commands call it.">
+      <${Field} label="Name" error=${errors.name} hint="Used in URLs and commands.">
         <input
           type="text"
           class="mono"
@@ -232,14 +220,14 @@ function What({ draft, set, errors, isNew }) {
       />
     <//>
     <datalist id="task-names">
-      ${tasks.data?.items.map((/** @type {any} */ one) => html`<option value=${one.name} />`)}
+      ${tasks.data?.items.map((one) => html`<option value=${one.name} />`)}
     </datalist>
     <${Field}
       label="Payload"
       error=${errors.payload}
       hint=${hidden
-        ? "You may not see payloads; it stays as it is."
-        : "What the task is given, as JSON. Checked against the task when it is saved."}
+        ? "You have no access to payloads; it does not change."
+        : "The task's arguments, as a JSON object. Checked against the task when saved."}
     >
       <textarea rows="4" spellcheck=${false} disabled=${hidden} ...${typed("payload")}></textarea>
     <//>
@@ -253,23 +241,23 @@ function What({ draft, set, errors, isNew }) {
 function Policies({ draft, set, errors }) {
   return html`
     <${Options}
-      legend="A run still goes on when the next is due"
+      legend="If the previous run is still running"
       name="overlap"
       value=${draft.overlap}
-      options=${OVERLAP}
+      options=${optionsOf(OVERLAP_LABELS)}
       onChange=${(/** @type {string} */ overlap) => set({ overlap })}
     />
     <${Options}
-      legend="No scheduler was there when it was due"
+      legend="If a run was missed"
       name="missed"
       value=${draft.missed}
-      options=${MISSED}
+      options=${optionsOf(MISSED_LABELS)}
       onChange=${(/** @type {string} */ missed) => set({ missed })}
     />
     <div class="fields">
       ${draft.missed === "all" && html`<${Field}
         label="At most"
-        hint="The newest so many are made up."
+        hint="Catch up at most this many, newest first."
         error=${errors.missed_cap}
       >
         <input
@@ -277,19 +265,19 @@ function Policies({ draft, set, errors }) {
           min="1"
           max="10000"
           value=${draft.missed_cap}
-          onInput=${(/** @type {any} */ e) => set({ missed_cap: e.target.value })}
+          onInput=${onValue((value) => set({ missed_cap: value }))}
         />
       <//>`}
       ${draft.missed !== "skip" && html`<${Field}
         label="None older than"
-        hint="Such as 6h. Empty: however old."
+        hint="For example 6h. Leave empty for no limit."
         error=${errors.missed_window}
       >
         <input
           type="text"
           class="mono"
           value=${draft.missed_window}
-          onInput=${(/** @type {any} */ e) => set({ missed_window: e.target.value })}
+          onInput=${onValue((value) => set({ missed_window: value }))}
         />
       <//>`}
     </div>
@@ -297,34 +285,36 @@ function Policies({ draft, set, errors }) {
 }
 
 /**
- * What is seldom needed.
+ * Options that are rarely needed.
  * @param {{draft: Draft, set: (patch: Partial<Draft>) => void, errors: Record<string, string>}} props
  */
 function More({ draft, set, errors }) {
   const calendars = useLoad((signal) => api.get("/calendars", {}, signal), []);
   const typed = (/** @type {keyof Draft} */ key) => ({
     value: draft[key],
-    onInput: (/** @type {any} */ event) => set({ [key]: event.target.value }),
+    onInput: onValue((value) => set({ [key]: value })),
   });
   const wrong = ["queue", "priority", "max_attempts", "timeout", "calendar", "calendar_mode"].some(
     (key) => errors[key],
   );
-  const names = [
-    ...new Set([draft.calendar, ...(calendars.data?.items ?? []).map((/** @type {any} */ one) => one.name)]),
-  ].filter(Boolean);
+  const names = [...new Set([draft.calendar, ...(calendars.data?.items ?? []).map((one) => one.name)])].filter(Boolean);
   return html`<details class="panel form-more" open=${wrong || undefined}>
     <summary>Queue, attempts and calendar</summary>
     <div class="fields">
-      <${Field} label="Queue" error=${errors.queue} hint="Empty: as the task says.">
+      <${Field} label="Queue" error=${errors.queue} hint="Leave empty to use the task's setting.">
         <input type="text" class="mono" maxlength="200" ...${typed("queue")} />
       <//>
-      <${Field} label="Priority" error=${errors.priority} hint="Larger goes first. Empty: as the task says.">
+      <${Field}
+        label="Priority"
+        error=${errors.priority}
+        hint="Higher runs first. Leave empty to use the task's setting."
+      >
         <input type="number" step="1" ...${typed("priority")} />
       <//>
-      <${Field} label="Attempts" error=${errors.max_attempts} hint="Empty: as the task says.">
+      <${Field} label="Attempts" error=${errors.max_attempts} hint="Leave empty to use the task's setting.">
         <input type="number" min="1" max="100" ...${typed("max_attempts")} />
       <//>
-      <${Field} label="Timeout, seconds" error=${errors.timeout} hint="Empty: as the task says.">
+      <${Field} label="Timeout (seconds)" error=${errors.timeout} hint="Leave empty to use the task's setting.">
         <input type="number" min="0" step="any" ...${typed("timeout")} />
       <//>
       <${Field}
@@ -332,48 +322,47 @@ function More({ draft, set, errors }) {
         error=${errors.calendar}
         hint=${names.length
           ? "Days on which it does not run."
-          : html`There is none yet. <a href=${at("/calendars")}>Make one</a>.`}
+          : html`No calendars yet. <a href=${at("/calendars")}>Create one</a>.`}
       >
-        <select value=${draft.calendar} onChange=${(/** @type {any} */ e) => set({ calendar: e.target.value })}>
+        <select value=${draft.calendar} onChange=${onValue((value) => set({ calendar: value }))}>
           <option value="">none</option>
           ${names.map((one) => html`<option value=${one} selected=${one === draft.calendar}>${line(one, 60)}</option>`)}
         </select>
       <//>
-      ${draft.calendar && html`<${Field} label="On such a day" error=${errors.calendar_mode}>
-        <select
-          value=${draft.calendar_mode}
-          onChange=${(/** @type {any} */ e) => set({ calendar_mode: e.target.value })}
-        >
-          <option value="skip">leave it out</option>
-          <option value="next_working_day" selected=${draft.calendar_mode === "next_working_day"}>
-            run on the next working day
-          </option>
+      ${draft.calendar && html`<${Field} label="On these days" error=${errors.calendar_mode}>
+        <select value=${draft.calendar_mode} onChange=${onValue((value) => set({ calendar_mode: value }))}>
+          ${optionsOf(CALENDAR_MODE_LABELS).map(
+            ([one, label]) => html`<option value=${one} selected=${one === draft.calendar_mode}>${label}</option>`,
+          )}
         </select>
       <//>`}
     </div>
   </details>`;
 }
 
-/** @param {any} props */
+/**
+ * @param {{schedule: ScheduleView | null, draft: Draft, before: Draft, changes: Record<string, unknown>, words: string,
+ *   ready: boolean, rejected: Problem | null}} props
+ */
 function SaveBar({ schedule, draft, before, changes, words, ready, rejected }) {
   const old = bodyOf(before);
   const shown = differences(Object.fromEntries(Object.keys(changes).map((key) => [key, old[key]])), changes);
   const summary = schedule
     ? shown.length
-      ? html`<${Diff} changes=${shown} most=${6} /><p>Jobs that are already made keep their time.</p>`
-      : html`<p>Nothing is changed yet.</p>`
+      ? html`<${Diff} changes=${shown} most=${6} /><p>Existing jobs do not change.</p>`
+      : html`<p>No changes yet.</p>`
     : html`<p>
         ${words && draft.task
-          ? html`<b>${line(words, 200)}</b>, one job of <code>${line(draft.task, 60)}</code>.`
-          : "Name a task and a rule."}
+          ? html`<b>${line(words, 200)}</b>, creates a job of <code>${line(draft.task, 60)}</code>.`
+          : "Enter a task and a rule."}
       </p>`;
-  // What concerns no field that is shown is told here.
+  // An error about no visible field is shown here.
   const stray =
     rejected && (!(fieldOf(rejected) in draft) || (schedule && ["name", "tenant"].includes(fieldOf(rejected))));
   return html`<div class="savebar">
     <div class="change-summary" role="status">${summary}${stray && html`<${FormError} error=${rejected} />`}</div>
     ${schedule && html`<${Button} kind="danger" onClick=${() => void deleteDialog(schedule)}>Delete<//>`}
-    <a class="button" href=${at(schedule ? pageOf(schedule) : "/schedules")}>Discard</a>
+    <a class="button" href=${at(schedule ? pageOf(schedule) : "/schedules")}>Cancel</a>
     <${Button} type="submit" kind="main" disabled=${!ready}>${schedule ? "Save schedule" : "Create schedule"}<//>
   </div>`;
 }

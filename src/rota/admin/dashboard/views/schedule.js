@@ -1,5 +1,5 @@
 // @ts-check
-// One schedule: its rule, what comes next, how it went, who changed it.
+// One schedule: its rule, next runs, history and changes.
 
 import { api } from "../api.js";
 import { useEvents } from "../live.js";
@@ -24,9 +24,10 @@ import {
   trigger,
   setEnabled,
 } from "../parts/schedules/schedule.js";
-import { Table } from "../parts/base/table.js";
+import { Table, byId } from "../parts/base/table.js";
 import { When } from "../parts/base/time.js";
 import { toast } from "../parts/base/toast.js";
+import { AUDIT_RESULT_LABELS, CALENDAR_MODE_LABELS, MISSED_LABELS, OVERLAP_LABELS, labelOf } from "../labels.js";
 import { at, may, query, refine } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { clean, line, shellQuote, duration } from "../format.js";
@@ -35,17 +36,6 @@ import { clean, line, shellQuote, duration } from "../format.js";
 
 const FIRES = 10;
 const PAGE = 25;
-const MISSED = {
-  skip: "missed fires are left out",
-  latest: "of missed fires the latest is made up",
-  all: "all missed fires are made up",
-};
-const OVERLAP = {
-  allow: "runs may overlap",
-  skip: "no fire while a run goes on",
-  queue: "a fire waits for the run before it",
-  cancel_previous: "a fire stops the run before it",
-};
 
 /** @param {{name: string}} props */
 export default function Schedule({ name }) {
@@ -59,13 +49,13 @@ export default function Schedule({ name }) {
   const crumb = html`<a href=${at("/schedules")}>Schedules</a> / ${clean(schedule?.name ?? name)}`;
   if (!schedule && loaded.error?.status === 404)
     return html`
-      <${PageHeader} title="No such schedule" crumb=${crumb} />
+      <${PageHeader} title="Schedule not found" crumb=${crumb} />
       <${Empty}
-        title="It is not here"
+        title="This schedule does not exist"
         command="rota schedules list"
-        acts=${html`<a class="button" href=${at("/schedules")}>All schedules</a>`}
+        acts=${html`<a class="button" href=${at("/schedules")}>View schedules</a>`}
       >
-        It was deleted or renamed, or it belongs to a tenant that is not yours.
+        It was deleted or renamed, or you have no access to its tenant.
       <//>
     `;
   if (!schedule)
@@ -95,12 +85,12 @@ export default function Schedule({ name }) {
   `;
 }
 
-/** @param {{schedule: ScheduleView, reload: () => any}} props */
+/** @param {{schedule: ScheduleView, reload: () => unknown}} props */
 function Acts({ schedule, reload }) {
   const disable = () =>
     disableDialog(schedule).then((done) => {
       if (!done) return;
-      toast(html`<code>${clean(schedule.name)}</code> is off. Jobs it has made go on.`, {
+      toast(html`<code>${clean(schedule.name)}</code> is disabled. Existing jobs continue.`, {
         state: "off",
         undo: () => setEnabled(schedule, true, reload),
       });
@@ -125,27 +115,28 @@ function Acts({ schedule, reload }) {
   `;
 }
 
-/** The act that programs want most. @param {ScheduleView} schedule */
+/** The action that programs need most. @param {ScheduleView} schedule */
 function triggered(schedule) {
   const other = schedule.tenant === "default" ? "" : schedule.tenant;
+  const args = [JSON.stringify(schedule.name), ...(other ? [`tenant=${JSON.stringify(other)}`] : [])];
   return {
     cli: `rota schedules trigger ${shellQuote(schedule.name)}${other && ` --tenant ${shellQuote(other)}`}`,
     method: "POST",
     path: `/schedules/${schedule.id}/trigger`,
     body: {},
-    python: `from rota import Rota\n\napp = Rota()\njob = await app.schedules.trigger(${JSON.stringify(schedule.name)}${other && `, tenant=${JSON.stringify(other)}`})`,
+    python: `from rota import Rota\n\napp = Rota()\njob = await app.schedules.trigger(${args.join(", ")})`,
   };
 }
 
-/** Why it does not fire, if it does not. @param {{schedule: ScheduleView}} props */
+/** Why it does not run, if it does not. @param {{schedule: ScheduleView}} props */
 function WhyNotRunning({ schedule }) {
   const { enabled, reason, gate, late_s: late, next_run_at: next } = schedule;
   if (!enabled)
     return html`<${Note} state="cancelled">
-      <p><b>It is off and does not fire.</b></p>
+      <p><b>Disabled: it creates no jobs.</b></p>
       <p>
-        ${reason ? line(reason, 500) : "No reason was given."} ${may("operate")
-          ? "Enable it to fire again, counted from then. Trigger works all the same."
+        ${reason ? line(reason, 500) : "No reason given."} ${may("operate")
+          ? "Enable it to run again. Trigger works while it is disabled."
           : ""}
       </p>
     <//>`;
@@ -156,22 +147,22 @@ function WhyNotRunning({ schedule }) {
           It is
           paused${gate.scope === "schedule"
             ? ""
-            : `, as ${gate.scope === "all" ? "everything" : `${gate.scope} ${clean(gate.name)}`} is`}.
+            : `, because ${gate.scope === "all" ? "everything" : `${gate.scope} ${clean(gate.name)}`} is`}.
         </b>
       </p>
       <p>
         By ${clean(gate.actor)} <${When} at=${gate.since_at} />
-        ${gate.reason ? `: “${line(gate.reason)}”` : ", without a reason"}. ${gate.until_at
-          ? html`Goes on by itself <${When} at=${gate.until_at} />.`
-          : html`Until somebody resumes it, here or under <a href=${at("/gates")}>Gates</a>.`}
+        ${gate.reason ? `: “${line(gate.reason)}”` : ", no reason given"}. ${gate.until_at
+          ? html`Resumes automatically <${When} at=${gate.until_at} />.`
+          : html`Until resumed, here or under <a href=${at("/gates")}>Paused</a>.`}
       </p>
     <//>`;
   if ((late ?? 0) > 60)
     return html`<${Note} state="held">
       <p><b>It is ${duration(late ?? 0)} late.</b></p>
       <p>
-        Due <${When} at=${next} />. No scheduler has fired it. Is a worker with a scheduler
-        alive? <a href=${at("/workers")}>See workers</a>
+        Due <${When} at=${next} />. No scheduler has started it: check that a worker with a scheduler is
+        running. <a href=${at("/workers")}>View workers</a>
       </p>
     <//>`;
   return null;
@@ -192,16 +183,16 @@ function Summary({ schedule }) {
 /** @param {{schedule: ScheduleView}} props */
 function History({ schedule }) {
   const failed = query.value.get("failed") === "1";
-  const path = `/schedules/${schedule.id}`;
-  const newest = useLoad((signal) => api.get(`${path}/runs`, { limit: 200 }, signal), [schedule.id], {
+  const path = /** @type {const} */ (`/schedules/${schedule.id}/runs`);
+  const newest = useLoad((signal) => api.get(path, { limit: 200 }, signal), [schedule.id], {
     on: ["schedule", "stats"],
     minInterval: 5,
     every: 15,
   });
   const list = usePages(
     async (cursor, signal) => {
-      const page = await api.get(`${path}/runs`, { limit: PAGE, failed: failed || null, cursor }, signal);
-      return { items: page.items.map((/** @type {any} */ run) => ({ ...run, id: run.job })), next: page.next };
+      const page = await api.get(path, { limit: PAGE, failed: failed || null, cursor }, signal);
+      return { items: page.items.map((run) => ({ ...run, id: run.job })), next: page.next };
     },
     `${schedule.id} ${failed}`,
     { on: ["schedule", "stats"], minInterval: 3 },
@@ -214,7 +205,7 @@ function History({ schedule }) {
     [schedule.id, failed],
   );
   const choose = html`<${Choice}
-    label="Which runs"
+    label="Runs to show"
     value=${failed ? "1" : ""}
     options=${[
       ["", "All runs"],
@@ -225,24 +216,25 @@ function History({ schedule }) {
   const none = list.rows?.length === 0;
   return html`<${Panel}
     title="History"
-    note=${html`${choose}<a href=${at("/jobs", { schedule: schedule.name, tenant: schedule.tenant })}>Its jobs</a>`}
+    note=${html`${choose}<a href=${at("/jobs", { schedule: schedule.name, tenant: schedule.tenant })}>View jobs</a>`}
   >
     <${WhenLoaded} of=${newest} lines=${4}>
-      ${(/** @type {any} */ page) => page.items.length > 0 && html`<${RunCharts} runs=${page.items} />`}
+      ${(/** @type {import("../types").Page_Run} */ page) =>
+        page.items.length > 0 && html`<${RunCharts} runs=${page.items} />`}
     <//>
     ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
     ${none
       ? html`<${Empty}
-          title=${failed ? "No run has failed" : "It has not run yet"}
+          title=${failed ? "No failed runs" : "No runs yet"}
           command=${failed ? undefined : `rota schedules trigger ${shellQuote(schedule.name)}`}
         >
           ${failed
-            ? "Runs that were removed by retention are not counted."
-            : "Each fire makes a job; its runs stand here, with what they said. To see one now:"}
+            ? "Runs deleted by retention are not counted."
+            : "Each run is a job and appears here with its result. To start one now:"}
         <//>`
       : html`<${RunTable} runs=${list.rows} />`}
     ${!none && list.rows && html`<div class="more-rows">
-      ${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "That is all."}
+      ${list.next ? html`<${Button} onClick=${list.more}>Show ${PAGE} more<//>` : "End of list"}
       <span>${runCount(list.rows)}</span>
     </div>`}
   <//>`;
@@ -258,25 +250,25 @@ function Next({ schedule }) {
   const fires = preview.data?.fires ?? null;
   const odd = fires?.find(isShifted);
   return html`<${Panel}
-    title=${schedule.enabled ? "Next fires" : "It would fire"}
-    note=${schedule.jitter > 0 && `each up to ${duration(schedule.jitter)} later, by jitter`}
+    title=${schedule.enabled ? "Next runs" : "Runs if enabled"}
+    note=${schedule.jitter > 0 && `each up to ${duration(schedule.jitter)} later (jitter)`}
   >
     ${preview.error && html`<${ErrorNotice} error=${preview.error} retry=${preview.reload} />`}
     ${odd && html`<${Note} state="held">
-      <p><b>A clock change meets a coming fire.</b></p>
+      <p><b>A clock change affects an upcoming run.</b></p>
       <p>${sentence(odd.note)}</p>
     <//>`}
     ${fires?.length === 0
-      ? html`<p class="quiet">It will not fire again: its time is over.</p>`
+      ? html`<p class="quiet">No more runs: its end date has passed.</p>`
       : html`<${FireTable} fires=${fires} timezone=${schedule.timezone} />`}
   <//>`;
 }
 
 /** @param {{schedule: ScheduleView}} props */
 function Settings({ schedule }) {
-  const own = (/** @type {any} */ value) =>
+  const own = (/** @type {unknown} */ value) =>
     value === null || value === undefined
-      ? html`<span class="faint">as the task says</span>`
+      ? html`<span class="faint">the task's setting</span>`
       : html`<${Code}>${value}<//>`;
   return html`<${Panel} title="Settings">
     <${Facts}
@@ -284,8 +276,8 @@ function Settings({ schedule }) {
         ["Task", html`<a href=${at("/jobs", { task: schedule.task })}><${Code}>${schedule.task}<//></a>`],
         ["Tenant", clean(schedule.tenant)],
         ["Time zone", html`<${Code}>${schedule.timezone}<//>`],
-        schedule.start_at && ["From", html`<${When} at=${schedule.start_at} />`],
-        schedule.until && ["Until", html`<${When} at=${schedule.until} />`],
+        schedule.start_at && ["Start", html`<${When} at=${schedule.start_at} />`],
+        schedule.until && ["End", html`<${When} at=${schedule.until} />`],
         ["Queue", own(schedule.queue)],
         ["Priority", own(schedule.priority)],
         ["Attempts", own(schedule.max_attempts)],
@@ -293,29 +285,30 @@ function Settings({ schedule }) {
         [
           "If missed",
           html`
-            <${Code}>${schedule.missed}<//>, ${MISSED[/** @type {keyof typeof MISSED} */ (schedule.missed)] ?? ""}
-            ${schedule.missed === "all" ? `, ${schedule.missed_cap} at most` : ""}
-            ${schedule.missed_window ? `, none older than ${duration(schedule.missed_window)}` : ""}
+            <${Code}>${schedule.missed}<//>: ${labelOf(MISSED_LABELS, schedule.missed)}
+            ${schedule.missed === "all" ? ` At most ${schedule.missed_cap}.` : ""}
+            ${schedule.missed_window ? ` None older than ${duration(schedule.missed_window)}.` : ""}
           `,
         ],
         [
-          "If busy",
+          "If still running",
           html`
-            <${Code}>${schedule.overlap}<//>, ${OVERLAP[/** @type {keyof typeof OVERLAP} */ (schedule.overlap)] ?? ""}
+            <${Code}>${schedule.overlap}<//>: ${labelOf(OVERLAP_LABELS, schedule.overlap)}
           `,
         ],
         schedule.calendar && [
           "Calendar",
           html`
-            <a href=${at("/calendars")}><${Code}>${schedule.calendar}<//></a>, ${schedule.calendar_mode === "skip"
-              ? "leaves such days out"
-              : "moves to the next working day"}
+            <a href=${at("/calendars")}><${Code}>${schedule.calendar}<//></a>, ${labelOf(
+              CALENDAR_MODE_LABELS,
+              schedule.calendar_mode,
+            ).toLowerCase()}
           `,
         ],
         ["Source", html`${clean(schedule.source)}${schedule.owner ? html`, of <${Code}>${schedule.owner}<//>` : ""}`],
-        ["Last fire", html`<${When} at=${schedule.last_fire_at} none="never" />`],
-        ["Made", html`<${When} at=${schedule.created_at} />`],
-        ["Changed", html`<${When} at=${schedule.updated_at} />`],
+        ["Last run", html`<${When} at=${schedule.last_fire_at} none="never" />`],
+        ["Created", html`<${When} at=${schedule.created_at} />`],
+        ["Updated", html`<${When} at=${schedule.updated_at} />`],
       ]}
     />
     <h3 class="apart">Payload</h3>
@@ -323,7 +316,7 @@ function Settings({ schedule }) {
   <//>`;
 }
 
-/** Every act on it, with what it changed. @param {{schedule: ScheduleView}} props */
+/** Every action on it, with its changes. @param {{schedule: ScheduleView}} props */
 function Versions({ schedule }) {
   const object = `schedule:${schedule.tenant}/${schedule.name}`;
   const list = usePages((cursor, signal) => api.get("/audit", { object, limit: 20, cursor }, signal), object, {
@@ -331,43 +324,47 @@ function Versions({ schedule }) {
   });
   const columns = useMemo(
     () =>
-      /** @type {import("../parts/base/table.js").Column[]} */ ([
-        { title: "When", width: "10rem", cell: (one) => html`<${When} at=${one.at} />` },
+      /** @type {import("../parts/base/table.js").Column<import("../types").AuditView>[]} */ ([
+        { title: "Time", width: "10rem", cell: (one) => html`<${When} at=${one.at} />` },
         {
-          title: "Act",
+          title: "Action",
           kind: "head",
           width: "14rem",
           cell: (one) =>
             html`
               <span class="name">${clean(one.action.replace(/^schedule\./, ""))}</span>
-              <span class="sub">${clean(one.actor)}${one.via ? ` by ${clean(one.via)}` : ""}</span>
+              <span class="sub">${clean(one.actor)}${one.via ? ` via ${clean(one.via)}` : ""}</span>
             `,
         },
-        { title: "Result", width: "7rem", cell: (one) => html`<${Badge} state=${one.result} />` },
-        { title: "What changed", kind: "full", cell: (one) => html`<${Changed} entry=${one} />` },
+        {
+          title: "Result",
+          width: "7rem",
+          cell: (one) => html`<${Badge} state=${one.result}>${labelOf(AUDIT_RESULT_LABELS, one.result)}<//>`,
+        },
+        { title: "Changes", kind: "full", cell: (one) => html`<${Changed} entry=${one} />` },
       ]),
     [],
   );
-  return html`<${Panel} title="Versions" note=${html`<a href=${at("/audit", { object })}>In the audit log</a>`}>
+  return html`<${Panel} title="Changes" note=${html`<a href=${at("/audit", { object })}>View in audit log</a>`}>
     ${list.error && html`<${ErrorNotice} error=${list.error} retry=${list.reload} />`}
     ${list.rows?.length === 0
-      ? html`<p class="quiet">Nobody has changed it since it was declared.</p>`
+      ? html`<p class="quiet">No changes since it was declared.</p>`
       : html`<${Table}
-          caption="Versions"
+          caption="Changes"
           class="versions"
           columns=${columns}
           rows=${list.rows}
           skeleton=${3}
-          id=${(/** @type {any} */ one) => one.id}
+          id=${byId}
         />`}
     ${list.next && html`<div class="more-rows"><${Button} onClick=${list.more}>Show older<//></div>`}
   <//>`;
 }
 
-/** @param {{entry: any}} props */
+/** @param {{entry: import("../types").AuditView}} props */
 function Changed({ entry }) {
   if (entry.message) return html`<span class="sub bad">${line(entry.message, 400)}</span>`;
   const changes = differences(entry.before, entry.after);
-  if (!entry.before && entry.action === "schedule.create") return html`<span class="soft">made</span>`;
-  return changes.length ? html`<${Diff} changes=${changes} most=${8} />` : html`<span class="faint">nothing</span>`;
+  if (!entry.before && entry.action === "schedule.create") return html`<span class="soft">created</span>`;
+  return changes.length ? html`<${Diff} changes=${changes} most=${8} />` : html`<span class="faint">—</span>`;
 }

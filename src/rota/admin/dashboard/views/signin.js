@@ -1,10 +1,10 @@
 // @ts-check
-// The door: a token, or a user and a password.
+// Sign-in: a token, or a user and a password.
 
-import { passwords, signIn } from "../api.js";
+import { passwords, problemOf, signIn } from "../api.js";
 import { Button } from "../parts/base/button.js";
 import { Command } from "../parts/base/copy.js";
-import { Field } from "../parts/base/form.js";
+import { Field, onValue } from "../parts/base/form.js";
 import { Mark } from "../parts/base/glyph.js";
 import { ClockFace } from "../parts/shell/wheel.js";
 import { go, path } from "../state.js";
@@ -13,7 +13,7 @@ import { html, useEffect, useState } from "../ui.js";
 export default function SignIn() {
   const [byPassword, setByPassword] = useState(false);
   const [values, setValues] = useState({ token: "", user: "", password: "" });
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const [error, setError] = useState(/** @type {import("../api.js").Problem | null} */ (null));
   const [busy, setBusy] = useState(false);
   useEffect(() => {
     document.title = "Sign in · rota";
@@ -23,7 +23,7 @@ export default function SignIn() {
     required: true,
     autocapitalize: "off",
     spellcheck: false,
-    onInput: (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value }),
+    onInput: onValue((value) => setValues({ ...values, [name]: value })),
   });
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -33,7 +33,7 @@ export default function SignIn() {
       await signIn(byPassword ? { user: values.user, password: values.password } : { token: values.token.trim() });
       if (path.value === "/signin") go("/", { replace: true });
     } catch (problem) {
-      setError(problem);
+      setError(problemOf(problem));
       setBusy(false);
     }
   };
@@ -55,11 +55,11 @@ export default function SignIn() {
         <${Button} type="submit" kind="main" disabled=${busy}>Sign in<//>
         ${(passwords.value || byPassword) && html`<p class="other">
           <button type="button" class="link" onClick=${() => (setByPassword(!byPassword), setError(null))}>
-            ${byPassword ? "Use a token" : "Use a user and password"}
+            ${byPassword ? "Use a token" : "Use a password"}
           </button>
         </p>`}
         <div class="first-step">
-          <p class="hint">No token? Where the server runs, with its --app or --url:</p>
+          <p class="hint">No token? Create one on the server, with its --app or --url:</p>
           <${Command} text="rota token create --role viewer --expires 30d" />
         </div>
       </form>

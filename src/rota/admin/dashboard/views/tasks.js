@@ -1,5 +1,5 @@
 // @ts-check
-// What workers can run: how often it runs, how long it takes, how much of it fails.
+// Tasks: throughput, durations and failures.
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
@@ -17,20 +17,20 @@ import { gatesAffecting, useGates } from "../parts/operate/paused-by.js";
 import { isListFiltered, ListFilters, orderable, useFiltered } from "../parts/base/list-filters.js";
 import { Code, PageHeader } from "../parts/base/panel.js";
 import { PauseButton } from "../parts/operate/pause.js";
-import { Table } from "../parts/base/table.js";
+import { Table, byName } from "../parts/base/table.js";
 import { at, may, query } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { clean, count, plural, duration } from "../format.js";
 
 /** @typedef {import("../types").TaskView} Task */
 
-/** @type {import("../parts/base/list-filters.js").Kinds} */
+/** @type {import("../parts/base/list-filters.js").Kinds<Task>} */
 const KINDS = {
   failing: ["Failing", (/** @type {Task} */ task) => task.failed_per_minute > 0],
   paused: ["Paused", (/** @type {Task} */ task) => task.gate !== null],
   unknown: ["No worker", (/** @type {Task} */ task) => !task.workers],
 };
-/** @type {import("../parts/base/list-filters.js").Orders} */
+/** @type {import("../parts/base/list-filters.js").Orders<Task>} */
 const ORDERS = {
   pace: (task) => task.per_minute,
   failures: (task) => task.failed_per_minute,
@@ -46,7 +46,7 @@ export default function Tasks() {
   const gates = useGates();
   const throughputs = useThroughputs("task");
   const all = tasks.data?.items;
-  const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS });
+  const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS, name: byName });
   const columns = useMemo(
     () => columnsOf(throughputs, gates, tasks.reload),
     [throughputs, gates, query.value.get("by")],
@@ -54,11 +54,8 @@ export default function Tasks() {
   if (!shared)
     return html`
       <${PageHeader} title="Tasks" />
-      <${Empty}
-        title="Tasks are shared by all tenants"
-        acts=${html`<a class="button" href=${at("/jobs")}>Show your jobs</a>`}
-      >
-        You see one tenant. A token without a tenant sees the tasks; your own jobs are all told.
+      <${Empty} title="Tasks cover all tenants" acts=${html`<a class="button" href=${at("/jobs")}>View your jobs</a>`}>
+        Your access is limited to one tenant and does not include tasks. You can see all of that tenant's jobs.
       <//>
     `;
   return html`
@@ -69,13 +66,7 @@ export default function Tasks() {
     ${rows?.length === 0
       ? html`<${NoTasks} />`
       : (rows || !tasks.error) &&
-        html`<${Table}
-          caption="Tasks"
-          class="tasks"
-          columns=${columns}
-          rows=${rows}
-          id=${(/** @type {Task} */ task) => task.name}
-        />`}
+        html`<${Table} caption="Tasks" class="tasks" columns=${columns} rows=${rows} id=${byName} />`}
   `;
 }
 
@@ -96,8 +87,8 @@ function summary(tasks) {
 /**
  * @param {import("../parts/operate/throughput-cells.js").Throughputs | null} throughputs
  * @param {import("../types").GateView[]} gates
- * @param {() => any} done
- * @returns {import("../parts/base/table.js").Column[]}
+ * @param {() => unknown} done
+ * @returns {import("../parts/base/table.js").Column<Task>[]}
  */
 function columnsOf(throughputs, gates, done) {
   const lasts = (/** @type {"p50" | "p95" | "p99"} */ part) =>
@@ -105,8 +96,10 @@ function columnsOf(throughputs, gates, done) {
       title: part,
       kind: part === "p99" ? "num not-mid" : "num",
       width: "5.75rem",
-      cell: (/** @type {any} */ task) =>
-        task[`${part}_ms`] === null ? html`<span class="faint">—</span>` : duration(task[`${part}_ms`] / 1000),
+      cell: (/** @type {Task} */ task) => {
+        const ms = task[`${part}_ms`];
+        return ms === null ? html`<span class="faint">—</span>` : duration(ms / 1000);
+      },
     });
   return [
     {
@@ -125,13 +118,13 @@ function columnsOf(throughputs, gates, done) {
       cell: (task) => html`<${OpenState} gate=${pausingGate(task, gates)} workers=${task.workers} />`,
     },
     {
-      title: "Ended, last hour",
+      title: "Finished, last hour",
       width: "9.5rem",
       kind: "broad two",
       cell: (task) => html`<${ThroughputSpark} of=${throughputs} name=${task.name} paused=${Boolean(task.gate)} />`,
     },
     orderable("pace", {
-      title: "Ended a minute",
+      title: "Finished/min",
       kind: "num",
       width: "7.5rem",
       cell: (task) => html`<${Rate} of=${task} />`,
@@ -160,7 +153,7 @@ function columnsOf(throughputs, gates, done) {
 }
 
 /**
- * What keeps all its jobs from being begun: a gate of its own, over everything, or over each queue that they use.
+ * The pause that keeps all its jobs from starting: its own, that of everything, or one of each queue it uses.
  * @param {Task} task
  * @param {import("../types").GateView[]} gates
  */
@@ -176,22 +169,22 @@ function rowNote(task, gate) {
       ${gate.scope === "queue" && html`queue <code>${clean(gate.name)}</code>: `}
       ${pauseSummary(gate)}
     </span>`;
-  if (!task.workers) return "No live worker knows it: start one with the program that declares it";
+  if (!task.workers) return "No running worker has it: start one with the program that declares it";
   if (task.failed_per_minute > 0)
-    return html`<a href=${at("/jobs", { task: task.name, state: "failed" })}>Show what failed</a>`;
+    return html`<a href=${at("/jobs", { task: task.name, state: "failed" })}>View failed jobs</a>`;
   return "";
 }
 
 function NoTasks() {
   if (isListFiltered())
     return html`<${Empty}
-      title="No task is like that"
+      title="No matching tasks"
       acts=${html`<a class="button" href=${at("/tasks")}>Show all tasks</a>`}
     >
-      Names are matched by any part of them.
+      A part of the name is enough.
     <//>`;
-  return html`<${Empty} title="No task yet" command="rota worker --app shop.jobs:app">
-    A task is a function that your program declares. It is listed while a live worker knows it, or when it ran lately.
-    Start a worker with your program.
+  return html`<${Empty} title="No tasks yet" command="rota worker --app shop.jobs:app">
+    A task is a function that your program declares. It is listed while a running worker has it, or if it ran recently.
+    Start a worker with your program:
   <//>`;
 }

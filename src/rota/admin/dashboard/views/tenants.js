@@ -1,5 +1,5 @@
 // @ts-check
-// Whose work it is: how much of the live work belongs to each tenant, what it costs, what is held.
+// Tenants: their share of live jobs, cost, schedules and pauses.
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
@@ -16,20 +16,20 @@ import {
 import { isListFiltered, ListFilters, orderable, useFiltered } from "../parts/base/list-filters.js";
 import { Code, PageHeader } from "../parts/base/panel.js";
 import { GateBadge, PauseButton } from "../parts/operate/pause.js";
-import { Table } from "../parts/base/table.js";
+import { Table, byName } from "../parts/base/table.js";
 import { at, may, me, query } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { clean, count, plural } from "../format.js";
 
 /** @typedef {import("../types").TenantView} Tenant */
 
-/** @type {import("../parts/base/list-filters.js").Kinds} */
+/** @type {import("../parts/base/list-filters.js").Kinds<Tenant>} */
 const KINDS = {
   live: ["Live", (/** @type {Tenant} */ tenant) => liveOf(tenant) > 0],
   behind: ["Behind", (/** @type {Tenant} */ tenant) => (tenant.oldest_due_s ?? 0) > LONG_S],
   paused: ["Paused", (/** @type {Tenant} */ tenant) => tenant.gate !== null],
 };
-/** @type {import("../parts/base/list-filters.js").Orders} */
+/** @type {import("../parts/base/list-filters.js").Orders<Tenant>} */
 const ORDERS = {
   share: (tenant) => liveOf(tenant),
   due: (tenant) => tenant.queued,
@@ -45,7 +45,7 @@ export default function Tenants() {
   const tenants = useLoad((signal) => api.get("/tenants", {}, signal), [], { on: ["gate"], every: 10 });
   const globalPause = useGlobalPause();
   const all = tenants.data?.items;
-  const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS });
+  const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS, name: byName });
   const whole = useMemo(
     () => (all ?? []).reduce((/** @type {number} */ sum, /** @type {Tenant} */ tenant) => sum + liveOf(tenant), 0),
     [all],
@@ -60,28 +60,22 @@ export default function Tenants() {
     <//>
     <${AllPausedNotice} globalPause=${globalPause} />
     ${tenants.error && html`<${ErrorNotice} error=${tenants.error} retry=${tenants.reload} />`}
-    ${all?.length > 1 && html`<${ListFilters} what="tenants" kinds=${KINDS} shown=${rows} of=${all} />`}
+    ${(all?.length ?? 0) > 1 && html`<${ListFilters} what="tenants" kinds=${KINDS} shown=${rows} of=${all} />`}
     ${rows?.length === 0
       ? html`<${NoTenants} />`
       : (rows || !tenants.error) &&
-        html`<${Table}
-          caption="Tenants"
-          class="tenants"
-          columns=${columns}
-          rows=${rows}
-          id=${(/** @type {Tenant} */ tenant) => tenant.name}
-        />`}
+        html`<${Table} caption="Tenants" class="tenants" columns=${columns} rows=${rows} id=${byName} />`}
   `;
 }
 
-/** Jobs that have not ended. @param {Tenant} tenant */
+/** Jobs that are not finished. @param {Tenant} tenant */
 function liveOf({ queued, scheduled, running }) {
   return queued + scheduled + running;
 }
 
 /** @param {Tenant[]} tenants @param {number} whole */
 function summary(tenants, whole) {
-  if (me.value?.tenant) return "You see your own tenant only.";
+  if (me.value?.tenant) return "Your access is limited to this tenant.";
   if (!tenants.length) return "None yet.";
   const rough = tenants.some((tenant) => tenant.estimated) ? "≈ " : "";
   if (!whole) return `${plural(tenants.length, "tenant")}. No live jobs.`;
@@ -95,9 +89,9 @@ function summary(tenants, whole) {
 
 /**
  * @param {number} whole
- * @param {any} globalPause
- * @param {() => any} done
- * @returns {import("../parts/base/table.js").Column[]}
+ * @param {import("../types").GateView | null} globalPause
+ * @param {() => unknown} done
+ * @returns {import("../parts/base/table.js").Column<Tenant>[]}
  */
 function columnsOf(whole, globalPause, done) {
   const jobs = (/** @type {Tenant} */ tenant, /** @type {number} */ n, /** @type {string} */ state) =>
@@ -126,10 +120,13 @@ function columnsOf(whole, globalPause, done) {
       width: "10rem",
       kind: "not-mid",
       cell: (tenant) =>
-        html`<${GateBadge} gate=${tenant.gate ?? globalPause} otherwise=${html`<${Badge} state="running">open<//>`} />`,
+        html`<${GateBadge}
+          gate=${tenant.gate ?? globalPause}
+          otherwise=${html`<${Badge} state="running">active<//>`}
+        />`,
     },
     orderable("share", {
-      title: "Share of live work",
+      title: "Share of live jobs",
       width: "12rem",
       kind: "full",
       cell: (tenant) => html`<${Share} tenant=${tenant} whole=${whole} />`,
@@ -168,11 +165,11 @@ function columnsOf(whole, globalPause, done) {
           : html`<span class="faint">0</span>`,
     }),
     orderable("cost", {
-      title: "Cost, cents",
+      title: "Cost (cents)",
       kind: "num broad",
       width: "6rem",
       cell: (tenant) =>
-        html`<span title="What the newest thousand jobs cost, in cents">
+        html`<span title="Cost of the newest thousand jobs, in cents">
           ${tenant.cost_cents ? COST.format(tenant.cost_cents) : html`<span class="faint">—</span>`}
         </span>`,
     }),
@@ -197,7 +194,7 @@ function columnsOf(whole, globalPause, done) {
   ];
 }
 
-/** A tenant's part of all live work: running, due, later. @param {{tenant: Tenant, whole: number}} props */
+/** A tenant's share of all live jobs: running, due, due later. @param {{tenant: Tenant, whole: number}} props */
 function Share({ tenant, whole }) {
   const WIDTH = 128;
   if (!whole) return html`<span class="faint">no live jobs</span>`;
@@ -213,13 +210,10 @@ function Share({ tenant, whole }) {
   });
   const percent = (100 * liveOf(tenant)) / whole;
   const text = percent > 0 && percent < 1 ? "< 1 %" : `${Math.round(percent)} %`;
+  const [running, due, later] = [tenant.running, tenant.queued, tenant.scheduled].map(count);
+  const counts = `${running} running, ${due} due, ${later} due later`;
   return html`<span class="share">
-    <svg
-      width=${WIDTH}
-      height="12"
-      role="img"
-      aria-label=${`${text} of the live work: ${count(tenant.running)} running, ${count(tenant.queued)} due, ${count(tenant.scheduled)} later`}
-    >
+    <svg width=${WIDTH} height="12" role="img" aria-label=${`${text} of live jobs: ${counts}`}>
       <rect class="rail" width=${WIDTH} height="12" rx="1" />
       ${parts.map(
         ({ kind, x, width }) =>
@@ -233,16 +227,16 @@ function Share({ tenant, whole }) {
 function NoTenants() {
   if (isListFiltered())
     return html`<${Empty}
-      title="No tenant is like that"
+      title="No matching tenants"
       acts=${html`<a class="button" href=${at("/tenants")}>Show all tenants</a>`}
     >
-      Names are matched by any part of them.
+      A part of the name is enough.
     <//>`;
   return html`<${Empty}
-    title="No tenant has work"
+    title="No tenants yet"
     command=${`rota jobs enqueue demo.greet --payload '{"name": "Ada"}' --tenant acme`}
   >
-    A tenant is a name that jobs and schedules belong to: a customer, a team, a stage. It appears with its first job. A
-    token can be bound to one.
+    Jobs and schedules belong to a tenant: a customer, a team, an environment. It appears with its first job. An API
+    token can be limited to one tenant.
   <//>`;
 }

@@ -1,11 +1,11 @@
 // @ts-check
-// A state as sign and word.
+// A state as glyph and word.
 
 import { html } from "../../ui.js";
 import { Glyph } from "./glyph.js";
 
 /**
- * What a job looks like: its state, told finer where it is queued.
+ * The state to show for a job: queued is split into queued, scheduled and retrying.
  * @param {import("../../types").JobView} job
  * @param {number} now
  * @returns {string}
@@ -16,8 +16,9 @@ export function displayState(job, now) {
   return job.attempt > 0 && job.error ? "retrying" : "scheduled";
 }
 
-/** Words and glyphs whose name is not that of the colour. */
-const COLOUR = {
+/** Colours of states that have no colour of their own name. */
+/** @type {Record<string, string>} */
+const COLOURS = {
   scheduled: "queued",
   retrying: "queued",
   rescued: "failed",
@@ -39,7 +40,8 @@ const COLOUR = {
   done: "succeeded",
   skipped: "held",
 };
-const SIGN = {
+/** Glyphs of states that have no glyph of their own name. @type {Record<string, string>} */
+const GLYPHS = {
   released: "retrying",
   snoozed: "scheduled",
   stopping: "paused",
@@ -56,15 +58,15 @@ const SIGN = {
 
 /** The class that gives ``--c`` and ``--t`` their colour. @param {string} state */
 export function tone(state) {
-  return `tone-${COLOUR[/** @type {keyof typeof COLOUR} */ (state)] ?? state}`;
+  return `tone-${COLOURS[state] ?? state}`;
 }
 
 /** The glyph of a state. @param {{state: string}} props */
 export function StateGlyph({ state }) {
-  return html`<${Glyph} name=${SIGN[/** @type {keyof typeof SIGN} */ (state)] ?? state} />`;
+  return html`<${Glyph} name=${GLYPHS[state] ?? state} />`;
 }
 
-/** @param {{state: string, solid?: boolean, children?: any}} props solid: tinted, only beside a title */
+/** @param {{state: string, solid?: boolean, children?: unknown}} props solid: tinted, only beside a title */
 export function Badge({ state, solid, children }) {
   return html`<span class=${`badge ${tone(state)}${solid ? " solid" : ""}`}>
     <${StateGlyph} state=${state} />

@@ -1,21 +1,22 @@
 // @ts-check
-// Things to press. What the one who looks may not do is not shown.
+// Buttons, switches and choices. What the user has no permission for is not shown.
 
 import { may } from "../../state.js";
 import { html, useState } from "../../ui.js";
 import { Glyph } from "./glyph.js";
 import { showError } from "./toast.js";
 
+/** @typedef {"main" | "danger" | "plain" | ""} ButtonKind */
+
 /**
- * @param {{children?: any, onClick?: (event: any) => any, kind?: "main" | "danger" | "plain" | "", tiny?: boolean,
- *   need?: string,
+ * @param {{children?: unknown, onClick?: (event: Event) => unknown, kind?: ButtonKind, tiny?: boolean, need?: string,
  *   glyph?: string, disabled?: boolean, type?: string, title?: string, label?: string}} props
  *   need: the permission; label: the full name where the visible text alone would be the same on every row
  */
 export function Button({ children, onClick, kind = "", tiny, need, glyph, disabled, type = "button", title, label }) {
   const [busy, setBusy] = useState(false);
   if (!may(need)) return null;
-  const press = async (/** @type {any} */ event) => {
+  const press = async (/** @type {Event} */ event) => {
     const done = onClick?.(event);
     if (!(done instanceof Promise)) return;
     setBusy(true);
@@ -36,12 +37,12 @@ export function Button({ children, onClick, kind = "", tiny, need, glyph, disabl
 }
 
 /**
- * @param {{on: boolean, label: string, onChange: (on: boolean) => any, need?: string, words?: [string, string]}}
- *   props without the permission it is told in words
+ * @param {{on: boolean, label: string, onChange: (on: boolean) => unknown, need?: string}} props
+ *   without the permission it is a word
  */
-export function Switch({ on, label, onChange, need, words = ["on", "off"] }) {
+export function Switch({ on, label, onChange, need }) {
   const [busy, setBusy] = useState(false);
-  if (!may(need)) return html`<span class="soft">${on ? words[0] : words[1]}</span>`;
+  if (!may(need)) return html`<span class="soft">${on ? "on" : "off"}</span>`;
   const turn = async () => {
     setBusy(true);
     await Promise.resolve(onChange(!on)).catch(showError);
@@ -59,9 +60,9 @@ export function Switch({ on, label, onChange, need, words = ["on", "off"] }) {
 }
 
 /**
- * One of a few.
+ * A choice of a few.
  * @param {{label: string, value: string, options: [string, string][], onChange: (value: string) => void}} props
- *   options: value and word
+ *   options: values and labels
  */
 export function Choice({ label, value, options, onChange }) {
   const name = `choice-${label.replace(/\W+/g, "-")}`;

@@ -1,5 +1,5 @@
 // @ts-check
-// Taking things along: a line, a value, an action as a command, a request or a program.
+// Copying: a line, a value, an action as a command, a request or a program.
 
 import { base } from "../../state.js";
 import { html, useState } from "../../ui.js";
@@ -8,7 +8,10 @@ import { clean, shellQuote } from "../../format.js";
 import { Button } from "./button.js";
 import { show } from "./dialog.js";
 
-/** @param {{text: string | (() => string), children?: any, label?: string, kind?: any}} props */
+/**
+ * @param {{text: string | (() => string), children?: unknown, label?: string,
+ *   kind?: import("./button.js").ButtonKind}} props
+ */
 export function Copy({ text, children = "Copy", label, kind = "plain" }) {
   const [done, setDone] = useState(false);
   const copy = async () => {
@@ -24,7 +27,7 @@ export function Copy({ text, children = "Copy", label, kind = "plain" }) {
 /** @param {string} text */
 async function toClipboard(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // Without TLS there is no clipboard interface, except on this machine.
+  // Without TLS a browser has no clipboard interface, except on localhost.
   const field = Object.assign(document.createElement("textarea"), { value: text });
   (document.querySelector("dialog[open]") ?? document.body).append(field);
   field.select();
@@ -38,12 +41,12 @@ export function Command({ text }) {
   const words = clean(text)
     .split(" ")
     .map((word, i) => html`${i ? " " : ""}<span>${word}</span>`);
-  return html`<div class="command"><code>${words}</code><${Copy} text=${text} label="Copy this line" /></div>`;
+  return html`<div class="command"><code>${words}</code><${Copy} text=${text} label="Copy command" /></div>`;
 }
 
 /**
- * The same act in three tongues.
- * @param {{cli: string, method: string, path: string, body?: unknown, python: string}} act
+ * Show an action as a command, a request and a program.
+ * @param {{cli: string, method: string, path: string, body?: unknown, python: string}} action
  */
 export function copyAs({ cli, method, path, body, python }) {
   const address = `${location.origin}${base}/api/admin${path}`;
@@ -55,7 +58,7 @@ export function copyAs({ cli, method, path, body, python }) {
   return show(Formats, { cli, curl, python }, { wide: true });
 }
 
-/** @param {any} props */
+/** @param {import("./dialog.js").DialogControls<never> & {cli: string, curl: string, python: string}} props */
 function Formats({ done, cli, curl, python }) {
   const formats = [
     ["Command line", cli],

@@ -1,40 +1,46 @@
 // @ts-check
-// Questions. The title asks, the body states the effect, the safe button comes first.
+// Dialogs. The title asks, the body states the effect, the way out comes first.
 
+import { problemOf } from "../../api.js";
 import { html, signal, useEffect, useRef, useState } from "../../ui.js";
 import { line } from "../../format.js";
 import { Button } from "./button.js";
-import { Field } from "./form.js";
+import { Field, onValue } from "./form.js";
 import { Glyph } from "./glyph.js";
 
 /**
- * @typedef {{done: (value: any) => void, busy: import("../../vendor/signals.js").Signal<boolean>}} DialogControls
- *   what every dialog's component gets: how it ends, and whether its act goes on
+ * What every dialog's component gets: how it ends, and whether its action is running.
+ * @template R
+ * @typedef {{done: (value: R | null) => void, busy: import("../../vendor/signals.js").Signal<boolean>}} DialogControls
  */
-/** @typedef {DialogControls & {Body: any, props: any, wide: boolean, danger: boolean}} Dialog */
+/** @typedef {DialogControls<never> & {content: () => unknown, wide: boolean, danger: boolean}} Dialog */
 
 const open = signal(/** @type {Dialog | null} */ (null));
 
 /**
- * Show a component as a dialog; resolves to what it hands to ``done``, or null when it is dismissed.
- * @param {any} Body gets {done, busy, ...props}; has an h2 with the id "dialog-title"
- * @param {any} [props] @param {{wide?: boolean, danger?: boolean}} [look] @returns {Promise<any>}
+ * Show a component as a dialog; resolves to the value it passes to ``done``, or null when it is dismissed.
+ * @template P, R
+ * @param {(props: P & DialogControls<R>) => unknown} Body has an h2 with the id "dialog-title"
+ * @param {P} props
+ * @param {{wide?: boolean, danger?: boolean}} [look]
+ * @returns {Promise<R | null>}
  */
-export function show(Body, props = {}, { wide = false, danger = false } = {}) {
+export function show(Body, props, { wide = false, danger = false } = {}) {
   dismiss();
   return new Promise((resolve) => {
     const busy = signal(false);
-    const done = (/** @type {any} */ value = null) => {
-      if (value === null && busy.value) return; // what is being done cannot be left: its end must be told
-      if (open.value === mine) open.value = null; // not the one that was opened since
+    const done = (/** @type {R | null} */ value = null) => {
+      if (value === null && busy.value) return; // an action that has started must report how it ended
+      if (open.value === mine) open.value = null; // not one that was opened since
       resolve(value);
     };
-    const mine = { Body, props, done, busy, wide, danger };
+    const content = () => html`<${Body} done=${done} busy=${busy} ...${props} />`;
+    const mine = { content, done, busy, wide, danger };
     open.value = mine;
   });
 }
 
-/** Whatever is open goes, done or not. */
+/** Close the open dialog, whether it is done or not. */
 function dismiss() {
   if (!open.value) return;
   open.value.busy.value = false;
@@ -42,41 +48,52 @@ function dismiss() {
 }
 
 /**
- * The act of a dialog's form: once at a time, and the dialog stays until it has ended.
- * @param {DialogControls} talk @param {() => Promise<any>} act what it resolves to ends the dialog; nothing: true
+ * The action of a dialog's form: runs once at a time, and the dialog stays until it has ended.
+ * @template R
+ * @param {DialogControls<R>} controls
+ * @param {() => Promise<R>} act its result ends the dialog
  */
 export function useAct({ done, busy }, act) {
-  const [error, setError] = useState(/** @type {any} */ (null));
+  const [error, setError] = useState(/** @type {import("../../api.js").Problem | null} */ (null));
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (busy.value) return;
     busy.value = true;
     setError(null);
     try {
-      const answer = (await act()) ?? true;
+      const result = await act();
       busy.value = false;
-      done(answer);
+      done(result);
     } catch (problem) {
       busy.value = false;
-      setError(problem);
+      setError(problemOf(problem));
     }
   };
   return { submit, error, acting: busy.value };
 }
 
 /**
- * Ask before an act. ``act`` runs while the dialog is open, so that an error is told where it happened.
- * @param {{title: string, body?: any, verb: string, danger?: boolean, typed?: string, reason?: string | null, act:
- *   (reason: string) => Promise<any>, safe?: string}} question
- *   typed: what must be typed first; reason: the label of a field that asks why
- * @returns {Promise<any>} what the act answered; null: it was not done
+ * What is asked before an action.
+ * @template R
+ * @typedef {{title: string, body?: unknown, verb: string, cancel?: string, danger?: boolean, typed?: string,
+ *   reason?: string, act: (reason: string) => Promise<R>}} Confirmation
+ *   cancel: the way out; typed: what must be typed first; reason: the label of a field that asks why
+ */
+
+/**
+ * Ask before an action. ``act`` runs while the dialog is open, so that an error appears where it happened.
+ * @template R
+ * @param {Confirmation<R>} question
+ * @returns {Promise<R | null>} the result of the action; null: it was not done
  */
 export function ask(question) {
-  return show(Question, question, { danger: question.danger });
+  return show((/** @type {Confirmation<R> & DialogControls<R>} */ props) => Question(props), question, {
+    danger: question.danger,
+  });
 }
 
-/** @param {any} props */
-function Question({ done, busy, title, body, verb, danger, typed, reason, act, safe = "Keep as it is" }) {
+/** @template R @param {Confirmation<R> & DialogControls<R>} props */
+function Question({ done, busy, title, body, verb, danger, typed, reason, act, cancel = "Cancel" }) {
   const [confirmation, setConfirmation] = useState("");
   const [why, setWhy] = useState("");
   const { submit, error, acting } = useAct({ done, busy }, () => act(why.trim()));
@@ -84,26 +101,14 @@ function Question({ done, busy, title, body, verb, danger, typed, reason, act, s
     <h2 id="dialog-title">${title}</h2>
     <div class="dialog-body">${body}</div>
     ${reason && html`<${Field} label=${reason}>
-      <input
-        type="text"
-        maxlength="200"
-        value=${why}
-        onInput=${(/** @type {any} */ e) => setWhy(e.target.value)}
-        autofocus
-      />
+      <input type="text" maxlength="200" value=${why} onInput=${onValue(setWhy)} autofocus />
     <//>`}
-    ${typed && html`<${Field} label=${`Type ${typed} to go on`}>
-      <input
-        type="text"
-        autocomplete="off"
-        value=${confirmation}
-        onInput=${(/** @type {any} */ e) => setConfirmation(e.target.value)}
-        autofocus
-      />
+    ${typed && html`<${Field} label=${`Type ${typed} to confirm`}>
+      <input type="text" autocomplete="off" value=${confirmation} onInput=${onValue(setConfirmation)} autofocus />
     <//>`}
     ${error && html`<${FormError} error=${error} />`}
     <div class="acts">
-      <${Button} onClick=${() => done(null)}>${safe}<//>
+      <${Button} onClick=${() => done(null)}>${cancel}<//>
       <${Button}
         type="submit"
         kind=${danger ? "danger" : "main"}
@@ -115,11 +120,11 @@ function Question({ done, busy, title, body, verb, danger, typed, reason, act, s
   </form>`;
 }
 
-/** What went wrong, beside what was tried. @param {{error: any}} props */
+/** An error inside a form. @param {{error: import("../../api.js").Problem}} props */
 export function FormError({ error }) {
   return html`<p class="form-error tone-failed" role="alert">
     <${Glyph} name="failed" />
-    <span>${line(error?.message ?? error, 500)}</span>
+    <span>${line(error.message, 500)}</span>
   </p>`;
 }
 
@@ -128,7 +133,7 @@ export function Dialogs() {
   const pressed = useRef(/** @type {EventTarget | null} */ (null));
   const closing = useRef(false);
   const shown = open.value;
-  useEffect(() => dismiss, []); // whoever signs in next must not meet a question that somebody else was asked
+  useEffect(() => dismiss, []); // the next user must not see a dialog of the last one
   useEffect(() => {
     const dialog = place.current;
     if (!dialog) return;
@@ -142,13 +147,13 @@ export function Dialogs() {
     }
   }, [shown]);
   const leave = () => shown?.done(null);
-  // At a second Escape a browser may close it unasked: then it is left, or, while it acts, shown again.
+  // A browser may close it at a second Escape: that cancels it, or, while its action runs, shows it again.
   const closed = () => {
     if (!closing.current) leave();
     closing.current = false;
     if (open.value && !place.current?.open) place.current?.showModal();
   };
-  // Text that is selected may be let go of outside: only what was also pressed there leaves.
+  // A text selection may end outside: only a click that also began there leaves the dialog.
   return html`<dialog
     ref=${place}
     class=${`dialog ${shown?.wide ? "wide" : ""} ${shown?.danger ? "danger" : ""}`}
@@ -160,7 +165,7 @@ export function Dialogs() {
       event.target === place.current && pressed.current === place.current && leave()}
   >
     ${shown && html`<div class="dialog-in">
-      <${shown.Body} done=${shown.done} busy=${shown.busy} ...${shown.props} />
+      ${shown.content()}
     </div>`}
   </dialog>`;
 }

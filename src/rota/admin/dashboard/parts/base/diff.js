@@ -1,15 +1,15 @@
 // @ts-check
-// What an act changed: field by field, before and after.
+// What an action changed: field by field, before and after.
 
 import { write } from "../../exact.js";
 import { html } from "../../ui.js";
 import { line, plural } from "../../format.js";
 
-/** @typedef {{path: string, before: string | null, after: string | null}} Difference null: the field was not there */
+/** @typedef {{path: string, before: string | null, after: string | null}} Difference null: the field did not exist */
 
 const DEEPEST = 6;
 
-/** What differs between two values. @param {any} before @param {any} after @returns {Difference[]} */
+/** What differs between two values. @param {unknown} before @param {unknown} after @returns {Difference[]} */
 export function differences(before, after) {
   const [old, current] = [flat(before), flat(after)];
   const paths = new Set([...old.keys(), ...current.keys()]);
@@ -19,8 +19,8 @@ export function differences(before, after) {
 }
 
 /**
- * Each leaf by its path, as JSON; what is null says nothing.
- * @param {any} value
+ * Each leaf by its path, as JSON; null is left out.
+ * @param {unknown} value
  * @param {string} path
  * @param {Map<string, string>} found
  * @returns {Map<string, string>}
@@ -53,7 +53,7 @@ function Change({ path, before, after }) {
 export function DiffTable({ changes }) {
   return html`<div class="diff-all">
     <table class="diff">
-      <caption class="visually-hidden">What changed</caption>
+      <caption class="visually-hidden">Changes</caption>
       <thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
       <tbody>
         ${changes.map(

@@ -1,5 +1,5 @@
 // @ts-check
-// When there is nothing, nothing yet, or an error instead.
+// What a view shows in place of data: nothing yet, loading, or an error.
 
 import { html } from "../../ui.js";
 import { line } from "../../format.js";
@@ -8,8 +8,8 @@ import { Command } from "./copy.js";
 import { Glyph } from "./glyph.js";
 
 /**
- * What would be here, why one would want it, and the first step.
- * @param {{title: string, children?: any, command?: string, acts?: any}} props command: a line to copy
+ * What belongs here, why it is useful, and the first step.
+ * @param {{title: string, children?: unknown, command?: string, acts?: unknown}} props command: a line to copy
  */
 export function Empty({ title, children, command, acts }) {
   return html`<div class="empty">
@@ -26,22 +26,25 @@ export function Empty({ title, children, command, acts }) {
   </div>`;
 }
 
-/** Bones of a text or a panel. @param {{lines?: number}} props */
+/** A placeholder for a text or a panel. @param {{lines?: number}} props */
 export function Skeleton({ lines = 3 }) {
   return html`<div class="skeleton" role="status" aria-busy="true" aria-label="Loading">
     ${Array.from({ length: lines }, (_, i) => html`<span class=${`skeleton-line w${(i % 3) + 1}`}></span>`)}
   </div>`;
 }
 
-/** What could not be loaded, and what to do. @param {{error: any, retry?: () => any}} props */
+/**
+ * What could not be loaded, and what to do.
+ * @param {{error: import("../../api.js").Problem, retry?: () => unknown}} props
+ */
 export function ErrorNotice({ error, retry }) {
   return html`<div class="note tone-failed" role="alert">
     <${Glyph} name="failed" />
     <div>
-      <p><b>${line(error?.title || "This could not be loaded.")}</b></p>
+      <p><b>${line(error.title || "Could not load")}</b></p>
       <p>
-        ${line(error?.message ?? error, 500)}
-        ${error?.requestId ? html` <span class="faint">Request <code>${line(error.requestId)}</code>.</span>` : ""}
+        ${line(error.message, 500)}
+        ${error.requestId ? html` <span class="faint">Request <code>${line(error.requestId)}</code>.</span>` : ""}
       </p>
       ${retry && html`<div class="acts"><${Button} tiny onClick=${retry}>Try again<//></div>`}
     </div>
@@ -49,8 +52,9 @@ export function ErrorNotice({ error, retry }) {
 }
 
 /**
- * Bones, trouble, or the children with the data: every load shows one of the three.
- * @param {{of: import("../../load.js").Loaded<any>, children: (data: any) => any, lines?: number}} props
+ * A skeleton, an error, or the children with the data: every load shows one of the three.
+ * @template T
+ * @param {{of: import("../../load.js").Loaded<T>, children: (data: T) => unknown, lines?: number}} props
  */
 export function WhenLoaded({ of, children, lines }) {
   if (of.data !== null)

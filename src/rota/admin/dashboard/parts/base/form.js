@@ -1,5 +1,5 @@
 // @ts-check
-// Fields of forms: a label that says what, a hint that says how, an error that says what to do.
+// Fields of forms: a label, a hint, an error that says what to do.
 
 import { Fragment, h, html, useState } from "../../ui.js";
 import { line } from "../../format.js";
@@ -8,15 +8,15 @@ import { Glyph } from "./glyph.js";
 let count = 0;
 
 /**
- * The one control inside gets its id, and its name is the label.
- * @param {{label: string, hint?: any, error?: string | null, children?: any}} props
+ * Labels the one control inside.
+ * @param {{label: string, hint?: unknown, error?: string | null, children?: unknown}} props
  */
 export function Field({ label, hint, error, children }) {
   const [id] = useState(() => `field-${++count}`);
-  const control = [children].flat().find((one) => one?.props);
+  const controls = /** @type {({props?: object} | null | undefined)[]} */ ([children].flat());
+  const props = controls.find((one) => one?.props)?.props;
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
-  if (control)
-    Object.assign(control.props, { id, "aria-describedby": described, "aria-invalid": error ? "true" : undefined });
+  if (props) Object.assign(props, { id, "aria-describedby": described, "aria-invalid": error ? "true" : undefined });
   return html`<div class="field">
     <label for=${id}>${label}</label>
     ${h(Fragment, null, children)}
@@ -29,20 +29,29 @@ export function Field({ label, hint, error, children }) {
 }
 
 /**
- * One of several, each with a sentence.
- * @param {{legend: string, name: string, value: string, options: [string, string][], onChange: (value: string) =>
- *   void}} props
+ * A choice of several, each with a sentence.
+ * @param {{legend: string, name: string, value: string, options: [string, string][],
+ *   onChange: (value: string) => void}} props options: values and their sentences
  */
 export function Options({ legend, name, value, options, onChange }) {
   return html`<fieldset class="field options">
     <legend>${legend}</legend>
     ${options.map(
-      ([one, says]) =>
+      ([one, sentence]) =>
         html`<label>
           <input type="radio" name=${name} value=${one} checked=${one === value} onChange=${() => onChange(one)} />
           <b class="mono">${one}</b>
-          <span>${says}</span>
+          <span>${sentence}</span>
         </label>`,
     )}
   </fieldset>`;
+}
+
+/**
+ * A handler that passes on the value of its control.
+ * @param {(value: string) => unknown} set
+ * @returns {(event: Event) => void}
+ */
+export function onValue(set) {
+  return (event) => void set(/** @type {HTMLInputElement} */ (event.target).value);
 }

@@ -1,9 +1,9 @@
 // @ts-check
-// Signs of states: each has a shape of its own, so that colour is never needed to tell them apart.
+// Glyphs of states: each has its own shape, so that colour is never needed to distinguish them.
 
 import { html } from "../../ui.js";
 
-/** Drawn in a field of 16 × 16. "fill" parts are solid, "cut" parts are lines in the ground's colour. */
+/** Drawn on a grid of 16 × 16. "fill" parts are solid, "cut" parts are lines in the background's colour. */
 const SHAPES = {
   queued: [["circle", { cx: 8, cy: 8, r: 5.5 }]],
   scheduled: [
@@ -36,7 +36,9 @@ const SHAPES = {
     [
       "path",
       {
-        d: "M3.2 1.8h9.6M3.2 14.2h9.6M4.4 1.8C4.4 5.4 8 5.8 8 8s-3.6 2.6-3.6 6.2M11.6 1.8C11.6 5.4 8 5.8 8 8s3.6 2.6 3.6 6.2",
+        d:
+          "M3.2 1.8h9.6M3.2 14.2h9.6M4.4 1.8C4.4 5.4 8 5.8 8 8s-3.6 2.6-3.6 6.2M11.6 1.8C11.6 5.4 8 5.8 8 8" +
+          "s3.6 2.6 3.6 6.2",
       },
     ],
   ],
@@ -67,7 +69,7 @@ const SHAPES = {
 
 /** @typedef {keyof typeof SHAPES} GlyphName */
 
-/** Always beside a word, hence hidden from readers. @param {{name: string}} props */
+/** Always beside a word, so hidden from screen readers. @param {{name: string}} props */
 export function Glyph({ name }) {
   const shape = SHAPES[/** @type {GlyphName} */ (name)] ?? SHAPES.off;
   return html`<svg class="glyph" viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
@@ -75,7 +77,7 @@ export function Glyph({ name }) {
   </svg>`;
 }
 
-/** The wheel: rota's own mark. @param {{size?: number}} props */
+/** rota's logo. @param {{size?: number}} props */
 export function Mark({ size = 26 }) {
   return html`<svg class="mark" viewBox="0 0 32 32" width=${size} height=${size} aria-hidden="true">
     <circle cx="16" cy="16" r="13" stroke-width="3.4" stroke-dasharray="5.3 1.507" />

@@ -1,6 +1,5 @@
 // @ts-check
-// A payload or an output as a tree. Stored text is hostile: nothing in it runs, and only plain web links can be
-// followed.
+// A payload or an output as a tree. Stored text is hostile: nothing in it runs, and only plain web links work.
 
 import { write } from "../../exact.js";
 import { html, useState } from "../../ui.js";
@@ -9,7 +8,7 @@ import { Copy } from "./copy.js";
 
 const MOST = 100; // entries shown before asking
 const OPEN_DEPTH = 3;
-const MASKS = /^(\(hidden: .*\)|\*{3,}|•{3,})$/; // what the server writes in place of what is not for this reader
+const MASKS = /^(\(hidden: .*\)|\*{3,}|•{3,})$/; // what the server writes in place of hidden values
 
 /** @param {{value: unknown, label: string}} props */
 export function JsonTree({ value, label }) {
@@ -21,7 +20,7 @@ export function CopyJson({ value }) {
   return html`<${Copy} text=${() => write(value, 2)}>Copy JSON<//>`;
 }
 
-/** @param {{value: any, depth: number}} props */
+/** @param {{value: unknown, depth: number}} props */
 function Value({ value, depth }) {
   if (Array.isArray(value))
     return html`<${Branch} entries=${value.map((one, i) => [i, one])} ends="[]" depth=${depth} />`;
@@ -31,7 +30,7 @@ function Value({ value, depth }) {
   return html`<span class="j-plain">${String(value)}</span>`;
 }
 
-/** @param {{entries: [any, any][], ends: string, depth: number}} props */
+/** @param {{entries: [string | number, unknown][], ends: string, depth: number}} props */
 function Branch({ entries, ends, depth }) {
   const [open, setOpen] = useState(depth < OPEN_DEPTH && entries.length <= MOST);
   const [most, setMost] = useState(MOST);

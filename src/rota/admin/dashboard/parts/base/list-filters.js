@@ -1,27 +1,30 @@
 // @ts-check
-// A list that is known whole: narrowed by name and kind, ordered by a column. All of it lives in the URL.
+// A complete list: filtered by name and kind, ordered by a column. All of it is kept in the URL.
 
 import { query, refine } from "../../state.js";
 import { html, useMemo } from "../../ui.js";
 import { count } from "../../format.js";
 import { Choice } from "./button.js";
+import { onValue } from "./form.js";
 import { Glyph } from "./glyph.js";
 
 /**
- * @typedef {Record<string, [string, (row: any) => boolean]>} Kinds by the word of the URL: what the choice says, who
- *   belongs
+ * @template Row
+ * @typedef {Record<string, [string, (row: Row) => boolean]>} Kinds by the word in the URL: the label, and which rows
  */
 /**
- * @typedef {Record<string, (row: any) => number>} Orders by the word of the URL: the number to order by, greatest
- *   first
+ * @template Row
+ * @typedef {Record<string, (row: Row) => number>} Orders by the word in the URL: the number to order by, largest first
  */
 
 /**
- * The rows that are wanted, in the order that is wanted; without one, as they came.
- * @param {any[] | null | undefined} rows @param {{kinds?: Kinds, orders?: Orders, name?: (row: any) => string}}
- *   [by] @returns {any[] | null}
+ * The rows that match, in the chosen order; without one, as they came.
+ * @template Row
+ * @param {Row[] | null | undefined} rows
+ * @param {{kinds?: Kinds<Row>, orders?: Orders<Row>, name: (row: Row) => string}} by
+ * @returns {Row[] | null}
  */
-export function useFiltered(rows, { kinds = {}, orders = {}, name = (row) => row.name } = {}) {
+export function useFiltered(rows, { kinds = {}, orders = {}, name }) {
   const [named, show, by] = ["named", "show", "by"].map((key) => query.value.get(key) ?? "");
   return useMemo(() => {
     if (!rows) return null;
@@ -32,21 +35,21 @@ export function useFiltered(rows, { kinds = {}, orders = {}, name = (row) => row
   }, [rows, named, show, by]);
 }
 
-/** Is the list narrowed at all? */
+/** Whether a filter is set. */
 export function isListFiltered() {
   return Boolean(query.value.get("named") || query.value.get("show"));
 }
 
 /**
- * @param {{what: string, kinds?: Kinds, shown: any[] | null, of: any[] | null | undefined}} props what: the plural,
- *   "queues"
+ * @param {{what: string, kinds?: Record<string, [string, unknown]>, shown: unknown[] | null,
+ *   of: unknown[] | null | undefined}} props what: the plural, "queues"
  */
 export function ListFilters({ what, kinds = {}, shown, of }) {
   const choices = /** @type {[string, string][]} */ ([
     ["", "All"],
     ...Object.entries(kinds).map(([key, [word]]) => [key, word]),
   ]);
-  const type = (/** @type {any} */ event) => refine({ named: event.target.value }, { replace: true });
+  const type = onValue((named) => refine({ named }, { replace: true }));
   return html`<div class="list-filters" role="search">
     <label class="list-filter-name">
       <${Glyph} name="find" />
@@ -84,17 +87,18 @@ export function ListFilters({ what, kinds = {}, shown, of }) {
 }
 
 /**
- * A column whose head orders the list; pressed again, the order is by name.
+ * A column whose head orders the list; pressed again, the list is ordered by name.
+ * @template Row
  * @param {string} key
- * @param {import("./table.js").Column} column
- * @returns {import("./table.js").Column}
+ * @param {import("./table.js").Column<Row>} column
+ * @returns {import("./table.js").Column<Row>}
  */
 export function orderable(key, column) {
   const on = query.value.get("by") === key;
   const title = html`<button
     type="button"
     class="order"
-    title=${on ? "Order by name" : "Greatest first"}
+    title=${on ? "Order by name" : "Largest first"}
     onClick=${() => refine({ by: on ? "" : key }, { replace: true })}
   >
     ${column.title}

@@ -1,13 +1,14 @@
 // @ts-check
-// What pages are made of: the head, panels under a heavy rule, facts.
+// What pages consist of: the header, panels, facts, notes.
 
 import { html, useEffect, useState } from "../../ui.js";
 import { clean } from "../../format.js";
 
 /**
- * The head of a page; its title is the page's h1 and the window's.
- * @param {{title: any, name?: string, crumb?: any, beside?: any, acts?: any, children?: any, mono?: boolean}} props
- *   name: the window's title where the h1 is no text; beside: badges next to it; children: one sentence below
+ * The header of a page; its title is the page's h1 and the window's title.
+ * @param {{title: unknown, name?: string, crumb?: unknown, beside?: unknown, acts?: unknown, children?: unknown,
+ *   mono?: boolean}} props
+ *   name: the window's title where the h1 is not plain text; beside: badges next to it; children: one sentence below
  */
 export function PageHeader({ title, name, crumb, beside, acts, children, mono }) {
   useEffect(() => {
@@ -26,8 +27,8 @@ export function PageHeader({ title, name, crumb, beside, acts, children, mono })
 let count = 0;
 
 /**
- * @param {{title: string, note?: any, children?: any, tone?: string}} props aside: one fact or link; tone: a state,
- *   for a panel in trouble
+ * @param {{title: string, note?: unknown, children?: unknown, tone?: string}} props
+ *   note: one fact or link; tone: a state, for a panel that needs attention
  */
 export function Panel({ title, note, children, tone }) {
   const [id] = useState(() => `panel-${++count}`);
@@ -37,19 +38,19 @@ export function Panel({ title, note, children, tone }) {
   </section>`;
 }
 
-/** Names and values. @param {{items: ([string, any] | null | false | undefined)[]}} props */
+/** Names and values. @param {{items: ([string, unknown] | null | false | undefined)[]}} props */
 export function Facts({ items }) {
   return html`<dl class="facts">
     ${items.map((item) => item && html`<dt>${item[0]}</dt><dd>${item[1] ?? html`<span class="faint">—</span>`}</dd>`)}
   </dl>`;
 }
 
-/** What a program would recognise: a task, a queue, an id. @param {{children: any, class?: string}} props */
+/** A name as code has it: a task, a queue, an id. @param {{children: unknown, class?: string}} props */
 export function Code({ children, class: extra = "" }) {
   return html`<code class=${extra} dir="auto">${clean(children)}</code>`;
 }
 
-/** A remark with a state. @param {{state: string, children?: any}} props */
+/** A note in the colour of a state. @param {{state: string, children?: unknown}} props */
 export function Note({ state, children }) {
   return html`<div class=${`note tone-${state}`} role="status"><div>${children}</div></div>`;
 }

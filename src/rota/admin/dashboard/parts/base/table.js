@@ -1,22 +1,28 @@
 // @ts-check
-// Lists. Real tables with fixed columns: news changes what rows say, never where they are.
-// On a small screen each row becomes a card; the roles are spelled out since such a row is no table row to the browser.
+// Lists. Real tables with fixed columns: events change what rows show, never where they are.
+// On a small screen each row becomes a card; roles are explicit, since a browser takes such a row for no table row.
 
 import { Component, html } from "../../ui.js";
 
 /**
- * @typedef {{title: any, cell: (row: any) => any, width?: string, kind?: string, card?: string, sort?: "ascending"
- *   | "descending"}} Column
- *   width: of the column, as CSS says it; kind: "num" aligns right, "head" names the card, "full" takes a card's whole
- *   width, "pick" and "act" stand in a card's corner, "wide-only" waits for a wide screen, "not-on-card" for any
- *   that has tables; card: the label on a card, if not the title
+ * @template Row
+ * @typedef {{title: unknown, cell: (row: Row) => unknown, width?: string, kind?: string, card?: string,
+ *   sort?: "ascending" | "descending"}} Column
+ *   width: as in CSS; kind: "num" aligns right, "head" names the card, "full" takes a card's whole width, "pick" and
+ *   "act" are placed in a card's corner, "wide-only" needs a wide screen, "not-on-card" a table; card: the label on a
+ *   card, if not the title
  */
 
+/** @param {{id: string}} row */
+export const byId = (row) => row.id;
+/** @param {{name: string}} row */
+export const byName = (row) => row.name;
+
 /**
- * @param {{caption: string, columns: Column[], rows: any[] | null, id: (row: any) => string, class?: string,
- *   skeleton?: number,
- *   state?: (row: any) => string, foot?: any}} props
- *   rows null: bones, as many as asked; state: classes of a row ("is-selected", "is-off")
+ * @template T
+ * @param {{caption: string, columns: Column<T>[], rows: T[] | null, id: (row: T) => string, class?: string,
+ *   skeleton?: number, state?: (row: T) => string}} props
+ *   rows: null shows a skeleton of as many rows as wanted; state: classes of a row ("is-selected", "is-off")
  */
 export function Table({ caption, columns, rows, id, class: extra = "", skeleton = 5, state }) {
   return html`<table class=${`list ${extra}`} role="table" aria-busy=${rows === null ? "true" : undefined}>
@@ -44,23 +50,28 @@ export function Table({ caption, columns, rows, id, class: extra = "", skeleton 
   </table>`;
 }
 
-/** @param {Column} column */
+/** @param {{kind?: string}} column */
 function kinds(column) {
   return column.kind ?? "";
 }
 
-/** Rendered anew only when its own data, its state or the columns change: a thousand rows stay cheap. */
+/** @typedef {{row: unknown, columns: Column<unknown>[], state: string}} RowProps */
+
+/**
+ * Renders again only when its data, its state or the columns change: a thousand rows stay cheap.
+ * @extends {Component<RowProps>}
+ */
 class Row extends Component {
-  /** @param {any} next */
+  /** @param {RowProps} next */
   shouldComponentUpdate(next) {
-    const { row, columns, state } = /** @type {any} */ (this).props;
+    const { row, columns, state } = this.props;
     return next.row !== row || next.columns !== columns || next.state !== state;
   }
   render() {
-    const { row, columns, state } = /** @type {any} */ (this).props;
+    const { row, columns, state } = this.props;
     return html`<tr role="row" class=${state}>
       ${columns.map(
-        (/** @type {Column} */ column) =>
+        (column) =>
           html`<td
             role="cell"
             class=${kinds(column)}
@@ -73,11 +84,11 @@ class Row extends Component {
   }
 }
 
-/** @param {any} props */
+/** @param {{columns: {kind?: string}[], n: number}} props */
 function SkeletonRow({ columns, n }) {
   return html`<tr role="row">
     ${columns.map(
-      (/** @type {Column} */ column, /** @type {number} */ i) =>
+      (column, i) =>
         html`<td role="cell" class=${kinds(column)}><span class=${`skeleton-line w${((i + n) % 3) + 1}`}></span></td>`,
     )}
   </tr>`;

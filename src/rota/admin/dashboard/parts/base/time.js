@@ -1,13 +1,13 @@
 // @ts-check
-// Time, told twice: what it means, and what it is.
+// Times, shown twice: relative to now, and exactly.
 
 import { now, zone } from "../../state.js";
 import { computed, html, useMemo } from "../../ui.js";
 import { exact, relative, duration } from "../../format.js";
 
-/** @param {{at: string | null | undefined, lead?: string, none?: string}} props lead: "due", "began" … */
+/** @param {{at: string | null | undefined, lead?: string, none?: string}} props lead: "due", "started" … */
 export function When({ at, lead, none = "—" }) {
-  // Bound as signals: a tick changes two texts, and renders nothing anew.
+  // Bound as signals: a tick changes two texts and renders nothing again.
   const text = useMemo(
     () =>
       at && {
@@ -23,7 +23,10 @@ export function When({ at, lead, none = "—" }) {
   </time>`;
 }
 
-/** A length that ended, or grows until now. @param {{from: string | null | undefined, to?: string | null}} props */
+/**
+ * A duration that has ended, or grows until now.
+ * @param {{from: string | null | undefined, to?: string | null}} props
+ */
 export function Elapsed({ from, to }) {
   const text = useMemo(
     () =>

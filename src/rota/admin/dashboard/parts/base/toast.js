@@ -1,6 +1,7 @@
 // @ts-check
-// One line about what happened. It goes by itself, unless it is about an error: that stays until it is read.
+// One line about what happened. It disappears by itself, except an error, which stays until dismissed.
 
+import { problemOf } from "../../api.js";
 import { me } from "../../state.js";
 import { html, signal } from "../../ui.js";
 import { line } from "../../format.js";
@@ -8,18 +9,18 @@ import { StateGlyph, tone } from "./badge.js";
 import { Glyph } from "./glyph.js";
 
 const SECONDS = 6;
-/** @typedef {{id: number, text: any, state: string, undo?: () => any}} Toast */
+/** @typedef {{id: number, text: unknown, state: string, undo?: () => unknown}} Toast */
 const toasts = signal(/** @type {Toast[]} */ ([]));
 let count = 0;
 
-// What the one who left did is nobody else's to read or to undo.
+// The next user must not read or undo what the last one did.
 let present = false;
 me.subscribe((who) => {
   if (present && !who) toasts.value = [];
   present = Boolean(who);
 });
 
-/** @param {any} text @param {{state?: string, undo?: () => any}} [options] */
+/** @param {unknown} text @param {{state?: string, undo?: () => unknown}} [options] */
 export function toast(text, { state = "succeeded", undo } = {}) {
   const id = ++count;
   toasts.value = [...toasts.value.slice(-3), { id, text, state, undo }];
@@ -27,7 +28,7 @@ export function toast(text, { state = "succeeded", undo } = {}) {
 }
 
 /**
- * It goes after a while; not under the pointer or the keyboard of somebody who is about to use it.
+ * Dismiss after a while, but not under the pointer or the keyboard focus.
  * @param {number} id
  */
 function expire(id) {
@@ -37,10 +38,10 @@ function expire(id) {
   );
 }
 
-/** An error that an action met. @param {any} error */
+/** Show the error of an action. @param {unknown} error */
 export function showError(error) {
-  if (error?.name === "AbortError") return;
-  toast(line(error?.message ?? error, 500), { state: "failed" });
+  if (error instanceof Error && error.name === "AbortError") return;
+  toast(line(problemOf(error).message, 500), { state: "failed" });
 }
 
 /** @param {number} id */

@@ -1,5 +1,5 @@
 // @ts-check
-// Charts over time, drawn by uPlot in the page's own inks.
+// Charts over time, drawn by uPlot in the colours of the page.
 
 import { theme, zone } from "../../state.js";
 import { html, useEffect, useRef } from "../../ui.js";
@@ -12,7 +12,7 @@ import uPlot from "../../vendor/uplot.js";
  */
 
 /**
- * Series drawn over each other, the first behind. The sentence says what the picture shows.
+ * Series drawn over each other, the first at the back. The sentence describes the picture.
  * @param {{at: number[], series: Series[], sentence: string, height?: number, stepS?: number}} props at: instants
  *   in seconds
  */
@@ -71,13 +71,13 @@ function options(element, series, height, stepS, describe) {
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     scales: {
       x: {
-        range: (/** @type {any} */ _u, /** @type {number} */ low, /** @type {number} */ high) => [
+        range: (/** @type {unknown} */ _u, /** @type {number} */ low, /** @type {number} */ high) => [
           low - stepS / 2,
           high + stepS / 2,
         ],
       },
       y: {
-        range: (/** @type {any} */ _u, /** @type {number} */ _low, /** @type {number} */ high) => [
+        range: (/** @type {unknown} */ _u, /** @type {number} */ _low, /** @type {number} */ high) => [
           0,
           Math.max(1, (high || 0) * 1.08),
         ],
@@ -88,13 +88,13 @@ function options(element, series, height, stepS, describe) {
         ...axis,
         size: 26,
         grid: { show: false },
-        values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) => hours(ticks),
+        values: (/** @type {unknown} */ _u, /** @type {number[]} */ ticks) => hours(ticks),
       },
       {
         ...axis,
         size: 44,
         grid: { stroke: ink("--rule"), width: 1 },
-        values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) =>
+        values: (/** @type {unknown} */ _u, /** @type {number[]} */ ticks) =>
           ticks.map((n) => (Number.isInteger(n) ? compact(n) : "")),
       },
     ],
@@ -113,11 +113,11 @@ function options(element, series, height, stepS, describe) {
             }),
       })),
     ],
-    hooks: { setCursor: [(/** @type {any} */ plot) => describe(plot.cursor.idx ?? null)] },
+    hooks: { setCursor: [(/** @type {{cursor: {idx?: number | null}}} */ plot) => describe(plot.cursor.idx ?? null)] },
   };
 }
 
-/** The hour where the day goes on, the day where it begins. @param {number[]} ticks */
+/** The hour, or the day at midnight. @param {number[]} ticks */
 function hours(ticks) {
   return ticks.map((tick) => {
     const time = hourMinute(tick * 1000, zone.value);
@@ -126,7 +126,7 @@ function hours(ticks) {
 }
 
 /**
- * What a variable's colour is in the theme of now: a canvas knows no light-dark().
+ * The colour of a variable in the current theme: a canvas has no light-dark().
  * @param {HTMLElement} element
  * @param {string} name
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// Small pictures inside a line of text or a table. Each has words of its own.
+// Small charts inside a line of text or a table. Each has a text alternative.
 
 import { html } from "../../ui.js";
 import { plural } from "../../format.js";
@@ -32,7 +32,7 @@ export function Spark({ values, bad = [], label, paused }) {
   </svg>`;
 }
 
-/** Attempts as marks: failed, running or done, still free. @param {{job: import("../../types").JobView}} props */
+/** Attempts as marks: failed, running, done or unused. @param {{job: import("../../types").JobView}} props */
 export function Pips({ job }) {
   const most = Math.min(job.max_attempts, 8);
   const last =
@@ -65,7 +65,7 @@ function Pip({ kind, x }) {
   return html`<circle class=${`pip ${kind}`} cx=${x + 4} cy="4" r="2.8" />`;
 }
 
-/** How much of a whole. @param {{part: number, whole: number, label: string, state?: string}} props */
+/** A share of a whole. @param {{part: number, whole: number, label: string, state?: string}} props */
 export function Gauge({ part, whole, label, state = "" }) {
   const share = whole > 0 ? Math.min(1, part / whole) : 0;
   return html`<svg class=${`gauge ${state}`} width="72" height="6" role="img" aria-label=${label}>
@@ -75,7 +75,7 @@ export function Gauge({ part, whole, label, state = "" }) {
 }
 
 /**
- * The last results of something that repeats, oldest first; failure is also taller.
+ * The last runs of a schedule, oldest first; a failure is also taller.
  * @param {{results: {state: string, label: string}[], label: string}} props
  */
 export function Strip({ results, label }) {

@@ -1,5 +1,5 @@
 // @ts-check
-// How many jobs ended over time, and how many of them failed; of all work or of one queue.
+// Finished and failed jobs over time, of all queues or of one.
 
 import { api } from "../../api.js";
 import { useLoad } from "../../load.js";
@@ -12,7 +12,7 @@ import { WhenLoaded } from "../base/empty.js";
 import { Panel } from "../base/panel.js";
 
 /**
- * What the choice says: what it is in words, hours, seconds in a step.
+ * By the label: the range in words, its hours, the seconds of a step.
  * @type {Record<string, [string, number, number]>}
  */
 const RANGES = {
@@ -37,7 +37,7 @@ export function Throughput({ queue }) {
     () =>
       activity.data &&
       filled(
-        activity.data.items.filter((/** @type {any} */ one) => one.name === (queue ?? null)),
+        activity.data.items.filter((one) => one.name === (queue ?? null)),
         hours,
         step,
       ),
@@ -51,32 +51,34 @@ export function Throughput({ queue }) {
   />`;
   return html`<${Panel} title="Throughput" note=${choose}>
     <${WhenLoaded} of=${activity} lines=${4}>
-      ${() => html`
-        <p class="soft small">
-          ${drawn.ended
-            ? html`
-                ${plural(drawn.ended, "job")} ended
-                within ${word}, <span class=${drawn.failed ? "tone-failed toned" : ""}>
-                  ${count(drawn.failed)} failed
-                </span>
-                ${drawn.failed ? ` (${((100 * drawn.failed) / drawn.ended).toFixed(1)} %)` : ""}.
-              `
-            : `No job ended within ${word}.`}
-        </p>
-        <${Chart}
-          at=${drawn.at}
-          series=${drawn.series}
-          stepS=${step}
-          sentence=${`Jobs${queue === undefined ? "" : ` of ${clean(queue)}`} that ended within ${word}: ${drawn.ended}, of which ${drawn.failed} failed.`}
-        />
-      `}
+      ${() =>
+        drawn &&
+        html`
+          <p class="soft small">
+            ${drawn.ended
+              ? html`
+                  ${plural(drawn.ended, "job")} finished
+                  in ${word}, <span class=${drawn.failed ? "tone-failed toned" : ""}>
+                    ${count(drawn.failed)} failed
+                  </span>
+                  ${drawn.failed ? ` (${((100 * drawn.failed) / drawn.ended).toFixed(1)} %)` : ""}.
+                `
+              : `No job finished in ${word}.`}
+          </p>
+          <${Chart}
+            at=${drawn.at}
+            series=${drawn.series}
+            stepS=${step}
+            sentence=${`${plural(drawn.ended, "job")} finished in ${word}, ${count(drawn.failed)} of them failed.`}
+          />
+        `}
     <//>
   <//>`;
 }
 
 /**
- * Every step has a place, also one in which nothing ended.
- * @param {any[]} steps
+ * One value per step, also where no job finished.
+ * @param {import("../../types").Step[]} steps
  * @param {number} hours
  * @param {number} step
  */
@@ -92,7 +94,7 @@ function filled(steps, hours, step) {
     ended: sum(ended),
     failed: sum(failed),
     series: [
-      { label: "ended", ink: "--mark", values: ended },
+      { label: "finished", ink: "--mark", values: ended },
       { label: "failed", ink: "--failed", values: failed },
     ],
   };

@@ -1,13 +1,21 @@
 // @ts-check
-// What happened to a job when: its attempts as marks on a line.
+// The attempts of a job as marks on a line of time.
 
 import { now, zone } from "../../state.js";
 import { html } from "../../ui.js";
 import { exact, duration } from "../../format.js";
 
-/** What happened when, as marks. @param {any} job @param {any[]} attempts @param {any} why */
-function marksOf(job, attempts, why) {
-  const marks = [{ kind: "made", from: job.created_at, to: job.created_at, word: "created" }];
+/**
+ * @typedef {{job: import("../../types").JobView, attempts: import("../../types").AttemptView[],
+ *   why: import("../../types").Why | null}} Props
+ */
+/** @typedef {{kind: string, from: string, to: string, word: string}} Mark */
+
+/** @param {Props} props @returns {Mark[]} */
+function marksOf({ job, attempts, why }) {
+  const marks = /** @type {{kind: string, from: string | null, to: string | null, word: string}[]} */ ([
+    { kind: "made", from: job.created_at, to: job.created_at, word: "created" },
+  ]);
   for (const one of attempts)
     marks.push({
       kind: one.outcome,
@@ -33,12 +41,12 @@ function marksOf(job, attempts, why) {
     });
   else if (job.state === "cancelled" && attempts.at(-1)?.outcome !== "cancelled")
     marks.push({ kind: "cancelled", from: job.finished_at, to: job.finished_at, word: "cancelled" });
-  return marks.filter((mark) => mark.from).slice(-8);
+  return /** @type {Mark[]} */ (marks.filter((mark) => mark.from && mark.to)).slice(-8);
 }
 
-/** Marks in the order of time, evenly spaced: seconds and days must both be readable. @param {any} props */
-export function AttemptTimeline({ job, attempts, why }) {
-  const marks = marksOf(job, attempts, why);
+/** Marks in the order of time, evenly spaced: seconds and days must both be readable. @param {Props} props */
+export function AttemptTimeline(props) {
+  const marks = marksOf(props);
   const step = 100 / Math.max(2, marks.length);
   return html`<svg
     class="attempt-timeline"

@@ -1,36 +1,44 @@
 // @ts-check
-// The attempts of a job: a track of time, then each with its error, its traceback and its log; two of them side by
-// side where there is room.
+// The attempts of a job: a timeline, then each with its error, its traceback and its log; two of them side by side
+// where there is space.
 
 import { now, zone } from "../../state.js";
 import { html, useEffect, useState } from "../../ui.js";
+import { progressOf } from "./job-columns.js";
 import { clean, exact, line, plural, duration } from "../../format.js";
 import { Badge } from "../base/badge.js";
 import { Copy } from "../base/copy.js";
-import { errorLine } from "./failures.js";
+import { onValue } from "../base/form.js";
+import { errorLine, errorOf } from "./failures.js";
 import { Code, Panel } from "../base/panel.js";
 import { Elapsed, When } from "../base/time.js";
 import { AttemptTimeline } from "./attempt-timeline.js";
 
-const ROOMY = "(min-width: 86rem)"; // some 1,100 pixels beside the rail: two tracebacks can be read
-const LONGER = 1.5; // times as long is worth a word
+const ROOMY = "(min-width: 86rem)"; // about 1,100 pixels beside the navigation: enough for two tracebacks
+const LONGER = 1.5; // times as long is worth mentioning
 const LEAST_S = 0.1;
 
-/** @param {{job: any, attempts: any[], why: any}} props attempts: oldest first */
+/** @typedef {import("../../types").AttemptView} Attempt */
+/** @typedef {import("../../types").JobView} Job */
+
+/**
+ * @param {{job: Job, attempts: Attempt[], why: import("../../types").Why | null}} props attempts: oldest first
+ */
 export function Attempts({ job, attempts, why }) {
   const newest = [...attempts].reverse();
+  const log = progressOf(job)?.log;
   const roomy = useMatch(ROOMY);
   return html`<${Panel} title="Attempts" note=${`${job.attempt} of ${job.max_attempts} used`}>
     <${AttemptTimeline} job=${job} attempts=${attempts} why=${why} />
-    ${job.state === "running" && job.progress?.log && html`<div class="live-log" aria-live="polite">
-      <${Log} lines=${job.progress.log} />
+    ${job.state === "running" && log && html`<div class="live-log" aria-live="polite">
+      <${Log} lines=${log} />
     </div>`}
     ${newest.length > 1 && roomy ? html`<${Pair} attempts=${newest} />` : html`<${Stack} attempts=${newest} />`}
-    ${!attempts.length && !job.progress?.log && html`<p class="quiet">${empty(job)}</p>`}
+    ${!attempts.length && !log && html`<p class="quiet">${empty(job)}</p>`}
   <//>`;
 }
 
-/** Whether the window is like this, now and when it changes. @param {string} media */
+/** Whether a media query matches, now and when that changes. @param {string} media */
 function useMatch(media) {
   const [matches, setMatches] = useState(() => matchMedia(media).matches);
   useEffect(() => {
@@ -42,18 +50,18 @@ function useMatch(media) {
   return matches;
 }
 
-/** @param {any} job */
+/** @param {Job} job */
 function empty(job) {
   if (job.state === "succeeded")
-    return "It succeeded at its first attempt and said nothing. What a task says with ctx.log(…) appears here.";
-  if (job.state === "running") return "The first attempt is running. What it says with ctx.log(…) appears here.";
+    return "It succeeded at the first attempt and logged nothing. Lines from ctx.log(…) appear here.";
+  if (job.state === "running") return "The first attempt is running. Lines from ctx.log(…) appear here.";
   return "It has not run yet.";
 }
 
-/** A number alone may come twice: a retry counts anew. @param {any} one */
+/** The number alone may occur twice: a retry counts from 1 again. @param {Attempt} one */
 const keyOf = (one) => `${one.attempt}-${one.token}`;
 
-/** One below the other, the newest open. @param {{attempts: any[]}} props newest first */
+/** One below the other, the newest open. @param {{attempts: Attempt[]}} props newest first */
 function Stack({ attempts }) {
   return html`
     <${Difference} one=${attempts[0]} other=${attempts[1]} />
@@ -62,8 +70,8 @@ function Stack({ attempts }) {
 }
 
 /**
- * Two side by side, as the track runs: the newest right, the one before it left, unless others are chosen.
- * @param {{attempts: any[]}} props newest first
+ * Two side by side in the order of time: the newest right, the one before it left, unless others are chosen.
+ * @param {{attempts: Attempt[]}} props newest first
  */
 function Pair({ attempts }) {
   const [chosen, setChosen] = useState(/** @type {(string | null)[]} */ ([null, null]));
@@ -94,62 +102,58 @@ function Pair({ attempts }) {
   `;
 }
 
-/** @param {{attempts: any[], shown: any, label: string, onChoose: (key: string) => void}} props */
+/** @param {{attempts: Attempt[], shown: Attempt, label: string, onChoose: (key: string) => void}} props */
 function Chooser({ attempts, shown, label, onChoose }) {
-  return html`<select
-    class="slim"
-    aria-label=${label}
-    value=${keyOf(shown)}
-    onChange=${(/** @type {any} */ event) => onChoose(event.target.value)}
-  >
+  return html`<select class="slim" aria-label=${label} value=${keyOf(shown)} onChange=${onValue(onChoose)}>
     ${attempts.map(
       (one) =>
         html`<option key=${keyOf(one)} value=${keyOf(one)} selected=${one === shown}>
-          Attempt ${one.attempt}, ${line(one.error?.type || one.outcome, 40)}
+          Attempt ${one.attempt}, ${line(errorOf(one)?.type || one.outcome, 40)}
         </option>`,
     )}
   </select>`;
 }
 
-/** What two attempts have in common and what not, where that helps. @param {{one: any, other: any}} props */
+/** How two attempts compare. @param {{one: Attempt | undefined, other: Attempt | undefined}} props */
 function Difference({ one, other }) {
-  const found = one && other && one !== other ? differences(one, other) : [];
+  if (!one || !other || one === other) return null;
+  const found = differences(one, other);
   return (
     found.length > 0 &&
-    html`<p class="quiet">Attempt ${one.attempt} beside attempt ${other.attempt}: ${found.join(", ")}.</p>`
+    html`<p class="quiet">Attempt ${one.attempt} compared with attempt ${other.attempt}: ${found.join(", ")}.</p>`
   );
 }
 
-/** @param {any} one @param {any} other @returns {string[]} */
+/** @param {Attempt} one @param {Attempt} other @returns {string[]} */
 function differences(one, other) {
   const found = [];
   if (one.error && other.error)
     found.push(
       errorLine(one.error) === errorLine(other.error)
         ? "the same error"
-        : one.error.type === other.error.type
-          ? "the same kind of error with another message"
-          : "another error",
+        : errorOf(one)?.type === errorOf(other)?.type
+          ? "the same type of error, a different message"
+          : "a different error",
     );
-  if (one.worker && other.worker) found.push(one.worker === other.worker ? "the same worker" : "another worker");
+  if (one.worker && other.worker) found.push(one.worker === other.worker ? "the same worker" : "a different worker");
   const [took, before] = [one, other].map(secondsOf);
   if (Math.abs(took - before) > LEAST_S && Math.max(took, before) > LONGER * Math.min(took, before))
     found.push(`${duration(Math.abs(took - before))} ${took > before ? "longer" : "shorter"}`);
   return found;
 }
 
-/** @param {any} one */
+/** @param {Attempt} one */
 function secondsOf(one) {
   return one.started_at ? (Date.parse(one.finished_at) - Date.parse(one.started_at)) / 1000 : 0;
 }
 
-/** @param {{one: any, open: boolean}} props */
+/** @param {{one: Attempt, open: boolean}} props */
 function Fold({ one, open }) {
   const [shown, setShown] = useState(open);
   return html`<details
     class="attempt"
     open=${shown}
-    onToggle=${(/** @type {any} */ event) => setShown(event.currentTarget.open)}
+    onToggle=${(/** @type {{currentTarget: HTMLDetailsElement}} */ event) => setShown(event.currentTarget.open)}
   >
     <summary>
       <b>Attempt ${one.attempt}</b>
@@ -161,12 +165,12 @@ function Fold({ one, open }) {
   </details>`;
 }
 
-/** @param {{one: any}} props */
+/** @param {{one: Attempt}} props */
 function Body({ one }) {
-  const trace = one.error?.traceback;
+  const trace = errorOf(one)?.traceback;
   return html`<div class="attempt-body">
     <p class="meta">
-      <span>Took <${Elapsed} from=${one.started_at} to=${one.finished_at} /></span>
+      <span>Duration <${Elapsed} from=${one.started_at} to=${one.finished_at} /></span>
       ${one.worker && html`<span>Worker <${Code}>${one.worker}<//></span>`}
       ${one.cost_cents > 0 && html`<span>Cost ${one.cost_cents.toFixed(2)} cents</span>`}
       ${trace && html`<${Copy} text=${trace} kind="">Copy traceback<//>`}
@@ -203,9 +207,9 @@ function Trace({ text }) {
   </pre>`;
 }
 
-/** @param {{lines: any[]}} props */
+/** @param {{lines: import("../../types").LogLine[] | undefined}} props */
 function Log({ lines }) {
-  if (!lines?.length) return html`<p class="quiet">This attempt wrote no log lines.</p>`;
+  if (!lines?.length) return html`<p class="quiet">This attempt logged nothing.</p>`;
   return html`<table class="log">
     <caption class="visually-hidden">${plural(lines.length, "log line")}</caption>
     <tbody>

@@ -1,5 +1,5 @@
 // @ts-check
-// A form that makes a job: a new one, or a copy of another with an edited payload.
+// A form that creates a job: a new one, or a copy of another with an edited payload.
 
 import { api } from "../../api.js";
 import { write } from "../../exact.js";
@@ -7,18 +7,20 @@ import { html, useEffect, useState } from "../../ui.js";
 import { may } from "../../state.js";
 import { Button } from "../base/button.js";
 import { FormError, show, useAct } from "../base/dialog.js";
-import { Field } from "../base/form.js";
+import { Field, onValue } from "../base/form.js";
 import { payloadOf } from "./payload.js";
 import { toast } from "../base/toast.js";
 
-/** Resolves to the new job, or null. @param {import("../../types").JobView} [like] the job to copy */
+/** @typedef {import("../../types").JobView} Job */
+
+/** Resolves to the new job, or null. @param {Job} [like] the job to copy */
 export async function enqueueDialog(like) {
   const job = await show(Form, { like }, { wide: true });
-  if (job) toast(html`Job <code>${job.id}</code> is queued.`);
+  if (job) toast(html`Enqueued job <code>${job.id}</code>.`);
   return job;
 }
 
-/** @param {import("../base/dialog.js").DialogControls & {like?: any}} props */
+/** @param {import("../base/dialog.js").DialogControls<Job> & {like?: Job}} props */
 function Form({ done, busy, like }) {
   const [values, setValues] = useState({
     task: like?.task ?? "",
@@ -33,20 +35,20 @@ function Form({ done, busy, like }) {
   useEffect(() => {
     if (may("read.shared"))
       api.get("/tasks").then(
-        (page) => setTasks(page.items.map((/** @type {any} */ one) => one.name)),
+        (page) => setTasks(page.items.map((one) => one.name)),
         () => {},
       );
   }, []);
   const bind = (/** @type {keyof typeof values} */ name) => ({
     value: values[name],
     spellcheck: false,
-    onInput: (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value }),
+    onInput: onValue((value) => setValues({ ...values, [name]: value })),
   });
   const errorOf = (/** @type {string} */ name) => (error?.field === name ? error.message : null);
   return html`<form onSubmit=${submit}>
-    <h2 id="dialog-title">${like ? "Retry with an edited payload" : "Enqueue a job"}</h2>
+    <h2 id="dialog-title">${like ? "Enqueue an edited copy" : "Enqueue job"}</h2>
     ${like && html`<div class="dialog-body">
-      <p>A new job, with this one as its parent. This one stays as it is.</p>
+      <p>Creates a new job with this one as its parent. This job does not change.</p>
     </div>`}
     <${Field} label="Task" error=${errorOf("task")}>
       <input
@@ -60,32 +62,33 @@ function Form({ done, busy, like }) {
       />
     <//>
     <datalist id="known-tasks">${tasks.map((name) => html`<option value=${name}></option>`)}</datalist>
-    <${Field} label="Payload" hint="A JSON object: the task's arguments." error=${errorOf("payload")}>
+    <${Field} label="Payload" hint="The task's arguments, as a JSON object." error=${errorOf("payload")}>
       <textarea rows="8" autofocus=${Boolean(like)} ...${bind("payload")}></textarea>
     <//>
     <div class="fields">
-      <${Field} label="Queue" hint="Empty: the task's own." error=${errorOf("queue")}>
+      <${Field} label="Queue" hint="Leave empty to use the task's queue." error=${errorOf("queue")}>
         <input type="text" class="mono" ...${bind("queue")} />
       <//>
       <${Field} label="Tenant" error=${errorOf("tenant")}><input type="text" ...${bind("tenant")} /><//>
-      <${Field} label="Priority" hint="Larger first." error=${errorOf("priority")}>
+      <${Field} label="Priority" hint="Higher runs first." error=${errorOf("priority")}>
         <input type="number" ...${bind("priority")} />
       <//>
-      <${Field} label="Delay, seconds" error=${errorOf("delay")}>
+      <${Field} label="Delay (seconds)" error=${errorOf("delay")}>
         <input type="number" min="0" step="any" ...${bind("delay")} />
       <//>
     </div>
-    ${error && !["task", "payload", "queue", "tenant", "priority", "delay"].includes(error.field) && html`<${FormError}
-      error=${error}
-    />`}
+    ${error && !(error.field && error.field in values) && html`<${FormError} error=${error} />`}
     <div class="acts">
-      <${Button} onClick=${() => done(null)}>Leave it<//>
+      <${Button} onClick=${() => done(null)}>Cancel<//>
       <${Button} type="submit" kind="main" disabled=${acting}>Enqueue job<//>
     </div>
   </form>`;
 }
 
-/** @param {any} values @param {any} like */
+/**
+ * @param {Record<"task" | "queue" | "tenant" | "priority" | "delay" | "payload", string>} values
+ * @param {Job} [like]
+ */
 function bodyOf(values, like) {
   const { value: payload, error } = payloadOf(values.payload);
   if (error) throw Object.assign(new Error(error), { field: "payload" });
@@ -97,8 +100,9 @@ function bodyOf(values, like) {
     max_attempts: like?.max_attempts,
     timeout: like?.timeout,
   };
-  for (const name of ["queue", "tenant"]) if (values[name].trim()) Object.assign(body, { [name]: values[name].trim() });
-  for (const name of ["priority", "delay"])
+  for (const name of /** @type {const} */ (["queue", "tenant"]))
+    if (values[name].trim()) Object.assign(body, { [name]: values[name].trim() });
+  for (const name of /** @type {const} */ (["priority", "delay"]))
     if (values[name] !== "") Object.assign(body, { [name]: Number(values[name]) });
   return body;
 }

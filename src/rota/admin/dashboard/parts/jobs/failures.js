@@ -1,5 +1,5 @@
 // @ts-check
-// Failed jobs, grouped by what went wrong. The server groups them; here they are shown.
+// Failed jobs, grouped by error. The server groups them; this only shows them.
 
 import { at } from "../../state.js";
 import { html, useMemo } from "../../ui.js";
@@ -12,17 +12,25 @@ import { When } from "../base/time.js";
 
 /** @typedef {import("../../types").Failure} Failure */
 
-/** The error of a job in one line. @param {any} error */
+/** @typedef {{type?: string, message?: string, traceback?: string}} ErrorRecord as the server stores it */
+
+/** The error of a job or an attempt. @param {{error: unknown}} of */
+export function errorOf({ error }) {
+  return /** @type {ErrorRecord | null} */ (error);
+}
+
+/** An error on one line. @param {unknown} error */
 export function errorLine(error) {
   if (!error) return "";
   if (typeof error !== "object") return line(error);
-  return line([error.type, error.message].filter(Boolean).join(": ")) || line(JSON.stringify(error));
+  const { type, message } = /** @type {ErrorRecord} */ (error);
+  return line([type, message].filter(Boolean).join(": ")) || line(JSON.stringify(error));
 }
 
-/** @param {{found: import("../../types").Failures, done: () => any}} props done: after a retry */
+/** @param {{found: import("../../types").Failures, done: () => unknown}} props done: after a retry */
 export function Failures({ found, done }) {
   const columns = useMemo(() => columnsOf(done), []);
-  if (!found.items.length) return html`<p class="quiet">No job has failed for good.</p>`;
+  if (!found.items.length) return html`<p class="quiet">No failed jobs.</p>`;
   return html`
     <${Table}
       caption="Failures by error"
@@ -34,17 +42,17 @@ export function Failures({ found, done }) {
   `;
 }
 
-/** What is not told above. @param {{found: import("../../types").Failures}} props */
+/** What the table leaves out. @param {{found: import("../../types").Failures}} props */
 function Rest({ found: { items, groups, of, more } }) {
   const left = groups - items.length;
   if (!left && !more) return null;
   return html`<p class="quiet">
-    ${left > 0 && `And ${plural(left, "more kind")} of failure: rota jobs failures tells them all. `}
-    ${more && `Of the newest ${count(of)} failed jobs; there are older ones.`}
+    ${left > 0 && `And ${plural(left, "more error")}. Full list: rota jobs failures. `}
+    ${more && `Only the newest ${count(of)} failed jobs are grouped.`}
   </p>`;
 }
 
-/** @param {() => any} done @returns {import("../base/table.js").Column[]} */
+/** @param {() => unknown} done @returns {import("../base/table.js").Column<Failure>[]} */
 function columnsOf(done) {
   return [
     {
@@ -57,7 +65,7 @@ function columnsOf(done) {
             href=${at("/jobs", { state: "failed", task: one.task, error: one.type })}
             title=${line(one.message)}
           >
-            ${errorLine({ type: one.type, message: one.pattern }) || "No error was stored"}
+            ${errorLine({ type: one.type, message: one.pattern }) || "No error stored"}
           </a>
           <span class="sub">
             newest <a href=${at(`/jobs/${one.newest}`)}>${shortId(one.newest)}</a>
@@ -79,8 +87,8 @@ function columnsOf(done) {
 }
 
 /**
- * A step of a bulk action has a bound: of a larger group the newest are retried.
- * @param {{of: Failure, done: () => any}} props
+ * A bulk action has a limit: of a larger group the newest are retried.
+ * @param {{of: Failure, done: () => unknown}} props
  */
 function Retry({ of: { ids, count: all, task }, done }) {
   const which = `${ids.length < all ? "newest " : ""}${count(ids.length)}`;

@@ -1,7 +1,8 @@
 // @ts-check
-// What can be done with one job, as far as its state allows and the one who looks may.
+// Actions on one job, as far as its state and the user's permissions allow.
 
 import { api } from "../../api.js";
+import { FINAL_STATES } from "../../choices.js";
 import { announce } from "../../live.js";
 import { go, now } from "../../state.js";
 import { html, useState } from "../../ui.js";
@@ -9,36 +10,41 @@ import { line, shortId } from "../../format.js";
 import { Button } from "../base/button.js";
 import { FormError, ask, show, useAct } from "../base/dialog.js";
 import { enqueueDialog } from "./enqueue.js";
-import { Field } from "../base/form.js";
+import { Field, onValue } from "../base/form.js";
 import { toast } from "../base/toast.js";
 
-const FINISHED = ["succeeded", "failed", "cancelled"];
+/** @param {Job} job */
+function isFinished(job) {
+  return FINAL_STATES.some((state) => state === job.state);
+}
 
-/** Which one: in a list there are many. @param {import("../../types").JobView} job */
+/** @typedef {import("../../types").JobView} Job */
+
+/** The name of a job in a list of many. @param {Job} job */
 function named(job) {
   return `${line(job.task, 60)} ${shortId(job.id)}`;
 }
 
-/** @param {import("../../types").JobView} job */
+/** @param {Job} job */
 async function retryJob(job) {
   await api.post(`/jobs/${job.id}/retry`);
   announce("job");
-  toast("Queued again, with all its attempts.");
+  toast("Queued. Attempts reset to 0.");
 }
 
-/** Resolves to null if it was not done. @param {import("../../types").JobView} job */
+/** Resolves to null if it was not cancelled. @param {Job} job */
 async function cancelJob(job) {
   const answer = await ask({
     title: `Cancel ${named(job)}?`,
     body: html`<p>
       ${job.state === "running"
-        ? "It is asked to stop: a task stops at its next await, or when it looks at ctx.cancelled."
-        : "It ends now, without having run."} It
-      can be retried later.
+        ? "It is asked to stop: an async task stops at its next await, others when they check ctx.cancelled."
+        : "It will not run."} You
+      can retry it later.
     </p>`,
-    verb: "Cancel",
-    safe: "Let it be",
-    reason: "Reason",
+    verb: "Cancel job",
+    cancel: "Keep job",
+    reason: "Reason (optional)",
     act: (reason) => api.post(`/jobs/${job.id}/cancel`, reason ? { reason } : {}),
   });
   if (!answer) return null;
@@ -48,8 +54,8 @@ async function cancelJob(job) {
 }
 
 /**
- * On a row: the one thing that somebody would do with such a job.
- * @param {{job: import("../../types").JobView}} props
+ * On a row: the most likely action for the job's state.
+ * @param {{job: Job}} props
  */
 export function RowAction({ job }) {
   if (job.state === "failed" || job.state === "cancelled")
@@ -74,9 +80,9 @@ export function RowAction({ job }) {
   <//>`;
 }
 
-/** @param {{job: import("../../types").JobView, done: () => any}} props */
+/** @param {{job: Job, done: () => unknown}} props */
 export function JobActions({ job, done }) {
-  const finished = FINISHED.includes(job.state);
+  const finished = isFinished(job);
   const path = `/jobs/${job.id}`;
   const retry = () => retryJob(job).then(done);
   const runNow = async () => {
@@ -88,11 +94,12 @@ export function JobActions({ job, done }) {
   const remove = () =>
     ask({
       title: `Delete ${named(job)}?`,
-      body: html`<p>It is removed with its attempts and its output, for good. The audit log keeps that it was.</p>`,
+      body: html`<p>
+        It is deleted with its attempts and its output. This cannot be undone. The deletion stays in the audit log.
+      </p>`,
       verb: "Delete",
-      safe: "Keep it",
       danger: true,
-      act: () => api.delete(path),
+      act: () => api.delete(path).then(() => true),
     }).then((answer) => answer && (toast("Deleted."), go("/jobs")));
   const move = () => show(MoveForm, { job }).then((answer) => answer && (toast("Moved."), done()));
   const edited = () => enqueueDialog(job).then((made) => made && go(`/jobs/${made.id}`));
@@ -105,8 +112,8 @@ export function JobActions({ job, done }) {
     >
       Run now
     <//>`}
-    <${Button} need="operate" onClick=${() => void edited()}>${finished ? "Retry with edits" : "Copy with edits"}<//>
-    ${job.state === "queued" && html`<${Button} need="operate" onClick=${() => void move()}>Move<//>`}
+    <${Button} need="operate" onClick=${() => void edited()}>${finished ? "Retry with edits…" : "Duplicate…"}<//>
+    ${job.state === "queued" && html`<${Button} need="operate" onClick=${() => void move()}>Move…<//>`}
     ${!finished && html`<${Button}
       kind="danger"
       need="operate"
@@ -121,7 +128,7 @@ export function JobActions({ job, done }) {
   `;
 }
 
-/** When, how urgent, where. @param {import("../base/dialog.js").DialogControls & {job: any}} props */
+/** Priority, queue and due time. @param {import("../base/dialog.js").DialogControls<Job> & {job: Job}} props */
 function MoveForm({ done, busy, job }) {
   const [values, setValues] = useState({ priority: `${job.priority}`, queue: job.queue, delay: "" });
   const { submit, error, acting } = useAct({ done, busy }, () =>
@@ -129,28 +136,28 @@ function MoveForm({ done, busy, job }) {
   );
   const bind = (/** @type {keyof typeof values} */ name) => ({
     value: values[name],
-    onInput: (/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value }),
+    onInput: onValue((value) => setValues({ ...values, [name]: value })),
   });
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Move ${named(job)}</h2>
-    <${Field} label="Priority" hint="Larger first." error=${error?.field === "priority" ? error.message : null}>
+    <${Field} label="Priority" hint="Higher runs first." error=${error?.field === "priority" ? error.message : null}>
       <input type="number" autofocus ...${bind("priority")} />
     <//>
     <${Field} label="Queue" error=${error?.field === "queue" ? error.message : null}>
       <input type="text" class="mono" ...${bind("queue")} />
     <//>
-    <${Field} label="Snooze, seconds from now" hint="Empty: its due time stays.">
+    <${Field} label="Delay (seconds)" hint="Leave empty to keep the due time.">
       <input type="number" min="0" step="any" ...${bind("delay")} />
     <//>
     ${error && !error.field && html`<${FormError} error=${error} />`}
     <div class="acts">
-      <${Button} onClick=${() => done(null)}>Leave it<//>
-      <${Button} type="submit" kind="main" disabled=${acting}>Move<//>
+      <${Button} onClick=${() => done(null)}>Cancel<//>
+      <${Button} type="submit" kind="main" disabled=${acting}>Move job<//>
     </div>
   </form>`;
 }
 
-/** @param {any} values @param {any} job */
+/** @param {Record<"priority" | "queue" | "delay", string>} values @param {Job} job */
 function changed(values, job) {
   return {
     ...(values.priority !== "" && Number(values.priority) !== job.priority && { priority: Number(values.priority) }),

@@ -1,5 +1,5 @@
 // @ts-check
-// What a row of the jobs view says.
+// The columns of the jobs view.
 
 import { write } from "../../exact.js";
 import { at, may, now } from "../../state.js";
@@ -12,29 +12,31 @@ import { RowAction } from "./job-actions.js";
 import { Pips } from "../charts/spark.js";
 import { Elapsed, When } from "../base/time.js";
 
+/** @typedef {import("../../types").JobView} Job */
+
 /**
- * @param {any} selection
+ * @param {ReturnType<typeof import("./selection.js").useSelection>} selection
  * @param {import("../../types").GateView[]} gates
- * @returns {import("../base/table.js").Column[]}
+ * @returns {import("../base/table.js").Column<Job>[]}
  */
 export function columnsOf(selection, gates) {
   const pick = {
     title: html`<input
       type="checkbox"
-      aria-label="Select all shown"
+      aria-label="Select all shown jobs"
       checked=${selection.full}
       onClick=${selection.page}
     />`,
     kind: "pick",
     width: "2.25rem",
-    cell: (/** @type {any} */ job) =>
+    cell: (/** @type {Job} */ job) =>
       html`<${SelectBox} id=${job.id} name=${`${clean(job.task)} ${shortId(job.id)}`} selection=${selection} />`,
   };
   const act = {
     title: html`<span class="visually-hidden">Actions</span>`,
     kind: "act broad",
     width: "5rem",
-    cell: (/** @type {any} */ job) => html`<${RowAction} job=${job} />`,
+    cell: (/** @type {Job} */ job) => html`<${RowAction} job=${job} />`,
   };
   return [
     ...(may("operate") ? [pick] : []),
@@ -44,7 +46,7 @@ export function columnsOf(selection, gates) {
       cell: (job) => html`<${State} job=${job} /><${PausedHint} job=${job} gates=${gates} />`,
     },
     {
-      title: "Task and what it says",
+      title: "Task",
       kind: "head",
       cell: (job) =>
         html`
@@ -63,9 +65,9 @@ export function columnsOf(selection, gates) {
     },
     { title: "Attempts", width: "6.25rem", kind: "wide-only", cell: (job) => html`<${Pips} job=${job} />` },
     { title: "Created", width: "8.5rem", kind: "vast", cell: (job) => html`<${When} at=${job.created_at} />` },
-    { title: "When", width: "8.5rem", cell: (job) => html`<${Timing} job=${job} />` },
+    { title: "Time", width: "8.5rem", cell: (job) => html`<${Timing} job=${job} />` },
     {
-      title: "Took",
+      title: "Duration",
       kind: "num not-on-card",
       width: "4.75rem",
       cell: (job) =>
@@ -85,9 +87,9 @@ export function columnsOf(selection, gates) {
   ];
 }
 
-/** @param {any} props */
+/** @param {{id: string, name: string, selection: ReturnType<typeof import("./selection.js").useSelection>}} props */
 function SelectBox({ id, name, selection }) {
-  // Uncontrolled by the row: the row's class tells what is picked, and the box follows it.
+  // Not controlled by the row: the row's class shows the selection, and the box follows it.
   return html`<input
     type="checkbox"
     aria-label=${`Select ${name}`}
@@ -96,14 +98,14 @@ function SelectBox({ id, name, selection }) {
   />`;
 }
 
-/** @param {{job: any}} props */
+/** @param {{job: Job}} props */
 function State({ job }) {
-  // What waits for its time changes with the clock alone, once: it is not rendered at each tick.
+  // A job that is due later changes once, with the clock alone: it is not rendered at each tick.
   const shown = useMemo(() => computed(() => displayState(job, now.value)), [job]);
   return html`<${Badge} state=${shown.value} />`;
 }
 
-/** Queued, and nobody may begin it. @param {{job: any, gates: import("../../types").GateView[]}} props */
+/** Queued, and a pause keeps it from starting. @param {{job: Job, gates: import("../../types").GateView[]}} props */
 function PausedHint({ job, gates }) {
   const [gate] = job.state === "queued" ? gatesAffecting(gates, job) : [];
   return gate
@@ -116,9 +118,10 @@ function PausedHint({ job, gates }) {
     : null;
 }
 
-/** The most useful line: the error, the progress, the output or the payload. @param {{job: any}} props */
+/** The most useful line: the error, the progress, the output or the payload. @param {{job: Job}} props */
 function Detail({ job }) {
-  const { progress, error, output, payload, state } = job;
+  const { error, output, payload, state } = job;
+  const progress = progressOf(job);
   if (error && state !== "succeeded")
     return html`<span class=${`sub mono ${state === "failed" ? "bad" : ""}`}>${errorLine(error)}</span>`;
   if (state === "running" && progress) return html`<span class="sub">${progressText(progress)}</span>`;
@@ -126,7 +129,14 @@ function Detail({ job }) {
   return html`<span class="sub mono">${value === null || value === undefined ? " " : line(write(value), 160)}</span>`;
 }
 
-/** @param {any} progress */
+/** @typedef {{percent?: number, value?: number, message?: string, log?: import("../../types").LogLine[]}} Progress */
+
+/** What a running job reported. @param {Job} job */
+export function progressOf({ progress }) {
+  return /** @type {Progress | null} */ (progress);
+}
+
+/** @param {Progress} progress */
 function progressText(progress) {
   const percent = progress.percent ?? progress.value;
   const text = [typeof percent === "number" && `${Math.round(percent)} %`, progress.message]
@@ -135,9 +145,9 @@ function progressText(progress) {
   return line(text || (progress.log?.at(-1)?.message ?? write(progress)));
 }
 
-/** @param {{job: any}} props */
+/** @param {{job: Job}} props */
 function Timing({ job }) {
   if (job.finished_at) return html`<${When} at=${job.finished_at} />`;
-  if (job.state === "running") return html`<${When} lead="began" at=${job.started_at} />`;
+  if (job.state === "running") return html`<${When} lead="started" at=${job.started_at} />`;
   return html`<${When} lead=${Date.parse(job.run_at) > now.peek() ? "" : "due"} at=${job.run_at} />`;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// The rows of the jobs view: pages by key, live, and the same objects as long as nothing changed.
+// The rows of the jobs view: pages by key, live, and the same objects as long as nothing has changed.
 
 import { api } from "../../api.js";
 import { write } from "../../exact.js";
@@ -7,13 +7,16 @@ import { useEvents } from "../../live.js";
 import { useEvery, useLoad } from "../../load.js";
 import { useMemo, useRef, useState } from "../../ui.js";
 
+/** @typedef {import("../../types").JobView} Job */
+/** @typedef {{row: Job, text: string, job: Job}} Known */
+
 export const PAGE = 50;
-const MOST = 200; // in one answer
-const EVERY = 10; // seconds after which even what was never told is seen
+const MOST = 200; // in one response
+const EVERY = 10; // seconds, for changes without an event
 
 /**
- * Pages of jobs by key; the first is loaded anew on news, rows further down are changed in place.
- * @param {any} filter
+ * Pages of jobs by key; the first is loaded again on events, rows further down are changed in place.
+ * @param {import("../../api.js").Query} filter
  * @param {string} search
  */
 export function usePages(filter, search) {
@@ -22,9 +25,9 @@ export function usePages(filter, search) {
     every: EVERY,
   });
   const [later, setLater] = useState(
-    /** @type {{search: string, rows: any[], next: string | null}} */ ({ search, rows: [], next: null }),
+    /** @type {{search: string, rows: Job[], next: string | null}} */ ({ search, rows: [], next: null }),
   );
-  const older = later.search === search ? later : { search, rows: [], next: null };
+  const older = later.search === search ? later : { search, rows: /** @type {Job[]} */ ([]), next: null };
   useEvents(["job"], (changed) => {
     if (!changed) return void latest.current().catch(() => {});
     setLater((old) =>
@@ -41,21 +44,21 @@ export function usePages(filter, search) {
   const rows = useMemo(() => {
     if (!first.data) return null;
     if (!older.rows.length) return first.data.items;
-    const known = new Set(first.data.items.map((/** @type {any} */ job) => job.id));
+    const known = new Set(first.data.items.map((job) => job.id));
     return [...first.data.items, ...older.rows.filter((job) => !known.has(job.id))];
   }, [first.data, older.rows]);
   const stable = useStableRows(rows);
   const next = older.rows.length ? older.next : (first.data?.next ?? null);
   const more = async () => {
     const page = await api.get("/jobs", { ...filter, limit: PAGE, cursor: next });
-    // What stands in the first page now may be pushed out of it by newer jobs: keep it all.
-    setLater({ search, rows: [...(rows ?? []), ...page.items], next: page.next });
+    // Newer jobs push others out of the first page: keep all that is shown.
+    setLater({ search, rows: [...(rows ?? []), ...page.items], next: page.next ?? null });
   };
-  // Of news that was missed nobody knows what it was about: as many rows as are shown, anew.
+  // Missed events may concern any row: load as many rows as are shown again.
   const refresh = async () => {
     if (!older.rows.length || !rows) return;
-    let page = { items: /** @type {any[]} */ ([]), next: /** @type {string | null} */ (null) };
-    /** @type {any[]} */
+    let page = /** @type {import("../../types").Page_JobView} */ ({ items: [], next: null });
+    /** @type {Job[]} */
     const reloaded = [];
     do {
       page = await api.get("/jobs", {
@@ -67,7 +70,7 @@ export function usePages(filter, search) {
     } while (page.next && reloaded.length < rows.length);
     setLater((now) =>
       now.search === search && now.rows.length === older.rows.length
-        ? { search, rows: reloaded, next: page.next }
+        ? { search, rows: reloaded, next: page.next ?? null }
         : now,
     );
   };
@@ -81,9 +84,9 @@ export function usePages(filter, search) {
   return { rows: stable, error: first.error, next, more, reload };
 }
 
-/** The same objects for rows that did not change, so that they are not rendered anew. @param {any[] | null} rows */
+/** The same objects for rows that did not change, so that they are not rendered again. @param {Job[] | null} rows */
 function useStableRows(rows) {
-  const before = useRef(/** @type {Map<string, {row: any, text: string, job: any}>} */ (new Map()));
+  const before = useRef(/** @type {Map<string, Known>} */ (new Map()));
   return useMemo(() => {
     if (!rows) return rows;
     const seen = new Map(rows.map((row) => [row.id, stableRow(before.current.get(row.id), row)]));
@@ -93,9 +96,10 @@ function useStableRows(rows) {
 }
 
 /**
- * What was shown, if it says the same as what is told now; texts are compared only where the objects differ.
- * @param {{row: any, text: string, job: any} | undefined} old
- * @param {any} row
+ * The object shown before, if it has the same content; texts are compared only where the objects differ.
+ * @param {Known | undefined} old
+ * @param {Job} row
+ * @returns {Known}
  */
 function stableRow(old, row) {
   if (old && old.row === row) return old;

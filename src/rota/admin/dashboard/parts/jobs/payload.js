@@ -1,33 +1,30 @@
 // @ts-check
-// A payload as somebody writes it. Pure.
+// A payload as text. Pure.
 
 import { parse, write } from "../../exact.js";
 
 const MASK = "•••"; // what the server writes in place of a secret
 
-/** Whether a payload is told whole: neither hidden from this reader nor with a mask in it. @param {unknown} payload */
+/** Whether a payload is complete: neither hidden nor with a mask in it. @param {unknown} payload */
 export function isWhole(payload) {
   return typeof payload !== "string" && !(write(payload) ?? "").includes(MASK);
 }
 
 /**
- * What a text says, and what is wrong with it as a payload.
+ * The payload in a text, and what is wrong with it.
  * @param {string} text
- * @returns {{value: any, error: string | null}}
+ * @returns {{value: unknown, error: string | null}}
  */
 export function payloadOf(text) {
   try {
     const value = text.trim() ? parse(text) : {};
     const isObject = value !== null && typeof value === "object" && !Array.isArray(value);
-    if (!isObject)
-      return { value: null, error: 'A payload is an object: names and values in braces, such as {"days": 30}.' };
+    if (!isObject) return { value: null, error: 'A payload is a JSON object, such as {"days": 30}.' };
     return {
       value,
-      error: isWhole(value)
-        ? null
-        : `Write each secret in full in place of ${MASK}: a mask would be stored as it stands.`,
+      error: isWhole(value) ? null : `Replace each ${MASK} with the secret itself: the mask would be stored as text.`,
     };
   } catch (problem) {
-    return { value: null, error: `This is no JSON yet. ${/** @type {Error} */ (problem).message}` };
+    return { value: null, error: `This is not valid JSON. ${/** @type {Error} */ (problem).message}` };
   }
 }

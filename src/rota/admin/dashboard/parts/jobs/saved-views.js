@@ -1,5 +1,5 @@
 // @ts-check
-// Views of the jobs that this browser remembers: a name and a search.
+// Saved views of the jobs list, kept in this browser: a name and a search.
 
 import { at } from "../../state.js";
 import { html, signal } from "../../ui.js";
@@ -38,15 +38,15 @@ function store(next) {
 /** @param {string} search */
 function save(search) {
   return ask({
-    title: "Save this view?",
-    body: html`<p>This browser keeps it: <code>${search}</code></p>`,
+    title: "Save view",
+    body: html`<p>Kept in this browser: <code>${search}</code></p>`,
     verb: "Save",
-    safe: "Cancel",
+
     reason: "Name",
     act: async (name) => {
-      if (!name) throw new Error("Give it a name.");
+      if (!name) throw new Error("Enter a name.");
       store([...views.value.filter(([one]) => one !== name), [name, search]]);
-      toast(`View ${name} is saved.`);
+      toast(`Saved view ${name}.`);
     },
   });
 }
@@ -55,7 +55,7 @@ function save(search) {
 function remove(name) {
   const before = views.value;
   store(before.filter(([one]) => one !== name));
-  toast(`View ${name} is forgotten.`, { undo: () => store(before) });
+  toast(`Deleted view ${name}.`, { undo: () => store(before) });
 }
 
 /** @param {{search: string}} props */
@@ -76,7 +76,7 @@ export function SavedViews({ search }) {
       `}
     </span>
     ${current
-      ? html`<button type="button" class="link" onClick=${() => remove(current[0])}>Forget this view</button>`
+      ? html`<button type="button" class="link" onClick=${() => remove(current[0])}>Delete this view</button>`
       : search && html`<button type="button" class="link" onClick=${() => save(search)}>Save this view</button>`}
   </div>`;
 }

@@ -1,10 +1,10 @@
 // @ts-check
-// What is typed into the search for jobs, and what it means. Nothing is guessed and nothing is dropped:
-// what cannot be understood stays in the field, with a line that says why.
+// The text in the search for jobs, and what it means. Nothing is guessed and nothing is dropped: what cannot be
+// understood stays in the field, with a message.
 
+import { JOB_STATES } from "../../choices.js";
 import { parseTime } from "../../format.js";
 
-export const STATES = ["queued", "waiting", "running", "succeeded", "failed", "cancelled"];
 /** Keys that become chips; "-" before a key excludes. */
 export const KEYS = [
   "task",
@@ -23,17 +23,17 @@ export const KEYS = [
   "-queue",
 ];
 const TYPED = ["state", ...KEYS];
-/** What a word without a key may be the name of. */
+/** What a word without a key may name. */
 const NAMED = ["state", "task", "queue", "tenant", "schedule"];
 export const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const KEYED = /(?:^|\s)-?[\w.]+:(?:"[^"]*"?|\S*)/g;
 const MOST = 8;
 
-/** @typedef {[string, string]} Token key and value; a word of its own has the key "" */
-/** @typedef {Record<string, string[]>} Values what there is to complete with, by key */
+/** @typedef {[string, string]} Token key and value; a plain word has the key "" */
+/** @typedef {Record<string, string[]>} Values known values by key, for completion */
 
 /**
- * Tokens of a line; words without a key stand alone. Quotes hold spaces together.
+ * Tokens of a line; words without a key have the key "". Quotes keep spaces together.
  * @param {string} text
  * @returns {Token[]}
  */
@@ -51,7 +51,7 @@ export function written(key, value) {
 }
 
 /**
- * What of a line is sure, what stays in the field, and why.
+ * Which tokens of a line are understood, what stays in the field, and why.
  * @param {string} text @param {Values} values @param {number} now
  * @returns {{sure: Token[], rest: string, message: string}}
  */
@@ -71,27 +71,26 @@ export function interpret(text, values, now) {
     .join(" ");
   if (words && (/:$/.test(words) || candidates(words, values).length))
     (rest.push(words),
-      message.push(
-        /:$/.test(words) ? `${words} needs a value.` : `“${words}” may be several things: choose what is meant.`,
-      ));
+      message.push(/:$/.test(words) ? `${words} needs a value.` : `“${words}” has several meanings: choose one.`));
   else if (words) sure.push(["error", words]);
   return { sure, rest: rest.join(" "), message: message.join(" ") };
 }
 
-/** What is wrong with a token; empty: nothing. @param {string} key @param {string} value @param {number} now */
+/** What is wrong with a token; "" if nothing is. @param {string} key @param {string} value @param {number} now */
 function problemWith(key, value, now) {
   if (key === "state")
-    return value.split(",").every((one) => STATES.includes(one)) ? "" : `state: one of ${STATES.join(", ")}.`;
+    return value.split(",").every((one) => JOB_STATES.some((state) => state === one))
+      ? ""
+      : `state: one of ${JOB_STATES.join(", ")}.`;
   if (key === "since" || key === "until")
-    return parseTime(value, now) ? "" : `${key}: a length such as 2h, or an instant such as 2026-11-16T08:00.`;
-  if (key === "payload")
-    return value.includes("=") ? "" : "payload: a path and what stands there, such as payload.order.id:7.";
-  if (key === "parent") return ID.test(value) ? "" : "parent: the whole id of a job.";
+    return parseTime(value, now) ? "" : `${key}: a duration such as 2h, or a time such as 2026-11-16T08:00.`;
+  if (key === "payload") return value.includes("=") ? "" : "payload: a path and its value, such as payload.order.id:7.";
+  if (key === "parent") return ID.test(value) ? "" : "parent: the full id of a job.";
   if (TYPED.includes(key) || /^payload\../.test(key)) return "";
-  return `There is no key “${key}”. There are ${TYPED.join(", ")}. In quotes it is looked for in errors.`;
+  return `Unknown key “${key}”. Use one of ${TYPED.join(", ")}, or quotes to search in errors.`;
 }
 
-/** Tokens that a word may stand for: what there is, named like it. @param {string} word @param {Values} values */
+/** Tokens that a word may mean: known values with a similar name. @param {string} word @param {Values} values */
 function candidates(word, values) {
   const wanted = word.toLowerCase();
   return NAMED.flatMap((key) =>
@@ -100,7 +99,7 @@ function candidates(word, values) {
 }
 
 /**
- * The end of a line, which is still being typed, and what stands before it.
+ * The last word of a line, which is still being typed, and the text before it.
  * @param {string} text
  * @returns {[string, string]}
  */
@@ -114,7 +113,7 @@ function splitLast(text) {
 }
 
 /**
- * What a line could become: each a whole line, and what is said about it.
+ * Completions of a line: each a whole line, with a description.
  * @param {string} text
  * @param {Values} values
  * @returns {{line: string, message: string}[]}
@@ -139,6 +138,6 @@ export function completions(text, values) {
     ...keys,
     ...candidates(word, values).map((one) => whole(one)),
     whole(written("tag", word), "has this tag"),
-    whole(written("error", word), "its error contains it"),
+    whole(written("error", word), "error contains it"),
   ];
 }

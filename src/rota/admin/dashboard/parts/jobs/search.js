@@ -1,16 +1,18 @@
 // @ts-check
-// Search by tokens: "task:send_receipt -queue:bulk since:12h". Each becomes a chip, and a parameter of the URL.
+// Search with filters: "task:send_receipt -queue:bulk since:12h". Each becomes a chip and a parameter of the URL.
 
 import { api } from "../../api.js";
+import { JOB_STATE_LABELS, valuesOf } from "../../labels.js";
 import { go, may, now } from "../../state.js";
 import { html, useMemo, useRef, useState } from "../../ui.js";
 import { clean } from "../../format.js";
+import { onValue } from "../base/form.js";
 import { Glyph } from "../base/glyph.js";
-import { ID, STATES, interpret, completions, tokens } from "./search-query.js";
+import { ID, completions, interpret, tokens } from "./search-query.js";
 
-const SPANS = ["15m", "1h", "12h", "24h", "7d", "30d"];
+const DURATIONS = ["15m", "1h", "12h", "24h", "7d", "30d"];
 
-/** Whether a key may be said several times. @param {string} key */
+/** Whether a key may be used several times. @param {string} key */
 export function isRepeatable(key) {
   return key.startsWith("-") || key === "payload";
 }
@@ -20,19 +22,19 @@ export function parameter(key) {
   return key.startsWith("-") ? `not_${key.slice(1)}` : key;
 }
 
-/** Values to complete with, asked for once. @returns {Promise<Record<string, string[]>>} */
+/** Values to complete with, loaded once. @returns {Promise<Record<string, string[]>>} */
 async function loadValues() {
-  const names = (/** @type {any} */ page) => page.items.map((/** @type {any} */ one) => one.name);
+  const names = (/** @type {{items: {name: string}[]}} */ page) => page.items.map((one) => one.name);
   const shared = may("read.shared");
   const [queues, tenants, schedules, tasks, workers] = await Promise.all([
     api.get("/queues").then(names),
     api.get("/tenants").then(names),
     api.get("/schedules", { limit: 200 }).then(names),
     shared ? api.get("/tasks").then(names) : [],
-    shared ? api.get("/workers").then((page) => page.items.map((/** @type {any} */ one) => one.id)) : [],
+    shared ? api.get("/workers").then((page) => page.items.map((one) => one.id)) : [],
   ]);
   return {
-    state: STATES,
+    state: valuesOf(JOB_STATE_LABELS),
     queue: queues,
     "-queue": queues,
     tenant: tenants,
@@ -40,8 +42,8 @@ async function loadValues() {
     task: tasks,
     "-task": tasks,
     worker: workers,
-    since: SPANS,
-    until: SPANS,
+    since: DURATIONS,
+    until: DURATIONS,
   };
 }
 
@@ -67,11 +69,11 @@ export function SearchTokens({ chips, onAdd, onRemove }) {
   const submit = async (/** @type {string} */ typed) => {
     const found = tokens(typed);
     if (found.length === 1 && ID.test(found[0][1])) return go(`/jobs/${found[0][1]}`);
-    const meant = interpret(typed, await known().catch(() => ({ state: STATES })), now.peek());
+    const meant = interpret(typed, await known().catch(() => ({ state: valuesOf(JOB_STATE_LABELS) })), now.peek());
     meant.sure.forEach(([key, value]) => onAdd(key, value));
     type(meant.rest);
     setOpen(meant.rest !== "");
-    setIndex(meant.rest ? 0 : -1); // a second Enter takes the first choice
+    setIndex(meant.rest ? 0 : -1); // a second Enter takes the first completion
     return setMessage(meant.message);
   };
   const take = (/** @type {string} */ offer) => {
@@ -129,7 +131,7 @@ export function SearchTokens({ chips, onAdd, onRemove }) {
       value=${text}
       onFocus=${focus}
       onBlur=${() => setTimeout(() => setOpen(false), 150)}
-      onInput=${(/** @type {any} */ event) => type(event.target.value)}
+      onInput=${onValue(type)}
       onKeyDown=${press}
     />
     <kbd>/</kbd>

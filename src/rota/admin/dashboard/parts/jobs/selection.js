@@ -1,12 +1,18 @@
 // @ts-check
-// Rows that are selected, and the keys that walk over them.
+// Selected rows, and the keys that move between rows.
 
 import { holdUpdates, releaseUpdates } from "../../live.js";
 import { go, may } from "../../state.js";
 import { useCallback, useEffect, useMemo, useRef, useState } from "../../ui.js";
 import { useKeys } from "../shell/palette.js";
 
-/** Rows that somebody selected. While there are any, news is held. @param {any[] | null} rows @param {string} search */
+/** @typedef {import("../../types").JobView} Job */
+
+/**
+ * The selected rows. While there are any, live updates are on hold.
+ * @param {Job[] | null} rows
+ * @param {string} search
+ */
 export function useSelection(rows, search) {
   const [ids, setIds] = useState(/** @type {Set<string>} */ (new Set()));
   const [all, setAll] = useState(false);
@@ -29,7 +35,7 @@ export function useSelection(rows, search) {
   }, []);
   const shown = rows ?? [];
   const full = shown.length > 0 && shown.every((job) => ids.has(job.id));
-  // Columns are made once and must still see what is picked now.
+  // Columns are created once and must still see the current selection.
   const latest = useRef({ ids, shown, full });
   latest.current = { ids, shown, full };
   return {
@@ -49,8 +55,8 @@ export function useSelection(rows, search) {
 }
 
 /**
- * The ids from one row to another, whichever comes first.
- * @param {any[]} rows
+ * The ids from one row to another, in either direction.
+ * @param {Job[]} rows
  * @param {string} from
  * @param {string} to
  * @returns {string[]}
@@ -60,10 +66,15 @@ function between(rows, from, to) {
   return ends[0] < 0 ? [to] : rows.slice(ends[0], ends[1] + 1).map((job) => job.id);
 }
 
-/** j and k walk, x selects, Enter opens. @param {any[] | null} rows @param {any} selection @returns {string | null} */
+/**
+ * j and k move, x selects, Enter opens.
+ * @param {Job[] | null} rows
+ * @param {{toggle: (id: string) => void}} selection
+ * @returns {string | null}
+ */
 export function useRowKeys(rows, selection) {
   const [place, setPlace] = useState(/** @type {string | null} */ (null));
-  // Keys may come faster than the page is drawn: they act on what is, not on what was drawn last.
+  // Keys may come faster than the page renders: they act on the current rows, not on those rendered last.
   const latest = useRef({ rows, place });
   latest.current.rows = rows;
   const walk = (/** @type {number} */ step) => {
@@ -78,11 +89,18 @@ export function useRowKeys(rows, selection) {
   const at = () => latest.current.place;
   const keys = useMemo(
     () =>
-      /** @type {[string, string, any][]} */ ([
+      /** @type {import("../shell/palette.js").Key[]} */ ([
         ["j", "Next row", () => walk(1)],
         ["k", "Previous row", () => walk(-1)],
-        ["x", "Select the row", () => at() && may("operate") && selection.toggle(at())],
-        ["Enter", "Open the row", () => at() && go(`/jobs/${at()}`)],
+        [
+          "x",
+          "Select row",
+          () => {
+            const id = at();
+            if (id && may("operate")) selection.toggle(id);
+          },
+        ],
+        ["Enter", "Open row", () => at() && go(`/jobs/${at()}`)],
       ]),
     [],
   );

@@ -1,5 +1,5 @@
 // @ts-check
-// Why is it not running: the reasons in the order they must be cleared, each with its remedy.
+// Why a job is not running: the reasons in the order they must be cleared, each with its remedy.
 
 import { api } from "../../api.js";
 import { html } from "../../ui.js";
@@ -10,7 +10,10 @@ import { Panel } from "../base/panel.js";
 import { When } from "../base/time.js";
 import { toast } from "../base/toast.js";
 
-const SIGN = {
+/** @type {Record<import("../../choices.js").WhyCode, string>} */
+const GLYPHS = {
+  ended: "warn",
+  running: "warn",
   paused: "paused",
   due_later: "scheduled",
   retry_later: "retrying",
@@ -23,27 +26,27 @@ const SIGN = {
   lease_expired: "ghost",
   stopping: "paused",
 };
-const TONE = { next: "succeeded", no_worker: "failed", unknown_task: "failed", unserved_queue: "failed" };
+/** @type {Partial<Record<import("../../choices.js").WhyCode, string>>} */
+const TONES = { next: "succeeded", no_worker: "failed", unknown_task: "failed", unserved_queue: "failed" };
 
-/** @param {{why: any, job: any, done: () => any}} props */
+/** @typedef {import("../../types").JobView} Job */
+
+/** @param {{why: import("../../types").Why, job: Job, done: () => unknown}} props */
 export function Why({ why, job, done }) {
   const start = why.likely_start_at && html`Likely start <${When} at=${why.likely_start_at} />`;
   return html`<${Panel}
     title="Why is it not running?"
     tone="held"
-    note=${start || (why.reasons.length > 1 ? `${why.reasons.length} things hold it.` : "")}
+    note=${start || (why.reasons.length > 1 ? `${why.reasons.length} reasons` : "")}
   >
     <ul class="lines">
       ${why.reasons.map(
-        (/** @type {any} */ reason) => html`<li
-          key=${reason.code + reason.text}
-          class=${tone(TONE[/** @type {keyof typeof TONE} */ (reason.code)] ?? "paused")}
-        >
-          <${StateGlyph} state=${SIGN[/** @type {keyof typeof SIGN} */ (reason.code)] ?? "warn"} />
+        (reason) => html`<li key=${reason.code + reason.text} class=${tone(TONES[reason.code] ?? "paused")}>
+          <${StateGlyph} state=${GLYPHS[reason.code] ?? "warn"} />
           <div>
             <p><b>${line(reason.text, 400)}</b></p>
             ${reason.remedy && html`<p>${line(reason.remedy, 400)}</p>`}
-            ${reason.clears_at && html`<p>Clears by itself <${When} at=${reason.clears_at} />.</p>`}
+            ${reason.clears_at && html`<p>Clears automatically <${When} at=${reason.clears_at} />.</p>`}
           </div>
           <${Help} code=${reason.code} job=${job} done=${done} />
         </li>`,
@@ -56,7 +59,7 @@ export function Why({ why, job, done }) {
   <//>`;
 }
 
-/** The one button that helps. @param {any} props */
+/** The button that helps, if there is one. @param {{code: string, job: Job, done: () => unknown}} props */
 function Help({ code, job, done }) {
   if (code !== "due_later" && code !== "retry_later") return html`<span></span>`;
   const now = async () => {
@@ -64,5 +67,5 @@ function Help({ code, job, done }) {
     toast("Due now.");
     await done();
   };
-  return html`<${Button} tiny need="operate" onClick=${now}>Make due now<//>`;
+  return html`<${Button} tiny need="operate" onClick=${now}>Run now<//>`;
 }

@@ -1,7 +1,8 @@
 // @ts-check
-// Work that does not begin because something over it is paused.
+// Jobs that do not start because of a pause.
 
 import { api } from "../../api.js";
+import { GATE_SCOPES } from "../../choices.js";
 import { useLoad } from "../../load.js";
 import { may, zone } from "../../state.js";
 import { html } from "../../ui.js";
@@ -11,7 +12,7 @@ import { PauseButton, titled } from "./pause.js";
 
 /** @typedef {import("../../types").GateView} Gate */
 
-/** The gates that stand; none until they are known. @returns {Gate[]} */
+/** The active pauses; none until loaded. @returns {Gate[]} */
 export function useGates() {
   return useLoad((signal) => api.get("/gates", {}, signal), [], { on: ["gate"] }).data?.items ?? NONE;
 }
@@ -20,12 +21,12 @@ export function useGates() {
 const NONE = [];
 
 /**
- * Those that keep such jobs from being begun, the widest first.
+ * The pauses that keep such jobs from starting, the widest first.
  * @param {Gate[]} gates
- * @param {{queue?: string, task?: string, tenant?: string}} of
+ * @param {{queue?: unknown, task?: unknown, tenant?: unknown}} of
  */
 export function gatesAffecting(gates, of) {
-  const rank = ["all", "queue", "task", "tenant"];
+  const rank = GATE_SCOPES.filter((scope) => scope !== "schedule").map(String);
   const over = gates.filter(
     (gate) =>
       gate.scope === "all" || (rank.includes(gate.scope) && gate.name === of[/** @type {"queue"} */ (gate.scope)]),
@@ -33,7 +34,7 @@ export function gatesAffecting(gates, of) {
   return over.sort((a, b) => rank.indexOf(a.scope) - rank.indexOf(b.scope));
 }
 
-/** A line for each gate over what is looked at. @param {{gates: Gate[]}} props */
+/** A line for each pause that affects the list. @param {{gates: Gate[]}} props */
 export function PausedBy({ gates }) {
   return gates.map(
     (gate) => html`<div key=${gate.id} class="paused-by tone-held" role="status">

@@ -1,5 +1,5 @@
 // @ts-check
-// How work flows through a queue, a task or a tenant: its pace, its wait, whether anything holds it.
+// Cells about the throughput of a queue, a task or a tenant, the age of its oldest due job, and its pause.
 
 import { api } from "../../api.js";
 import { useLoad } from "../../load.js";
@@ -11,16 +11,18 @@ import { GateBadge, PauseButton } from "./pause.js";
 import { Spark } from "../charts/spark.js";
 import { When } from "../base/time.js";
 
+/** @typedef {import("../../types").GateView} Gate */
+
 const MINUTES = 60;
-export const LONG_S = 60; // a due job that waits longer is worth a look
-const MEAN = "A mean over the last ten minutes";
+export const LONG_S = 60; // seconds after which a due job counts as late
+const MEAN = "Average of the last ten minutes";
 
 /**
- * @typedef {Map<string, {values: number[], bad: number[]}>} Throughputs jobs that ended in each minute of the last
+ * @typedef {Map<string, {values: number[], bad: number[]}>} Throughputs jobs finished in each minute of the last
  *   hour, by name
  */
 
-/** @param {"queue" | "task"} by @returns {Throughputs | null} null: not known yet, or not for this caller */
+/** @param {"queue" | "task"} by @returns {Throughputs | null} null: not loaded yet, or not allowed for this user */
 export function useThroughputs(by) {
   const hour = useLoad((signal) => api.get("/activity", { hours: 1, step_s: 60, by }, signal), [by], {
     when: may("read.shared"),
@@ -29,17 +31,17 @@ export function useThroughputs(by) {
   return useMemo(() => hour.data && throughputsOf(hour.data.items, now.peek()), [hour.data]);
 }
 
-/** @param {any[]} steps @param {number} until */
+/** @param {import("../../types").Step[]} steps @param {number} until */
 function throughputsOf(steps, until) {
   const start = Math.floor(until / 60_000) - MINUTES + 1;
   const throughputs = /** @type {Throughputs} */ (new Map());
   for (const step of steps) {
     const i = Math.floor(Date.parse(step.at) / 60_000) - start;
     if (i < 0 || i >= MINUTES) continue;
-    const series = throughputs.get(step.name) ?? { values: Array(MINUTES).fill(0), bad: Array(MINUTES).fill(0) };
+    const series = throughputs.get(step.name ?? "") ?? { values: Array(MINUTES).fill(0), bad: Array(MINUTES).fill(0) };
     series.values[i] = step.succeeded + step.failed + step.cancelled;
     series.bad[i] = step.failed;
-    throughputs.set(step.name, series);
+    throughputs.set(step.name ?? "", series);
   }
   return throughputs;
 }
@@ -53,12 +55,12 @@ export function ThroughputSpark({ of, name, paused }) {
     values=${values}
     bad=${bad}
     paused=${paused}
-    label=${`${plural(sum(values), "job")} ended in the last hour, ${count(sum(bad))} failed`}
+    label=${`${plural(sum(values), "job")} finished in the last hour, ${count(sum(bad))} failed`}
   />`;
 }
 
 /**
- * Jobs that ended a minute, and how many of them failed.
+ * Jobs finished per minute, and how many of them failed.
  * @param {{of: {per_minute: number, failed_per_minute: number}}} props
  */
 export function Rate({ of }) {
@@ -74,53 +76,54 @@ function rateText(rate) {
   return rate >= 100 ? count(Math.round(rate)) : rate.toFixed(1);
 }
 
-/** How long the oldest due job has waited. @param {{seconds: number | null}} props */
+/** How long the oldest due job has been due. @param {{seconds: number | null}} props */
 export function OldestDue({ seconds }) {
   if (seconds === null) return html`<span class="faint">—</span>`;
   if (seconds <= LONG_S) return duration(seconds);
   return html`<span class="over"><${StateGlyph} state="late" />${duration(seconds)}</span>`;
 }
 
-/** Paused, without a worker, or open. @param {{gate: any, workers: number}} props */
+/** Paused, without a worker, or active. @param {{gate: Gate | null | undefined, workers: number}} props */
 export function OpenState({ gate, workers }) {
   if (gate) return html`<${GateBadge} gate=${gate} />`;
   return workers
-    ? html`<${Badge} state="running">open<//>`
+    ? html`<${Badge} state="running">active<//>`
     : html`<span class="badge tone-held"><${StateGlyph} state="ghost" />no worker</span>`;
 }
 
-/** Why it is paused, and by whom. @param {any} gate */
+/** Who paused it, and why. @param {Gate} gate */
 export function pauseSummary(gate) {
-  return `${gate.reason ? `“${line(gate.reason)}”, paused` : "Paused without a reason"} by ${actorName(gate.actor)}`;
+  return `Paused by ${actorName(gate.actor)}${gate.reason ? `: “${line(gate.reason)}”` : ", no reason given"}`;
 }
 
-/** What a pause would meet now. @param {{queued: number, scheduled: number, running: number}} work */
+/** What a pause would affect now. @param {{queued: number, scheduled: number, running: number}} work */
 export function pauseImpact({ queued, scheduled, running }) {
-  return `Now ${plural(queued, "due job")} would wait, ${count(scheduled)} more would when due, ${count(running)} running would end as usual.`;
+  const jobs = `${plural(queued, "due job")} and ${count(scheduled)} due later`;
+  return `Affects ${jobs}; ${count(running)} running would finish.`;
 }
 
-/** The gate over everything, if it stands. */
+/** The pause of everything, if there is one. */
 export function useGlobalPause() {
   const gates = useLoad((signal) => api.get("/gates", {}, signal), [], { on: ["gate"] });
   return {
-    gate: gates.data?.items.find((/** @type {any} */ one) => one.scope === "all") ?? null,
+    gate: gates.data?.items.find((one) => one.scope === "all") ?? null,
     reload: gates.reload,
   };
 }
 
 /**
- * Said on top of every list of work while everything is paused.
- * @param {{globalPause: {gate: any, reload: () => any}}} props
+ * Shown above every list of work while everything is paused.
+ * @param {{globalPause: {gate: Gate | null, reload: () => unknown}}} props
  */
 export function AllPausedNotice({ globalPause: { gate, reload } }) {
   if (!gate) return null;
   return html`<div class="note tone-held" role="status">
     <${StateGlyph} state="paused" />
     <div>
-      <p><b>Everything is paused.</b> No worker takes another job. What runs goes on.</p>
+      <p><b>Everything is paused.</b> Workers start no jobs. Running jobs finish.</p>
       <p>
         ${pauseSummary(gate)}. <${When} at=${gate.since_at} lead="Since" />
-        ${gate.until_at ? html`, goes on by itself <${When} at=${gate.until_at} />` : ", until somebody resumes it"}.
+        ${gate.until_at ? html`, resumes automatically <${When} at=${gate.until_at} />` : ", until resumed"}.
       </p>
       <div class="acts"><${PauseButton} scope="all" gate=${gate} done=${reload} /></div>
     </div>

@@ -1,7 +1,8 @@
 // @ts-check
-// Tokens: who may come in by HTTP. A token is shown once, when it is made.
+// API tokens. A token is shown once, when it is created.
 
 import { api } from "../../api.js";
+import { ROLE_LABELS, optionsOf } from "../../labels.js";
 import { useLoad } from "../../load.js";
 import { me, now } from "../../state.js";
 import { html, useMemo, useState } from "../../ui.js";
@@ -11,40 +12,35 @@ import { Button } from "../base/button.js";
 import { Copy } from "../base/copy.js";
 import { FormError, ask, show, useAct } from "../base/dialog.js";
 import { Empty, ErrorNotice } from "../base/empty.js";
-import { Field, Options } from "../base/form.js";
+import { Field, Options, onValue } from "../base/form.js";
 import { Code, Panel } from "../base/panel.js";
-import { Table } from "../base/table.js";
+import { Table, byId } from "../base/table.js";
 import { When } from "../base/time.js";
 import { toast } from "../base/toast.js";
 
 /** @typedef {import("../../types").TokenView} Token */
+/** @typedef {import("../../types").NewToken} NewToken */
 
 const DAY = 86_400;
-const LENGTHS = [
+const LIFETIMES = [
   [`${DAY}`, "1 day"],
   [`${7 * DAY}`, "7 days"],
   [`${30 * DAY}`, "30 days"],
   [`${90 * DAY}`, "90 days"],
   [`${365 * DAY}`, "1 year"],
-  ["", "for ever"],
-];
-/** @type {[string, string][]} */
-export const ROLES = [
-  ["viewer", "Looks. Sees no payloads unless told so."],
-  ["operator", "Also retries, cancels, moves, pauses and edits schedules."],
-  ["admin", "Also deletes what others need, and makes tokens and users."],
+  ["", "never"],
 ];
 /** @type {[string, string][]} */
 export const PAYLOADS = [
-  ["", "as usual for the role"],
-  ["yes", "sees payloads"],
-  ["no", "sees none"],
+  ["", "Default for the role"],
+  ["yes", "Visible"],
+  ["no", "Hidden"],
 ];
 
-/** The roles that one may give away: nobody gives more than they have. */
+/** The roles that the user may grant: at most their own. */
 export function grantable() {
-  const own = ROLES.findIndex(([role]) => role === me.value?.role);
-  return ROLES.slice(0, own + 1);
+  const roles = optionsOf(ROLE_LABELS);
+  return roles.slice(0, roles.findIndex(([role]) => role === me.value?.role) + 1);
 }
 
 export function Tokens() {
@@ -54,18 +50,18 @@ export function Tokens() {
     if (await createToken()) await tokens.reload();
   };
   const rows = tokens.data?.items ?? null;
-  return html`<${Panel} title="Tokens" note=${html`<${Button} need="admin" onClick=${make}>Create token<//>`}>
+  return html`<${Panel} title="API tokens" note=${html`<${Button} need="admin" onClick=${make}>Create token<//>`}>
     ${tokens.error && html`<${ErrorNotice} error=${tokens.error} retry=${tokens.reload} />`}
     ${rows?.length === 0
-      ? html`<${Empty} title="No token yet" command="rota token create --role operator --expires 90d">
-          A token lets a person or a program use this page and the API, as far as its role goes.
+      ? html`<${Empty} title="No API tokens yet" command="rota token create --role operator --expires 90d">
+          An API token gives a person or a program access to this dashboard and the API, as far as its role allows.
         <//>`
       : html`<${Table}
-          caption="Tokens"
+          caption="API tokens"
           columns=${columns}
           rows=${rows}
           skeleton=${2}
-          id=${(/** @type {Token} */ token) => token.id}
+          id=${byId}
           state=${(/** @type {Token} */ token) => (isOver(token) ? "is-off" : "")}
         />`}
   <//>`;
@@ -84,7 +80,7 @@ function columnsOf(reload) {
       kind: "head",
       cell: (/** @type {Token} */ token) =>
         html`
-          <span class="name">${line(token.name) || "without a name"}</span>
+          <span class="name">${line(token.name) || "no name"}</span>
           <span class="sub mono">${clean(token.id)}</span>
         `,
     },
@@ -92,7 +88,7 @@ function columnsOf(reload) {
       title: "Role",
       width: "8rem",
       cell: (/** @type {Token} */ token) =>
-        html`${token.role}<span class="sub">${token.payloads ? "sees payloads" : "sees no payloads"}</span>`,
+        html`${token.role}<span class="sub">${token.payloads ? "payloads visible" : "payloads hidden"}</span>`,
     },
     {
       title: "Tenant",
@@ -101,7 +97,7 @@ function columnsOf(reload) {
         token.tenant ? html`<${Code} class="clip">${token.tenant}<//>` : html`<span class="soft">all</span>`,
     },
     {
-      title: "Made",
+      title: "Created",
       width: "10rem",
       kind: "wide-only",
       cell: (/** @type {Token} */ token) =>
@@ -142,28 +138,27 @@ async function revoke(token, reload) {
     title: `Revoke ${name}?`,
     body: html`
       <p>
-        The next request with it is refused, and whoever signed in with it is signed out within seconds. Jobs it
-        enqueued go on.
+        Requests with it are denied from now on, and its sessions end within seconds. Jobs it enqueued continue.
       </p>
-      <p>It cannot be brought back: make a new one instead.</p>
+      <p>This cannot be undone.</p>
     `,
     verb: "Revoke",
     danger: true,
     act: async () => (await api.delete(`/tokens/${encodeURIComponent(token.id)}`), true),
   });
   if (!done) return;
-  toast(html`Token ${name} is revoked.`);
+  toast(html`Revoked API token ${name}.`);
   await reload();
 }
 
-/** Ask what it shall be, then show it once. @returns {Promise<Token | null>} */
+/** Ask for its properties, create it, and show it once. @returns {Promise<Token | null>} */
 async function createToken() {
   const made = await show(Form, {}, { wide: true });
   if (made) await show(NewTokenDialog, { made }, { wide: true });
   return made;
 }
 
-/** @param {any} props */
+/** @param {import("../base/dialog.js").DialogControls<NewToken>} props */
 function Form({ done, busy }) {
   const [values, setValues] = useState({
     name: "",
@@ -180,13 +175,12 @@ function Form({ done, busy }) {
     payloads: values.payloads ? values.payloads === "yes" : null,
   };
   const { submit, error, acting } = useAct({ done, busy }, () => api.post("/tokens", body));
-  const put = (/** @type {string} */ name) => (/** @type {any} */ event) =>
-    setValues({ ...values, [name]: event.target.value });
+  const put = (/** @type {string} */ name) => onValue((value) => setValues({ ...values, [name]: value }));
   return html`<form onSubmit=${submit}>
-    <h2 id="dialog-title">Create token</h2>
+    <h2 id="dialog-title">Create API token</h2>
     <${Field}
-      label="What it is for"
-      hint="Shown in lists and in the audit log."
+      label="Name"
+      hint="What it is for. Shown in lists and in the audit log."
       error=${error?.field === "name" ? error.message : null}
     >
       <input type="text" maxlength="200" autofocus value=${values.name} onInput=${put("name")} />
@@ -201,7 +195,7 @@ function Form({ done, busy }) {
     <div class="fields">
       <${Field}
         label="Tenant"
-        hint=${me.value?.tenant ? "Yours, as you belong to it." : "Empty: all tenants."}
+        hint=${me.value?.tenant ? "Limited to your tenant." : "Leave empty for all tenants."}
         error=${error?.field === "tenant" ? error.message : null}
       >
         <input
@@ -212,9 +206,9 @@ function Form({ done, busy }) {
           onInput=${put("tenant")}
         />
       <//>
-      <${Field} label="Good for">
+      <${Field} label="Expires after">
         <select value=${values.length} onChange=${put("length")}>
-          ${LENGTHS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}
+          ${LIFETIMES.map(([value, word]) => html`<option value=${value}>${word}</option>`)}
         </select>
       <//>
       <${Field} label="Payloads">
@@ -223,34 +217,31 @@ function Form({ done, busy }) {
         </select>
       <//>
     </div>
-    ${error && !["name", "tenant"].includes(error.field) && html`<${FormError} error=${error} />`}
+    ${error && !["name", "tenant"].includes(error.field ?? "") && html`<${FormError} error=${error} />`}
     <div class="acts">
-      <${Button} onClick=${() => done(null)}>Make none<//>
+      <${Button} onClick=${() => done(null)}>Cancel<//>
       <${Button} type="submit" kind="main" disabled=${acting}>Create token<//>
     </div>
   </form>`;
 }
 
-/** @param {any} props */
+/** @param {import("../base/dialog.js").DialogControls<true> & {made: NewToken}} props */
 function NewTokenDialog({ made, done }) {
   return html`
-    <h2 id="dialog-title">Copy the token now</h2>
+    <h2 id="dialog-title">Copy the API token now</h2>
     <div class="dialog-body">
       <p>
-        It is shown this once: only a fingerprint of it is kept. Whoever has it may do
-        what ${made.role === "admin"
-          ? "an admin"
-          : `${made.role === "operator" ? "an" : "a"} ${made.role}`} may${made.tenant
-          ? html`, for tenant <code>${clean(made.tenant)}</code>`
-          : ""}
-        ${made.expires_at ? html`, until <${When} at=${made.expires_at} />` : ", for ever"}.
+        Shown once; rota stores only a hash. Anyone who has it can act
+        as ${made.role === "viewer" ? "a viewer" : `an ${made.role}`}
+        ${made.tenant && html` in tenant <code>${clean(made.tenant)}</code>`}
+        ${made.expires_at && html` until <${When} at=${made.expires_at} />`}.
       </p>
     </div>
     <div class="once">
       <code data-token>${made.token}</code>
-      <${Copy} text=${made.token} kind="" label="Copy the token" />
+      <${Copy} text=${made.token} kind="" label="Copy API token" />
     </div>
-    <p class="hint">${count(made.token.length)} characters. Keep it where you keep passwords.</p>
-    <div class="acts"><${Button} kind="main" onClick=${() => done(true)}>I have it<//></div>
+    <p class="hint">${count(made.token.length)} characters. Store it like a password.</p>
+    <div class="acts"><${Button} kind="main" onClick=${() => done(true)}>Done<//></div>
   `;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// People who sign in with a password.
+// Users who sign in with a password.
 
 import { api } from "../../api.js";
 import { useLoad } from "../../load.js";
@@ -9,9 +9,9 @@ import { line } from "../../format.js";
 import { Button } from "../base/button.js";
 import { FormError, ask, show, useAct } from "../base/dialog.js";
 import { Empty, ErrorNotice } from "../base/empty.js";
-import { Field, Options } from "../base/form.js";
+import { Field, Options, onValue } from "../base/form.js";
 import { Code, Panel } from "../base/panel.js";
-import { Table } from "../base/table.js";
+import { Table, byName } from "../base/table.js";
 import { When } from "../base/time.js";
 import { toast } from "../base/toast.js";
 import { PAYLOADS, grantable } from "./tokens.js";
@@ -26,20 +26,14 @@ export function Users() {
   const rows = users.data?.items ?? null;
   return html`<${Panel}
     title="Users"
-    note=${html`<${Button} need="admin" onClick=${() => edit(null, users.reload)}>Add user<//>`}
+    note=${html`<${Button} need="admin" onClick=${() => edit(null, users.reload)}>Create user<//>`}
   >
     ${users.error && html`<${ErrorNotice} error=${users.error} retry=${users.reload} />`}
     ${rows?.length === 0
-      ? html`<${Empty} title="Nobody signs in with a password" command="rota users set ada --role operator">
-          Tokens are enough for programs; a name and a password are easier for people.
+      ? html`<${Empty} title="No password users yet" command="rota users set ada --role operator">
+          API tokens suit programs; a name and a password are easier for people.
         <//>`
-      : html`<${Table}
-          caption="Users"
-          columns=${columns}
-          rows=${rows}
-          skeleton=${1}
-          id=${(/** @type {User} */ user) => user.name}
-        />`}
+      : html`<${Table} caption="Users" columns=${columns} rows=${rows} skeleton=${1} id=${byName} />`}
   <//>`;
 }
 
@@ -55,7 +49,7 @@ function columnsOf(reload) {
       title: "Role",
       width: "8rem",
       cell: (/** @type {User} */ user) =>
-        html`${user.role}<span class="sub">${user.payloads ? "sees payloads" : "sees no payloads"}</span>`,
+        html`${user.role}<span class="sub">${user.payloads ? "payloads visible" : "payloads hidden"}</span>`,
     },
     {
       title: "Tenant",
@@ -63,18 +57,18 @@ function columnsOf(reload) {
       cell: (/** @type {User} */ user) =>
         user.tenant ? html`<${Code} class="clip">${user.tenant}<//>` : html`<span class="soft">all</span>`,
     },
-    { title: "Since", width: "10rem", cell: (/** @type {User} */ user) => html`<${When} at=${user.created_at} />` },
+    { title: "Created", width: "10rem", cell: (/** @type {User} */ user) => html`<${When} at=${user.created_at} />` },
     {
       title: "",
       kind: "act",
       width: "13rem",
       cell: (/** @type {User} */ user) =>
         html`<div class="acts">
-          <${Button} tiny need="admin" label=${`Change ${line(user.name)}`} onClick=${() => edit(user, reload)}>
-            Change
+          <${Button} tiny need="admin" label=${`Edit ${line(user.name)}`} onClick=${() => edit(user, reload)}>
+            Edit
           <//>
-          <${Button} tiny need="admin" label=${`Remove ${line(user.name)}`} onClick=${() => remove(user, reload)}>
-            Remove
+          <${Button} tiny need="admin" label=${`Delete ${line(user.name)}`} onClick=${() => remove(user, reload)}>
+            Delete
           <//>
         </div>`,
     },
@@ -84,17 +78,16 @@ function columnsOf(reload) {
 /** @param {User} user @param {() => Promise<void>} reload */
 async function remove(user, reload) {
   const done = await ask({
-    title: `Remove ${line(user.name)}?`,
+    title: `Delete ${line(user.name)}?`,
     body: html`<p>
-      Nobody signs in by this name any more, and whoever is signed in by it is signed out within seconds. What they did
-      stays in the audit log.
+      The user can no longer sign in, and open sessions end within seconds. Audit entries stay.
     </p>`,
-    verb: "Remove",
+    verb: "Delete",
     danger: true,
     act: async () => (await api.delete(`/users/${encodeURIComponent(user.name)}`), true),
   });
   if (!done) return;
-  toast(html`${line(user.name)} is removed.`);
+  toast(html`Deleted user ${line(user.name)}.`);
   await reload();
 }
 
@@ -102,11 +95,11 @@ async function remove(user, reload) {
 async function edit(user, reload) {
   const made = await show(Form, { user }, { wide: true });
   if (!made) return;
-  toast(html`${line(made.name)} can sign in.`);
+  toast(html`Saved user ${line(made.name)}.`);
   await reload();
 }
 
-/** @param {any} props */
+/** @param {import("../base/dialog.js").DialogControls<User> & {user: User | null}} props */
 function Form({ user, done, busy }) {
   const [values, setValues] = useState({
     name: user?.name ?? "",
@@ -126,12 +119,13 @@ function Form({ user, done, busy }) {
     api.put(`/users/${encodeURIComponent(values.name.trim())}`, body),
   );
   const taken = error?.code === "already_registered";
-  const put = (/** @type {string} */ name) => (/** @type {any} */ event) =>
-    setValues({ ...values, [name]: event.target.value });
+  const put = (/** @type {string} */ name) => onValue((value) => setValues({ ...values, [name]: value }));
   return html`<form onSubmit=${submit}>
-    <h2 id="dialog-title">${user ? html`Change <code>${line(user.name)}</code>` : "Add user"}</h2>
-    ${user && html`<div class="dialog-body"><p>All is set anew, the password too. Their sessions end.</p></div>`}
-    ${!user && html`<${Field} label="Name" error=${taken ? error.message : null}>
+    <h2 id="dialog-title">${user ? html`Edit <code>${line(user.name)}</code>` : "Create user"}</h2>
+    ${user && html`<div class="dialog-body">
+      <p>Saving replaces the role, tenant and password and signs the user out everywhere.</p>
+    </div>`}
+    ${!user && html`<${Field} label="Name" error=${taken ? error?.message : null}>
       <input
         type="text"
         required
@@ -144,7 +138,7 @@ function Form({ user, done, busy }) {
     <//>`}
     <${Field}
       label=${user ? "New password" : "Password"}
-      hint=${`At least ${SHORTEST} characters; a sentence is good.`}
+      hint=${`At least ${SHORTEST} characters. A passphrase works well.`}
       error=${error?.field === "password" ? error.message : null}
     >
       <input
@@ -165,7 +159,7 @@ function Form({ user, done, busy }) {
       onChange=${(/** @type {string} */ role) => setValues({ ...values, role })}
     />
     <div class="fields">
-      <${Field} label="Tenant" hint=${me.value?.tenant ? "Yours, as you belong to it." : "Empty: all tenants."}>
+      <${Field} label="Tenant" hint=${me.value?.tenant ? "Limited to your tenant." : "Leave empty for all tenants."}>
         <input
           type="text"
           maxlength="200"
@@ -182,8 +176,8 @@ function Form({ user, done, busy }) {
     </div>
     ${error && !taken && error.field !== "password" && html`<${FormError} error=${error} />`}
     <div class="acts">
-      <${Button} onClick=${() => done(null)}>Keep as it is<//>
-      <${Button} type="submit" kind="main" disabled=${acting}>${user ? "Change" : "Add user"}<//>
+      <${Button} onClick=${() => done(null)}>Cancel<//>
+      <${Button} type="submit" kind="main" disabled=${acting}>${user ? "Save user" : "Create user"}<//>
     </div>
   </form>`;
 }

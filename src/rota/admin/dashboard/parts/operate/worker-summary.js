@@ -1,5 +1,5 @@
 // @ts-check
-// What is said of a worker wherever one is shown.
+// State, slots and queues of a worker, wherever one is shown.
 
 import { at } from "../../state.js";
 import { html } from "../../ui.js";
@@ -9,16 +9,14 @@ import { Gauge } from "../charts/spark.js";
 
 /** @typedef {import("../../types").WorkerView} Worker */
 
-const WORDS = { running: "live", draining: "draining", paused: "paused", lost: "lost" };
-
 /** @param {{worker: Worker, solid?: boolean}} props */
 export function WorkerBadge({ worker, solid }) {
   return html`<${Badge} state=${worker.state} solid=${solid}>
-    ${WORDS[/** @type {keyof typeof WORDS} */ (worker.state)] ?? line(worker.state, 20)}
+    ${line(worker.state, 20)}
   <//>`;
 }
 
-/** How many of its slots are busy. @param {{worker: Worker}} props */
+/** Busy slots. @param {{worker: Worker}} props */
 export function Slots({ worker: { running, concurrency, state } }) {
   const text = `${running} of ${concurrency}`;
   return html`<span class="slots">
@@ -32,13 +30,13 @@ export function Slots({ worker: { running, concurrency, state } }) {
   </span>`;
 }
 
-/** Which queues it serves. @param {Worker} worker */
+/** The queues it serves. @param {Worker} worker */
 export function queuesOf({ queues, exclude_queues }) {
   const served = queues === null ? "all" : queues.map(clean).join(", ");
-  return exclude_queues.length ? `${served} but ${exclude_queues.map(clean).join(", ")}` : served;
+  return exclude_queues.length ? `${served} except ${exclude_queues.map(clean).join(", ")}` : served;
 }
 
-/** Would it take jobs of this queue? @param {Worker} worker @param {string} queue */
+/** Whether it claims jobs of this queue. @param {Worker} worker @param {string} queue */
 export function serves({ queues, exclude_queues }, queue) {
   return (queues === null || queues.includes(queue)) && !exclude_queues.includes(queue);
 }

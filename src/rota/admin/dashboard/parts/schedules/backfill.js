@@ -1,34 +1,40 @@
 // @ts-check
-// Making up for fires that were never made: a range, a dry run that tells which, and only then the jobs.
+// Backfill of a schedule: a range, a dry run that lists the missing runs, and only then the jobs.
 
-import { api } from "../../api.js";
+import { api, problemOf } from "../../api.js";
 import { now } from "../../state.js";
 import { html, useEffect, useState } from "../../ui.js";
 import { clean, count, plural } from "../../format.js";
 import { Button } from "../base/button.js";
 import { FormError, show, useAct } from "../base/dialog.js";
-import { Field } from "../base/form.js";
+import { Field, onValue } from "../base/form.js";
 import { toast } from "../base/toast.js";
 import { dayIn, instantIn, isZone, placeOf, timeIn, wallIn } from "./zones.js";
 
 const SHOWN = 200;
 const WAIT = 300;
 
-/** Resolves to how many jobs were made, or null. @param {import("../../types").ScheduleView} schedule */
+/** Resolves to the number of created jobs, or null. @param {import("../../types").ScheduleView} schedule */
 export async function backfillDialog(schedule) {
   const made = await show(Range, { schedule }, { wide: true });
-  if (made !== null)
-    toast(html`${plural(made, "job")} of <code>${clean(schedule.name)}</code> ${made === 1 ? "is" : "are"} due now.`);
+  if (made !== null) toast(html`Created ${plural(made, "job")} of <code>${clean(schedule.name)}</code>, due now.`);
   return made;
 }
 
-/** @param {import("../base/dialog.js").DialogControls & {schedule: import("../../types").ScheduleView}} props */
+/**
+ * @param {import("../base/dialog.js").DialogControls<number> & {schedule: import("../../types").ScheduleView}} props
+ */
 function Range({ done, busy, schedule }) {
   const zone = isZone(schedule.timezone) ? schedule.timezone : "UTC";
   const [since, setSince] = useState(() => wallIn(now.peek() - 86_400_000, zone));
   const [until, setUntil] = useState(() => wallIn(now.peek(), zone));
-  const [dry, setDry] = useState(/** @type {{fires: string[] | null, error: any}} */ ({ fires: null, error: null }));
-  const path = `/schedules/${schedule.id}/backfill`;
+  const [dry, setDry] = useState(
+    /** @type {{fires: string[] | null, error: import("../../api.js").Problem | null}} */ ({
+      fires: null,
+      error: null,
+    }),
+  );
+  const path = /** @type {const} */ (`/schedules/${schedule.id}/backfill`);
   const range = { since: instantIn(since, zone), until: instantIn(until, zone) };
   useEffect(() => {
     setDry({ fires: null, error: null });
@@ -37,7 +43,7 @@ function Range({ done, busy, schedule }) {
       () =>
         api.post(path, { ...range, dry_run: true }).then(
           (answer) => current && setDry({ fires: answer.fires, error: null }),
-          (error) => current && setDry({ fires: null, error }),
+          (error) => current && setDry({ fires: null, error: problemOf(error) }),
         ),
       WAIT,
     );
@@ -51,34 +57,24 @@ function Range({ done, busy, schedule }) {
   return html`<form onSubmit=${submit}>
     <h2 id="dialog-title">Backfill ${clean(schedule.name)}?</h2>
     <div class="dialog-body">
-      <p>Each fire in the range that never made a job makes one now. Fires that did are left alone.</p>
+      <p>Creates a job for each run time in the range that has none.</p>
     </div>
     <div class="fields">
       <${Field} label=${`From, ${placeOf(zone)} time`}>
-        <input
-          type="datetime-local"
-          required
-          value=${since}
-          onInput=${(/** @type {any} */ e) => setSince(e.target.value)}
-        />
+        <input type="datetime-local" required value=${since} onInput=${onValue(setSince)} />
       <//>
       <${Field} label=${`To, ${placeOf(zone)} time`}>
-        <input
-          type="datetime-local"
-          required
-          value=${until}
-          onInput=${(/** @type {any} */ e) => setUntil(e.target.value)}
-        />
+        <input type="datetime-local" required value=${until} onInput=${onValue(setUntil)} />
       <//>
     </div>
     <div role="status">
       ${dry.fires
         ? html`<${FireList} fires=${dry.fires} zone=${zone} />`
-        : !dry.error && html`<p class="quiet">Counting.</p>`}
+        : !dry.error && html`<p class="quiet">Counting…</p>`}
     </div>
     ${(dry.error || error) && html`<${FormError} error=${dry.error || error} />`}
     <div class="acts">
-      <${Button} onClick=${() => done(null)}>Leave it<//>
+      <${Button} onClick=${() => done(null)}>Cancel<//>
       <${Button} type="submit" kind="main" disabled=${acting || !n}>Backfill${n ? ` ${count(n)}` : ""}<//>
     </div>
   </form>`;
@@ -86,10 +82,10 @@ function Range({ done, busy, schedule }) {
 
 /** @param {{fires: string[], zone: string}} props */
 function FireList({ fires, zone }) {
-  if (!fires.length) return html`<p class="quiet">Nothing is missing: every fire in this range has made its job.</p>`;
+  if (!fires.length) return html`<p class="quiet">Nothing is missing: every run time in this range has a job.</p>`;
   return html`
     <p class="quiet">
-      ${plural(fires.length, "job")} will be made and ${fires.length === 1 ? "is" : "are"} due at once, for these fires:
+      ${plural(fires.length, "job")} will be created and due now, for these times:
     </p>
     <ul class="sample mono backfill-fires">
       ${fires

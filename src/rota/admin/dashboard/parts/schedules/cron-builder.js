@@ -1,5 +1,5 @@
 // @ts-check
-// Cron by clicking: presets, and five fields whose values are picked from a grid. The text stays the truth.
+// Builds a cron expression by clicks: presets, and five fields with a grid of values. The expression stays editable.
 
 import { html, useState } from "../../ui.js";
 import { clean, line } from "../../format.js";
@@ -37,7 +37,7 @@ const PRESETS = [
 ];
 
 /**
- * The five fields of a text, with what stands before them (seconds); null if it has other ones.
+ * The five fields of an expression, and the seconds before them; null if it has another form.
  * @param {string} text
  * @returns {{before: string[], fields: string[]} | null}
  */
@@ -51,7 +51,7 @@ function split(text) {
 }
 
 /**
- * The values that a field stands for; null: all, or something that a grid cannot show.
+ * The values of a field; null: all, or something that a grid cannot show.
  * @param {string} text
  * @param {CronField} field
  * @returns {Set<number> | null}
@@ -77,7 +77,7 @@ function valueOf(text, field) {
   return named >= 0 ? named + field.low : /^\d+$/.test(text) ? Number(text) : NaN;
 }
 
-/** Picked values as cron says them: "*", "1-5", "8,12". @param {Set<number>} values @param {CronField} field */
+/** Values as a cron field: "*", "1-5", "8,12". @param {Set<number>} values @param {CronField} field */
 function toCron(values, field) {
   const sorted = [...values].sort((a, b) => a - b);
   if (!sorted.length || sorted.length > field.high - field.low) return "*";
@@ -91,7 +91,7 @@ function toCron(values, field) {
   return rows.map((row) => (row.length > 2 ? `${row[0]}-${row[row.length - 1]}` : row.join(","))).join(",");
 }
 
-/** What a field says in a word or two. @param {string} text @param {CronField} field */
+/** A field in a word or two. @param {string} text @param {CronField} field */
 function fieldSummary(text, field) {
   if (text === "*") return "every";
   const values = field.words && selectedValues(text, field);
@@ -111,7 +111,7 @@ export function CronBuilder({ value, onChange }) {
     </div>
     ${parts
       ? html`
-          <div class="cron-fields" role="group" aria-label="Fields of the rule">
+          <div class="cron-fields" role="group" aria-label="Cron fields">
             ${FIELDS.map(
               (field, i) =>
                 html`<button
@@ -129,7 +129,7 @@ export function CronBuilder({ value, onChange }) {
             onChange=${(/** @type {string} */ text) => set(open, text)}
           />`}
         `
-      : html`<p class="hint">To click a rule together, begin with one of these, or write five fields.</p>`}
+      : html`<p class="hint">Start with a preset, or enter five fields.</p>`}
   </div>`;
 }
 
@@ -160,7 +160,7 @@ function Picker({ field, text, onChange }) {
       <//>`}
     </div>
     ${!values && text !== "*" && html`<p class="hint">
-      <code>${clean(text)}</code> is more than a grid can show. A click replaces it.
+      <code>${clean(text)}</code> cannot be shown as a grid. A click replaces it.
     </p>`}
     <div class=${`cron-grid ${field.grid}`}>
       ${Array.from({ length: size }, (_, i) => i + field.low).map(

@@ -1,5 +1,5 @@
 // @ts-check
-// Fires to come, one a row: in the zone of the rule, in the viewer's, and what a clock change does to them.
+// Next runs, one per row: in the zone of the rule, in the user's, and what a clock change does to them.
 
 import { now, zone } from "../../state.js";
 import { html, useMemo } from "../../ui.js";
@@ -8,19 +8,21 @@ import { Glyph } from "../base/glyph.js";
 import { Table } from "../base/table.js";
 import { dayIn, isZone, placeOf, timeIn } from "./zones.js";
 
-/** Does the clock change bite: a wall time that does not exist, or comes twice? @param {{note: string | null}} fire */
+/** @typedef {import("../../types").FireView} Fire */
+
+/** Whether a clock change affects it: a wall time that does not exist, or happens twice. @param {Fire} fire */
 export function isShifted(fire) {
   return /does not exist|happens twice/.test(fire.note ?? "");
 }
 
-/** A note as a sentence. @param {string | null} note */
+/** A note as a sentence. @param {string | null | undefined} note */
 export function sentence(note) {
   const text = line(note ?? "");
   return text && `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
-/** @param {{fires: any[] | null, timezone: string, caption?: string, skeleton?: number}} props */
-export function FireTable({ fires, timezone, caption = "Next fires", skeleton = 5 }) {
+/** @param {{fires: Fire[] | null, timezone: string, caption?: string, skeleton?: number}} props */
+export function FireTable({ fires, timezone, caption = "Next runs", skeleton = 5 }) {
   const own = zone.value;
   const columns = useMemo(() => columnsOf(timezone, own), [timezone, own]);
   return html`<${Table}
@@ -29,16 +31,16 @@ export function FireTable({ fires, timezone, caption = "Next fires", skeleton = 
     columns=${columns}
     rows=${fires}
     skeleton=${skeleton}
-    id=${(/** @type {any} */ fire) => fire.at}
-    state=${(/** @type {any} */ fire) => (isShifted(fire) ? "is-odd" : "")}
+    id=${(/** @type {Fire} */ fire) => fire.at}
+    state=${(/** @type {Fire} */ fire) => (isShifted(fire) ? "is-odd" : "")}
   />`;
 }
 
-/** @param {string} timezone @param {string} own @returns {import("../base/table.js").Column[]} */
+/** @param {string} timezone @param {string} own @returns {import("../base/table.js").Column<Fire>[]} */
 function columnsOf(timezone, own) {
   const local = {
     title: line(placeOf(timezone)),
-    cell: (/** @type {any} */ fire) =>
+    cell: (/** @type {Fire} */ fire) =>
       html`
         <span class="mono">${isZone(timezone) ? timeIn(fire.at, timezone, true) : line(fire.local.slice(11, 16))}</span>
         ${fire.note && html`<span class=${`sub ${isShifted(fire) ? "over" : ""}`}>
@@ -51,13 +53,13 @@ function columnsOf(timezone, own) {
     title: own,
     width: "7.5rem",
     kind: "num",
-    cell: (/** @type {any} */ fire) => html`<span class="mono">${timeIn(fire.at, own, true)}</span>`,
+    cell: (/** @type {Fire} */ fire) => html`<span class="mono">${timeIn(fire.at, own, true)}</span>`,
   };
   const when = {
     title: "Day",
     width: "8.5rem",
     kind: "head",
-    cell: (/** @type {any} */ fire) =>
+    cell: (/** @type {Fire} */ fire) =>
       html`
         <time datetime=${fire.at} title=${fire.at}>${dayIn(fire.at, isZone(timezone) ? timezone : own)}</time>
         <span class="sub">${relative(fire.at, now.peek())}</span>

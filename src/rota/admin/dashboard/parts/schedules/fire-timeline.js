@@ -1,5 +1,5 @@
 // @ts-check
-// The day ahead of schedules: one lane each, and all together by quarter hour. To come is hollow, a pause is hatched.
+// The next 24 hours of schedules: one timeline each, and all together by quarter hour. A pause is hatched.
 
 import { minute, zone } from "../../state.js";
 import { html } from "../../ui.js";
@@ -8,18 +8,20 @@ import { clean, hourMinute, plural, weekday } from "../../format.js";
 export const HOURS = 24;
 const HOUR = 3_600_000;
 const QUARTER = HOUR / 4;
-const MANY = 72; // fires beyond this are a band: nobody counts them
-const TOO_MANY = "not told: too many fires in all";
+const MANY = 72; // runs; more are drawn as a band
+const TOO_MANY = "not shown: too many runs in total";
 
-/** Where an instant stands, in percent. @param {number} at @param {number} from */
+/** The position of a time, in percent. @param {number} at @param {number} from */
 function place(at, from) {
   return ((at - from) / (HOURS * HOUR)) * 100;
 }
 
+/** @typedef {import("../../types").GateView} Gate */
+
 /**
- * The fires of one schedule.
- * @param {{fires: number[], cut?: boolean, more?: boolean, gate?: any, name: string}} props fires: in milliseconds;
- *   cut: it has more than these; more: it may have, as all together are too many to be told
+ * The runs of one schedule.
+ * @param {{fires: number[], cut?: boolean, more?: boolean, gate?: Gate | null, name: string}} props
+ *   fires: in milliseconds; cut: it has more than these; more: it may have, as there are too many of all schedules
  */
 export function FireTimeline({ fires, cut = false, more = false, gate, name }) {
   const from = minute.value;
@@ -66,18 +68,24 @@ function Band({ fires, cut, from }) {
 
 /** @param {number[]} fires @param {boolean} cut */
 function countLabel(fires, cut) {
-  return `${plural(fires.length, "fire")}${cut ? " and more" : ""}`;
+  return `${plural(fires.length, "run")}${cut ? " and more" : ""}`;
 }
 
-/** @param {string} how @param {number[]} fires @param {boolean} more @param {any} gate @param {string} name */
+/**
+ * @param {string} how
+ * @param {number[]} fires
+ * @param {boolean} more
+ * @param {Gate | null | undefined} gate
+ * @param {string} name
+ */
 function summaryOf(how, fires, more, gate, name) {
-  const pause = gate
-    ? `, paused ${gate.until_at ? `until ${hourMinute(gate.until_at, zone.value)}` : "until somebody resumes it"}`
-    : "";
-  return `${clean(name)}: ${fires.length ? `${how} within 24 hours, the first at ${hourMinute(fires[0], zone.value)}` : more ? TOO_MANY : "no fire within 24 hours"}${pause}`;
+  const first = fires.length && hourMinute(fires[0], zone.value);
+  const runs = first ? `${how} within 24 hours, the first at ${first}` : more ? TOO_MANY : "no runs within 24 hours";
+  const end = gate?.until_at ? `until ${hourMinute(gate.until_at, zone.value)}` : "until resumed";
+  return `${clean(name)}: ${runs}${gate ? `, paused ${end}` : ""}`;
 }
 
-/** Hours over the lanes. */
+/** The hours above the timelines. */
 export function TimelineHours() {
   const from = minute.value;
   return html`
@@ -90,8 +98,8 @@ export function TimelineHours() {
 }
 
 /**
- * How many fires each quarter hour has.
- * @param {{fires: {at: number, name: string}[]}} props those that fire all the time are left out by the caller
+ * The number of runs in each quarter hour.
+ * @param {{fires: {at: number, name: string}[]}} props schedules that run too often are left out by the caller
  */
 export function FireMap({ fires }) {
   const from = Math.floor(minute.value / QUARTER) * QUARTER;
@@ -139,7 +147,8 @@ export function FireMap({ fires }) {
 /** @param {{at: number, names: string[]}} slot */
 function slotSummary({ at, names }) {
   const shown = [...new Set(names)].slice(0, 6).map(clean).join(", ");
-  return `${hourMinute(at, zone.value)}: ${names.length ? `${plural(names.length, "fire")} of ${shown}` : "nothing fires"}`;
+  const runs = names.length ? `${plural(names.length, "run")} of ${shown}` : "no runs";
+  return `${hourMinute(at, zone.value)}: ${runs}`;
 }
 
 /** @param {{at: number, names: string[]}[]} slots */
@@ -149,5 +158,6 @@ function busiest(slots) {
 
 /** @param {number} n @param {{at: number, names: string[]}} slot */
 function mapSummary(n, slot) {
-  return `${plural(n, "fire")} within 24 hours, by quarter hour.${slot.names.length ? ` Most from ${hourMinute(slot.at, zone.value)}: ${slot.names.length}.` : ""}`;
+  const most = slot.names.length ? ` Most from ${hourMinute(slot.at, zone.value)}: ${slot.names.length}.` : "";
+  return `${plural(n, "run")} within 24 hours, by quarter hour.${most}`;
 }

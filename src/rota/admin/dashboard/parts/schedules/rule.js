@@ -1,14 +1,14 @@
 // @ts-check
-// When a schedule fires, as a form: read back in words while one types, checked by the server, summer time warned of.
+// The rule of a schedule as a form: checked by the server and summarised while you type, with clock changes.
 
-import { api } from "../../api.js";
+import { api, problemOf } from "../../api.js";
 import { minute, now } from "../../state.js";
 import { html, useEffect, useMemo, useState } from "../../ui.js";
 import { line } from "../../format.js";
 import { Choice } from "../base/button.js";
 import { CronBuilder } from "./cron-builder.js";
 import { isShifted, sentence } from "./fire-table.js";
-import { Field } from "../base/form.js";
+import { Field, onValue } from "../base/form.js";
 import { Glyph } from "../base/glyph.js";
 import { Note } from "../base/panel.js";
 import { clockChanges, dayIn, instantIn, isZone, placeOf, timeIn, zones } from "./zones.js";
@@ -19,11 +19,16 @@ const DAY = 86_400_000;
 
 /**
  * @typedef {{kind: "cron" | "every" | "at", cron: string, every: string, at: string, timezone: string, start_at:
- *   string, until: string, jitter: string}} RuleDraft as the fields have it
+ *   string, until: string, jitter: string}} RuleDraft as the form has it
  */
-/** @typedef {{words: string, fires: any[], error: any, odd: any[], busy: boolean}} RuleCheck */
+/** @typedef {import("./fire-table.js").Fire} Fire */
+/**
+ * @typedef {{words: string, fires: Fire[], error: import("../../api.js").Problem | null, odd: Fire[],
+ *   busy: boolean}} RuleCheck
+ *   odd: those that a clock change affects
+ */
 
-/** The rule as the API wants it. @param {RuleDraft} draft */
+/** The rule as the API expects it. @param {RuleDraft} draft */
 export function ruleOf(draft) {
   const zone = isZone(draft.timezone) ? draft.timezone : "UTC";
   const instant = (/** @type {string} */ wall) => (wall ? (instantIn(wall, zone) ?? wall) : null);
@@ -41,9 +46,9 @@ export function ruleOf(draft) {
 }
 
 /**
- * What the server says of the rule, a moment after the last key.
+ * What the server answers about the rule, shortly after the last key.
  * @param {RuleDraft} draft
- * @param {string} anchor what an interval counts from
+ * @param {string} anchor what an interval is counted from
  * @returns {RuleCheck}
  */
 export function useRuleCheck(draft, anchor) {
@@ -62,7 +67,7 @@ export function useRuleCheck(draft, anchor) {
         const odd = draft.kind === "cron" ? await atClockChanges(rule).catch(() => []) : fires.filter(isShifted);
         if (current) set({ words, fires, odd, error: null, busy: false });
       } catch (error) {
-        if (current) set({ words: "", fires: [], odd: [], error, busy: false });
+        if (current) set({ words: "", fires: [], odd: [], error: problemOf(error), busy: false });
       }
     }, WAIT);
     return () => ((current = false), clearTimeout(timer));
@@ -71,8 +76,8 @@ export function useRuleCheck(draft, anchor) {
 }
 
 /**
- * Fires of the coming year that a clock change bites: the server is asked about the days around each.
- * @param {any} rule
+ * Runs of the next year that a clock change affects: the server is asked about the days around each.
+ * @param {ReturnType<typeof ruleOf>} rule
  */
 async function atClockChanges(rule) {
   const from = Math.max(now.peek(), Date.parse(rule.start_at ?? "") || 0);
@@ -90,27 +95,27 @@ async function atClockChanges(rule) {
 export function RuleFields({ draft, verdict, errors, set }) {
   const typed = (/** @type {keyof RuleDraft} */ key) => ({
     value: draft[key],
-    onInput: (/** @type {any} */ event) => set({ [key]: event.target.value }),
+    onInput: onValue((value) => set({ [key]: value })),
   });
   const known = useMemo(zones, []);
   const place = placeOf(isZone(draft.timezone) ? draft.timezone : "UTC");
   return html`
     <${Choice}
-      label="Kind of rule"
+      label="Rule"
       value=${draft.kind}
       options=${[
-        ["cron", "At set times"],
-        ["every", "At intervals"],
+        ["cron", "Cron"],
+        ["every", "Interval"],
         ["at", "Once"],
       ]}
-      onChange=${(/** @type {any} */ kind) => set({ kind })}
+      onChange=${(/** @type {RuleDraft["kind"]} */ kind) => set({ kind })}
     />
     ${draft.kind === "cron" && html`
       <div class="cron-text">
         <${Field}
-          label="Cron"
+          label="Cron expression"
           error=${errors.cron}
-          hint="Minute, hour, day, month, weekday. Six fields begin with seconds."
+          hint="Minute, hour, day, month, weekday. With six fields, the first is seconds."
         >
           <input type="text" class="mono" autocomplete="off" spellcheck=${false} maxlength="256" ...${typed("cron")} />
         <//>
@@ -121,26 +126,26 @@ export function RuleFields({ draft, verdict, errors, set }) {
       <${Field}
         label="Every"
         error=${errors.every}
-        hint="Such as 30s, 15m, 1h30m or 2d. Counted from the start, whatever the clocks do."
+        hint="For example 30s, 15m, 1h30m or 2d. Counted from the start, unaffected by clock changes."
       >
         <input type="text" class="mono" autocomplete="off" spellcheck=${false} ...${typed("every")} />
       <//>
     </div>`}
-    ${draft.kind === "at" && html`<${Field} label=${`At, ${place} time`} error=${errors.at}>
+    ${draft.kind === "at" && html`<${Field} label=${`At (${place} time)`} error=${errors.at}>
       <input type="datetime-local" step="1" ...${typed("at")} />
     <//>`}
     <p class="rule-summary" role="status" aria-live="polite">
       ${verdict.words
         ? html`<b>${line(verdict.words, 400)}.</b>`
         : verdict.error
-          ? html`<span class="faint">The rule cannot be read yet.</span>`
+          ? html`<span class="faint">The rule is not valid yet.</span>`
           : html`<span class="skeleton-line w2"></span>`}
     </p>
     <${Field}
       label="Time zone"
       error=${errors.timezone}
       hint=${isZone(draft.timezone)
-        ? `It is ${dayIn(minute.value, draft.timezone)} ${timeIn(minute.value, draft.timezone, true)} there.`
+        ? `Now ${dayIn(minute.value, draft.timezone)} ${timeIn(minute.value, draft.timezone, true)}.`
         : "A name such as Europe/Stockholm, or UTC."}
     >
       <input
@@ -155,24 +160,24 @@ export function RuleFields({ draft, verdict, errors, set }) {
     <datalist id="time-zones">${known.map((name) => html`<option value=${name} />`)}</datalist>
     <${ClockChangeNotice} odd=${verdict.odd} timezone=${draft.timezone} set=${set} />
     <div class="fields three">
-      <${Field} label=${`Start at, ${place}`} error=${errors.start_at} hint="Empty: at once.">
+      <${Field} label=${`Start (${place} time)`} error=${errors.start_at} hint="Leave empty to start now.">
         <input type="datetime-local" ...${typed("start_at")} />
       <//>
-      <${Field} label=${`Until, ${place}`} error=${errors.until} hint="Empty: no end.">
+      <${Field} label=${`End (${place} time)`} error=${errors.until} hint="Leave empty for no end.">
         <input type="datetime-local" ...${typed("until")} />
       <//>
-      <${Field} label="Jitter" error=${errors.jitter} hint="Each fire is up to this much later, such as 60s.">
+      <${Field} label="Jitter" error=${errors.jitter} hint="Start up to this much later, to spread load: 60s.">
         <input type="text" class="mono" placeholder="none" autocomplete="off" ...${typed("jitter")} />
       <//>
     </div>
   `;
 }
 
-/** @param {{odd: any[], timezone: string, set: (patch: Partial<RuleDraft>) => void}} props */
+/** @param {{odd: Fire[], timezone: string, set: (patch: Partial<RuleDraft>) => void}} props */
 function ClockChangeNotice({ odd, timezone, set }) {
   if (!odd.length) return null;
   return html`<${Note} state="held">
-    <p><b><${Glyph} name="warn" /> Clocks change in ${placeOf(timezone)}, and this rule meets it.</b></p>
+    <p><b><${Glyph} name="warn" /> Clock changes in ${placeOf(timezone)} affect this rule.</b></p>
     ${odd.map((fire) => html`<p key=${fire.at}>${dayIn(fire.at, timezone)}: ${sentence(fire.note)}</p>`)}
     <div class="acts">
       <button type="button" class="button tiny" onClick=${() => set({ timezone: "UTC" })}>Use UTC instead</button>

@@ -1,6 +1,7 @@
 // @ts-check
-// The history of one schedule: figures, charts of duration and success, and every run.
+// The history of one schedule: totals, charts of duration and success, and every run.
 
+import { RUN_ORIGIN_LABELS, labelOf } from "../../labels.js";
 import { at, zone } from "../../state.js";
 import { html, useMemo } from "../../ui.js";
 import { count, line, plural, shortId, duration } from "../../format.js";
@@ -9,39 +10,45 @@ import { Chart } from "../charts/chart.js";
 import { Table } from "../base/table.js";
 import { When } from "../base/time.js";
 
+/** @typedef {import("../../types").Run} Run */
+
 const STEPS = 60;
 
-/** Success over the last seven days. @param {{summary: any}} props null: not known yet */
+/**
+ * Totals of the last seven days.
+ * @param {{summary: import("../../types").Summary | null}} props null: not loaded yet
+ */
 export function Figures({ summary }) {
-  const bone = html`<span class="skeleton-line w2"></span>`;
   const length = (/** @type {number | null} */ ms) => (ms === null ? "—" : duration(ms / 1000));
-  const figure = (/** @type {string} */ word, /** @type {any} */ value, /** @type {string} */ clause, loud = false) =>
+  const figure = (
+    /** @type {string} */ word,
+    /** @type {unknown} */ value = html`<span class="skeleton-line w2"></span>`,
+    clause = " ",
+    loud = false,
+  ) =>
     html`<div class=${loud ? "loud" : ""}>
       <dt>${word}</dt>
-      <dd>${summary ? value() : bone}<small>${summary ? clause : " "}</small></dd>
+      <dd>${value}<small>${clause}</small></dd>
     </div>`;
+  if (!summary)
+    return html`<dl class="figures">
+      ${["Runs", "Succeeded", "Failed", "Average", "Longest"].map((word) => figure(word))}
+    </dl>`;
+  const { runs, succeeded, failed, success_rate_percent: rate, average_ms, longest_ms } = summary;
+  const percent = rate === null ? "—" : `${Number(rate.toFixed(1))} %`;
   return html`<dl class="figures">
-    ${figure("Runs", () => count(summary.runs), "within seven days")}
-    ${figure(
-      "Succeeded",
-      () => (summary.success_rate_percent === null ? "—" : `${Number(summary.success_rate_percent.toFixed(1))} %`),
-      summary ? `${count(summary.succeeded)} of ${count(summary.succeeded + summary.failed)}` : "",
-    )}
-    ${figure(
-      "Failed",
-      () => count(summary.failed),
-      summary?.failed ? "see the history below" : "none",
-      summary?.failed > 0,
-    )}
-    ${figure("Average", () => length(summary.average_ms), "from start to end")}
-    ${figure("Longest", () => length(summary.longest_ms), "from start to end")}
+    ${figure("Runs", count(runs), "in 7 days")}
+    ${figure("Succeeded", percent, `${count(succeeded)} of ${count(succeeded + failed)}`)}
+    ${figure("Failed", count(failed), failed ? "see history" : "none", failed > 0)}
+    ${figure("Average", length(average_ms), "duration")}
+    ${figure("Longest", length(longest_ms), "duration")}
   </dl>`;
 }
 
-/** Duration and success of the newest runs, in equal steps of time. @param {{runs: any[]}} props newest first */
+/** Duration and success of the newest runs, in equal steps of time. @param {{runs: Run[]}} props newest first */
 export function RunCharts({ runs }) {
   const drawn = useMemo(() => stepsOf(runs), [runs]);
-  if (!drawn) return html`<p class="quiet">Two runs that have ended make a chart.</p>`;
+  if (!drawn) return html`<p class="quiet">A chart appears after two finished runs.</p>`;
   const { stepS, at: times, unit, longest, ended, failed } = drawn;
   const sum = (/** @type {(number | null)[]} */ values) =>
     values.reduce((/** @type {number} */ a, b) => a + (b ?? 0), 0);
@@ -53,27 +60,27 @@ export function RunCharts({ runs }) {
         stepS=${stepS}
         height=${150}
         series=${longest}
-        sentence=${`How long the longest run of each ${duration(stepS)} took, in ${unit.word}.`}
+        sentence=${`Longest run per ${duration(stepS)}, in ${unit.word}.`}
       />
     </div>
     <div>
-      <h3>Runs, failed ones in front</h3>
+      <h3>Runs, failed in front</h3>
       <${Chart}
         at=${times}
         stepS=${stepS}
         height=${150}
         series=${[ended, failed]}
-        sentence=${`${plural(sum(ended.values), "run")} ended, ${sum(failed.values)} of them failed.`}
+        sentence=${`${plural(sum(ended.values), "run")} finished, ${sum(failed.values)} of them failed.`}
       />
     </div>
   </div>`;
 }
 
-/** @param {any[]} runs */
+/** @param {Run[]} runs */
 function stepsOf(runs) {
   const over = runs.filter((run) => run.finished_at && run.success !== null);
   if (over.length < 2) return null;
-  const time = (/** @type {any} */ run) => Date.parse(run.finished_at) / 1000;
+  const time = (/** @type {Run} */ run) => Date.parse(run.finished_at ?? "") / 1000;
   const [newest, oldest] = [Math.max(...over.map(time)), Math.min(...over.map(time))];
   const stepS = Math.max(1, Math.ceil((newest - oldest) / STEPS));
   const size = Math.floor((newest - oldest) / stepS) + 1;
@@ -97,7 +104,7 @@ function stepsOf(runs) {
       { label: "succeeded", ink: "--mark", values: good, unit: ` ${unit.short}` },
       { label: "failed", ink: "--failed", values: bad, unit: ` ${unit.short}` },
     ],
-    ended: { label: "ended", ink: "--mark", values: ended },
+    ended: { label: "finished", ink: "--mark", values: ended },
     failed: { label: "failed", ink: "--failed", values: failed },
   };
 }
@@ -108,13 +115,11 @@ function unitOf(ms) {
   return ms < 600_000 ? { word: "seconds", short: "s", ms: 1000 } : { word: "minutes", short: "min", ms: 60_000 };
 }
 
-const ORIGINS = { scheduler: "on time", catchup: "made up", manual: "by hand" };
-
-/** @param {{runs: any[] | null}} props */
+/** @param {{runs: Run[] | null}} props */
 export function RunTable({ runs }) {
   const columns = useMemo(
     () =>
-      /** @type {import("../base/table.js").Column[]} */ ([
+      /** @type {import("../base/table.js").Column<Run>[]} */ ([
         {
           title: "State",
           width: "7.5rem",
@@ -122,7 +127,7 @@ export function RunTable({ runs }) {
             html`<${Badge} state=${run.success === false && run.state === "succeeded" ? "failed" : run.state} />`,
         },
         {
-          title: "Run and what it said",
+          title: "Run",
           kind: "head",
           cell: (run) =>
             html`
@@ -131,17 +136,22 @@ export function RunTable({ runs }) {
             `,
         },
         {
-          title: "Fired",
+          title: "Started by",
           width: "6.5rem",
           cell: (run) =>
             html`<span class=${run.triggered_by === "catchup" ? "over" : ""}>
-              ${ORIGINS[/** @type {keyof typeof ORIGINS} */ (run.triggered_by)] ?? line(run.triggered_by)}
+              ${labelOf(RUN_ORIGIN_LABELS, run.triggered_by)}
             </span>`,
         },
-        { title: "For", width: "10rem", kind: "wide-only", cell: (run) => html`<${When} at=${run.scheduled_for} />` },
-        { title: "Began", width: "10rem", cell: (run) => html`<${When} at=${run.started_at} none="not yet" />` },
         {
-          title: "Took",
+          title: "Scheduled for",
+          width: "10rem",
+          kind: "wide-only",
+          cell: (run) => html`<${When} at=${run.scheduled_for} />`,
+        },
+        { title: "Started", width: "10rem", cell: (run) => html`<${When} at=${run.started_at} none="not yet" />` },
+        {
+          title: "Duration",
           kind: "num",
           width: "6rem",
           cell: (run) =>
@@ -152,10 +162,10 @@ export function RunTable({ runs }) {
       ]),
     [zone.value],
   );
-  return html`<${Table} caption="Runs" columns=${columns} rows=${runs} id=${(/** @type {any} */ run) => run.job} />`;
+  return html`<${Table} caption="Runs" columns=${columns} rows=${runs} id=${(/** @type {Run} */ run) => run.job} />`;
 }
 
-/** @param {any[]} runs */
+/** @param {Run[]} runs */
 export function runCount(runs) {
   const failed = runs.filter((run) => run.success === false).length;
   return `${plural(runs.length, "run")} shown, ${count(failed)} failed`;

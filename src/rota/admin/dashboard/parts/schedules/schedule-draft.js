@@ -1,5 +1,5 @@
 // @ts-check
-// A schedule as the fields of a form have it, and back as the API wants it. Pure.
+// A schedule as the fields of a form, and back as the API expects it. Pure.
 
 import { write } from "../../exact.js";
 import { payloadOf } from "../jobs/payload.js";
@@ -53,7 +53,7 @@ export function emptyDraft(tenant) {
 /** @param {ScheduleView} schedule @returns {Draft} */
 export function draftOf(schedule) {
   const zone = isZone(schedule.timezone) ? schedule.timezone : "UTC";
-  const text = (/** @type {any} */ value) => (value === null || value === undefined ? "" : `${value}`);
+  const text = (/** @type {unknown} */ value) => (value === null || value === undefined ? "" : `${value}`);
   const wall = (/** @type {string | null} */ instant, seconds = false) =>
     instant ? wallIn(instant, zone, seconds) : "";
   const empty = emptyDraft(schedule.tenant);
@@ -95,7 +95,7 @@ export function short(seconds) {
   return parts.join("") || "0s";
 }
 
-/** All that the form says; the payload only if it can be read. @param {Draft} draft @returns {Record<string, any>} */
+/** The content of the form; the payload only if it is valid. @param {Draft} draft @returns {Record<string, unknown>} */
 export function bodyOf(draft) {
   const number = (/** @type {string} */ text) => (text.trim() === "" ? null : Number(text));
   return {
@@ -117,10 +117,10 @@ export function bodyOf(draft) {
 }
 
 /**
- * What differs from how it was: only this is sent, so that a masked payload is never written back.
+ * The changed fields: only these are sent, so that a masked payload is never written back.
  * @param {Draft} draft
  * @param {Draft} before
- * @returns {Record<string, any>}
+ * @returns {Record<string, unknown>}
  */
 export function changesOf(draft, before) {
   const [now, old] = [bodyOf(draft), bodyOf(before)];

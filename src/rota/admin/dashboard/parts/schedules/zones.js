@@ -1,15 +1,15 @@
 // @ts-check
-// Wall clocks of other places: an instant as a zone tells it, and back. Pure.
+// Wall times in other time zones, and back. Pure.
 
 const DAY = 86_400_000;
 const formats = new Map();
 
-/** Names to complete a zone by. @returns {string[]} */
+/** Names of time zones, for completion. @returns {string[]} */
 export function zones() {
   return ["UTC", ...Intl.supportedValuesOf("timeZone").filter((name) => name !== "UTC")];
 }
 
-/** Does this browser know the zone? @param {string} zone */
+/** Whether this browser has the time zone. @param {string} zone */
 export function isZone(zone) {
   return format(zone, {}) !== null;
 }
@@ -38,7 +38,7 @@ export function dayIn(instant, zone) {
 }
 
 /**
- * "02:30", with the seconds where there are any, and the zone's own short name.
+ * "02:30", with seconds if there are any, and the short name of the zone.
  * @param {string | number} instant
  * @param {string} zone
  * @param {boolean} [named]
@@ -57,14 +57,14 @@ export function placeOf(zone) {
   return zone.slice(zone.lastIndexOf("/") + 1).replaceAll("_", " ");
 }
 
-/** How far ahead of UTC the zone's clocks are then, in milliseconds. @param {number} at @param {string} zone */
+/** The zone's offset from UTC at a time, in milliseconds. @param {number} at @param {string} zone */
 function offset(at, zone) {
   const second = Math.floor(at / 1000) * 1000;
   return Date.parse(`${wallIn(second, zone, true)}Z`) - second;
 }
 
 /**
- * The wall time as a field of a form has it: 2026-11-16T06:30.
+ * The wall time as a form field has it: 2026-11-16T06:30.
  * @param {string | number} instant
  * @param {string} zone
  * @param {boolean} [seconds]
@@ -85,7 +85,7 @@ export function wallIn(instant, zone, seconds = false) {
 }
 
 /**
- * The instant of a wall time; one that does not exist is moved over the gap.
+ * The time of a wall time; one that does not exist is moved past the gap.
  * @param {string} wall
  * @param {string} zone
  * @returns {string | null}
@@ -98,7 +98,7 @@ export function instantIn(wall, zone) {
 }
 
 /**
- * When the zone's clocks change within the next year, to the day.
+ * The days of the next year on which the zone's clocks change.
  * @param {string} zone
  * @param {number} from
  * @returns {number[]}

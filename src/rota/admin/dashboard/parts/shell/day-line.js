@@ -1,6 +1,6 @@
 // @ts-check
-// The day line, on top of every page: twelve hours back, twelve ahead, now always in the middle.
-// Behind: work done, failures on top. Ahead: fires as stems, pauses as hatched bands.
+// The day line at the top of every page: twelve hours back, twelve ahead, now always in the middle.
+// Left: finished jobs, failures on top. Right: scheduled runs as stems. Pauses are hatched bands.
 
 import { api } from "../../api.js";
 import { useLoad } from "../../load.js";
@@ -9,10 +9,15 @@ import { html } from "../../ui.js";
 import { compact, clean, hourMinute, plural, weekday } from "../../format.js";
 import { keyOf } from "../schedules/schedule.js";
 
+/** @typedef {import("../../types").GateView} Gate */
+/** @typedef {import("../../types").Step} Step */
+/** @typedef {{at: number, good: number, bad: number}} Bar */
+/** @typedef {{at: number, names: Set<string>, n: number}} Stem */
+
 const HOURS = 12;
 const STEP = 600; // seconds in a bar
 const HOUR = 3_600_000;
-const TOO_MANY = "There are more fires than can be told here";
+const TOO_MANY = "Too many runs to show";
 
 /** @param {{tall?: boolean}} props tall: on the overview */
 export function DayLine({ tall = false }) {
@@ -20,7 +25,7 @@ export function DayLine({ tall = false }) {
   const minute = Math.floor(now.value / 60_000) * 60_000; // it moves once a minute
   const height = tall ? 88 : 52;
   const ground = height - 18;
-  const { steps = [], fires = [], frequent = 0, more = false, gates = [] } = day.data ?? {};
+  const { steps, fires, frequent, more, gates } = day.data ?? EMPTY;
   const bars = barsOf(steps, minute);
   const stems = stemsOf(fires, minute);
   return html`<figure class=${`dayline ${tall ? "tall" : ""}`}>
@@ -28,7 +33,7 @@ export function DayLine({ tall = false }) {
       width="100%"
       height=${height}
       role="img"
-      aria-label=${day.data ? sentence(bars, stems, frequent, more, gates) : "The day, loading"}
+      aria-label=${day.data ? sentence(bars, stems, frequent, more, gates) : "Loading"}
     >
       <title>Twelve hours back, twelve ahead</title>
       <defs>
@@ -38,9 +43,7 @@ export function DayLine({ tall = false }) {
       </defs>
       <${Hours} now=${minute} ground=${ground} height=${height} />
       <${Bars} bars=${bars} ground=${ground} tall=${tall} />
-      ${gates.map(
-        (/** @type {any} */ gate) => html`<${Band} key=${gate.id} gate=${gate} now=${minute} tall=${tall} />`,
-      )}
+      ${gates.map((gate) => html`<${Band} key=${gate.id} gate=${gate} now=${minute} tall=${tall} />`)}
       <${Stems} stems=${stems} ground=${ground} tall=${tall} />
       ${more && html`<text class="wide-only" x="100%" dx="-4" y=${ground - 4} text-anchor="end">${TOO_MANY}</text>`}
       <line class="needle" x1="50%" x2="50%" y1="0" y2=${ground + 2} />
@@ -49,39 +52,49 @@ export function DayLine({ tall = false }) {
   </figure>`;
 }
 
-/** What a caller bound to one tenant may not know is left out. @param {AbortSignal} signal */
+/** @type {Awaited<ReturnType<typeof loadDay>>} */
+const EMPTY = { steps: [], fires: [], frequent: 0, more: false, gates: [] };
+
+/** A user limited to one tenant gets no activity of all tenants. @param {AbortSignal} signal */
 async function loadDay(signal) {
   const [steps, fires, gates] = await Promise.all([
-    may("read.shared") ? api.get("/activity", { hours: HOURS, step_s: STEP }, signal) : { items: [] },
+    may("read.shared")
+      ? api.get("/activity", { hours: HOURS, step_s: STEP }, signal)
+      : { items: /** @type {Step[]} */ ([]) },
     api.get("/schedules/fires", { hours: HOURS }, signal),
     api.get("/gates", {}, signal),
   ]);
-  // What fires more often than is told would seem to stop where its fires are cut: it is left out, and said.
+  // A schedule with more runs than listed would seem to stop early: it is left out, and mentioned.
   const frequent = new Set(fires.cut.map(keyOf));
   return {
     steps: steps.items,
-    fires: fires.items.filter((/** @type {any} */ fire) => !frequent.has(keyOf(fire))),
+    fires: fires.items.filter((fire) => !frequent.has(keyOf(fire))),
     frequent: frequent.size,
     more: fires.more,
     gates: gates.items,
   };
 }
 
-/** Where an instant stands, in percent. @param {number} at @param {number} now */
+/** The position of a time, in percent. @param {number} at @param {number} now */
 function place(at, now) {
   return 50 + ((at - now) / (HOURS * HOUR)) * 50;
 }
 
-/** @param {any[]} steps @param {number} now */
+/** @param {Step[]} steps @param {number} now @returns {Bar[]} */
 function barsOf(steps, now) {
   return steps
     .map((step) => ({ at: Date.parse(step.at), good: step.succeeded + step.cancelled, bad: step.failed }))
     .filter((bar) => bar.at > now - HOURS * HOUR - STEP * 1000);
 }
 
-/** Fires of the same ten minutes share a stem. @param {any[]} fires @param {number} now */
+/**
+ * Runs of the same ten minutes share a stem.
+ * @param {import("../../types").Planned[]} fires
+ * @param {number} now
+ * @returns {Stem[]}
+ */
 function stemsOf(fires, now) {
-  /** @type {Map<number, {at: number, names: Set<string>, n: number}>} */
+  /** @type {Map<number, Stem>} */
   const stems = new Map();
   for (const fire of fires) {
     const at = Date.parse(fire.at);
@@ -95,7 +108,7 @@ function stemsOf(fires, now) {
   return [...stems.values()];
 }
 
-/** @param {any} props */
+/** @param {{now: number, ground: number, height: number}} props */
 function Hours({ now: middle, ground, height }) {
   const first = Math.ceil((middle - HOURS * HOUR) / (3 * HOUR)) * 3 * HOUR;
   const ticks = Array.from({ length: 8 }, (_, i) => first + i * 3 * HOUR).filter(
@@ -118,20 +131,20 @@ function Hours({ now: middle, ground, height }) {
   });
 }
 
-/** @param {any} props */
+/** @param {{bars: Bar[], ground: number, tall: boolean}} props */
 function Bars({ bars, ground, tall }) {
   const room = ground - (tall ? 14 : 6);
-  const top = Math.max(1, ...bars.map((/** @type {any} */ bar) => bar.good + bar.bad));
+  const top = Math.max(1, ...bars.map((bar) => bar.good + bar.bad));
   const width = `${(STEP * 1000 * 50) / (HOURS * HOUR) - 0.2}%`;
-  // What has ended ended before now: all bars stand as far left as the newest would reach beyond the needle.
+  // No job finished after now: all bars are moved left by as much as the newest would reach past the needle.
   const ahead = STEP * 1000 - (now.value % (STEP * 1000));
-  return bars.map((/** @type {any} */ bar) => {
+  return bars.map((bar) => {
     const x = place(bar.at - ahead, now.value);
     const bad = bar.bad && Math.max(2, (bar.bad / top) * room);
     const good = bar.good && Math.max(1, (bar.good / top) * room - bad);
     return html`<g key=${bar.at}>
       <title>
-        ${`${hourMinute(bar.at, zone.value)}: ${plural(bar.good + bar.bad, "job")} ended, ${bar.bad} failed`}
+        ${`${hourMinute(bar.at, zone.value)}: ${plural(bar.good + bar.bad, "job")} finished, ${bar.bad} failed`}
       </title>
       <rect class="good" x=${`${Math.max(0, x)}%`} width=${width} y=${ground - good} height=${good} />
       <rect class="bad" x=${`${Math.max(0, x)}%`} width=${width} y=${ground - good - bad} height=${bad} />
@@ -139,16 +152,16 @@ function Bars({ bars, ground, tall }) {
   });
 }
 
-/** @param {any} props */
+/** @param {{stems: Stem[], ground: number, tall: boolean}} props */
 function Stems({ stems, ground, tall }) {
-  const top = Math.max(1, ...stems.map((/** @type {any} */ stem) => stem.n));
-  return stems.map((/** @type {any} */ stem) => {
+  const top = Math.max(1, ...stems.map((stem) => stem.n));
+  return stems.map((stem) => {
     const x = `${place(stem.at, now.value)}%`;
     const y = ground - 6 - (stem.n / top) * (tall ? 30 : 16);
-    const names = [...stem.names].slice(0, 4).map(clean).join(", ");
+    const names = [...stem.names].slice(0, 4).map(clean).join(", ") + (stem.names.size > 4 ? " …" : "");
     return html`<g key=${stem.at}>
       <title>
-        ${`${hourMinute(stem.at, zone.value)}: ${plural(stem.n, "fire")} of ${names}${stem.names.size > 4 ? " …" : ""}`}
+        ${`${hourMinute(stem.at, zone.value)}: ${plural(stem.n, "run")} of ${names}`}
       </title>
       <line class="stem" x1=${x} x2=${x} y1=${y} y2=${ground} />
       <circle class="seed" cx=${x} cy=${y} r="2.5" />
@@ -156,7 +169,7 @@ function Stems({ stems, ground, tall }) {
   });
 }
 
-/** @param {any} props */
+/** @param {{gate: Gate, now: number, tall: boolean}} props */
 function Band({ gate, now: middle, tall }) {
   const from = Math.max(0, place(Date.parse(gate.since_at), middle));
   const to = gate.until_at ? Math.min(100, place(Date.parse(gate.until_at), middle)) : 100;
@@ -175,28 +188,32 @@ function Band({ gate, now: middle, tall }) {
   </g>`;
 }
 
-/** @param {any} gate */
+/** @param {Gate} gate */
 function gateSummary(gate) {
   const what = gate.scope === "all" ? "everything" : clean(gate.name);
   return `${what} paused${gate.until_at ? ` until ${hourMinute(gate.until_at, zone.value)}` : ""}`;
 }
 
 /**
- * @param {any[]} bars
- * @param {any[]} stems
- * @param {number} frequent schedules that fire all the time
- * @param {boolean} more not all fires are told
- * @param {any[]} gates
+ * @param {Bar[]} bars
+ * @param {Stem[]} stems
+ * @param {number} frequent number of schedules that run too often to be drawn
+ * @param {boolean} more there are more runs than drawn
+ * @param {Gate[]} gates
  */
 function sentence(bars, stems, frequent, more, gates) {
-  const good = bars.reduce((sum, bar) => sum + bar.good, 0);
-  const bad = bars.reduce((sum, bar) => sum + bar.bad, 0);
-  const fires = stems.reduce((sum, stem) => sum + stem.n, 0);
-  const burst = stems.reduce((most, stem) => (stem.n > (most?.n ?? 1) ? stem : most), null);
+  const sum = (/** @type {number[]} */ numbers) => numbers.reduce((total, n) => total + n, 0);
+  const bad = sum(bars.map((bar) => bar.bad));
+  const all = sum(bars.map((bar) => bar.good)) + bad;
+  const runs = sum(stems.map((stem) => stem.n));
+  const busiest = stems.reduce((most, stem) => (stem.n > most.n ? stem : most), { at: 0, n: 1 });
+  const burst = busiest.at ? `, most at ${hourMinute(busiest.at, zone.value)}: ${busiest.n}` : "";
   return [
-    `The day, twelve hours back and twelve ahead. ${compact(good + bad)} ${good + bad === 1 ? "job" : "jobs"} ended, ${compact(bad)} of them failed.`,
-    `${more ? "At least " : ""}${plural(fires, "fire")} to come${burst ? `, most at ${hourMinute(burst.at, zone.value)}: ${burst.n}` : ""}.${more ? ` ${TOO_MANY}.` : ""}`,
-    ...(frequent ? [`${plural(frequent, "schedule fires", "schedules fire")} all the time.`] : []),
+    `Twelve hours back and twelve ahead. ${compact(all)} ${all === 1 ? "job" : "jobs"} finished,`,
+    `${compact(bad)} of them failed.`,
+    `${more ? "At least " : ""}${plural(runs, "scheduled run")} to come${burst}.`,
+    ...(more ? [`${TOO_MANY}.`] : []),
+    ...(frequent ? [`${plural(frequent, "schedule runs", "schedules run")} too often to show.`] : []),
     ...gates.map((gate) => `${gateSummary(gate)}.`),
   ].join(" ");
 }

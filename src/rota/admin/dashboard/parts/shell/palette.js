@@ -1,5 +1,5 @@
 // @ts-check
-// The command palette and the keys. A key never acts while somebody types.
+// The command palette and the keyboard shortcuts. A key never acts while the user types.
 
 import { api } from "../../api.js";
 import { go, may } from "../../state.js";
@@ -7,15 +7,18 @@ import { html, useEffect, useMemo, useState } from "../../ui.js";
 import { clean, shortId } from "../../format.js";
 import { Button } from "../base/button.js";
 import { show } from "../base/dialog.js";
+import { onValue } from "../base/form.js";
 import { Glyph } from "../base/glyph.js";
 import { pauseDialog, resumeGate } from "../operate/pause.js";
 import { keyOf, pageOf } from "../schedules/schedule.js";
 import { showError } from "../base/toast.js";
 
-const PAUSE = 900; // between the two keys of one
+const PAUSE = 900; // milliseconds between the two keys of a sequence
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** @param {[string, string, (event: KeyboardEvent) => any][]} keys key, what it does, the act */
+/** @typedef {[string, string, (event: KeyboardEvent) => unknown]} Key the key, its description, its action */
+
+/** @param {Key[]} keys */
 export function useKeys(keys) {
   useEffect(() => {
     let before = "";
@@ -41,22 +44,21 @@ export function useKeys(keys) {
   }, [keys]);
 }
 
-/** @param {[string, string, any][]} keys */
+/** @param {Key[]} keys */
 export function openKeys(keys) {
-  return show(Keys, {
-    keys: [...keys, ["j k", "Next and previous row"], ["x", "Select the row"], ["Enter", "Open the row"]],
-  });
+  const named = keys.map(([key, does]) => [key, does]);
+  return show(Keys, { keys: [...named, ["j k", "Next and previous row"], ["x", "Select row"], ["Enter", "Open row"]] });
 }
 
-/** @param {any} props */
+/** @param {import("../base/dialog.js").DialogControls<never> & {keys: string[][]}} props */
 function Keys({ keys, done }) {
   return html`
-    <h2 id="dialog-title">Keys</h2>
+    <h2 id="dialog-title">Keyboard shortcuts</h2>
     <dl class="keys">
       ${keys.map(
-        (/** @type {any} */ [key, does]) =>
+        ([key, does]) =>
           html`
-            <dt>${key.split(/[ +]/).map((/** @type {string} */ one) => html`<kbd>${one}</kbd> `)}</dt>
+            <dt>${key.split(/[ +]/).map((one) => html`<kbd>${one}</kbd> `)}</dt>
             <dd>${does}</dd>
           `,
       )}
@@ -69,8 +71,11 @@ export function openPalette() {
   return show(Palette, {}, { wide: true });
 }
 
-/** @typedef {{kind: string, name: string, to?: string, act?: () => Promise<any>}} Place where to go, or what to do */
-/** Name, path, and what one must be allowed to have a use for it. @type {[string, string, string?][]} */
+/**
+ * @typedef {{kind: string, name: string, to?: string, act?: () => Promise<unknown>}} Place a page to open, or an
+ *   action
+ */
+/** Name, path and needed permission. @type {[string, string, string?][]} */
 const PAGES = [
   ["Overview", "/"],
   ["Jobs", "/jobs"],
@@ -82,7 +87,7 @@ const PAGES = [
   ["Create schedule", "/schedules/new", "operate"],
   ["Workers", "/workers", "read.shared"],
   ["Tenants", "/tenants"],
-  ["Gates", "/gates"],
+  ["Paused", "/gates"],
   ["Audit", "/audit", "audit"],
   ["Doctor", "/doctor", "operate.shared"],
   ["Settings", "/settings"],
@@ -98,17 +103,20 @@ async function loadPlaces() {
   const shared = may("read.shared");
   const [queues, tasks, schedules, tenants, gates] = await Promise.all([
     api.get("/queues"),
-    shared ? api.get("/tasks") : { items: [] },
+    shared ? api.get("/tasks") : { items: /** @type {{name: string}[]} */ ([]) },
     api.get("/schedules", { limit: 200 }),
     api.get("/tenants"),
     api.get("/gates"),
   ]);
-  const places = (/** @type {string} */ kind, /** @type {any[]} */ items, /** @type {(name: string) => string} */ to) =>
-    items.map(({ name }) => ({ kind, name, to: to(name) }));
+  const places = (
+    /** @type {string} */ kind,
+    /** @type {{name: string}[]} */ items,
+    /** @type {(name: string) => string} */ to,
+  ) => items.map(({ name }) => ({ kind, name, to: to(name) }));
   return [
     ...places("queue", queues.items, (name) => below("/jobs", { queue: name })),
     ...places("task", tasks.items, (name) => below("/jobs", { task: name })),
-    ...schedules.items.map((/** @type {any} */ one) => ({
+    ...schedules.items.map((one) => ({
       kind: "schedule",
       name: one.tenant === "default" ? one.name : keyOf(one),
       to: pageOf(one),
@@ -121,40 +129,40 @@ async function loadPlaces() {
 }
 
 /**
- * What can be done by name: pause what runs, resume what is paused.
- * @param {Record<string, any[]>} lists by scope
+ * Actions by name: pause, or resume what is paused.
+ * @param {Record<"queue" | "task" | "tenant", {name: string}[]>} lists by scope
  * @param {import("../../types").GateView[]} gates
  * @returns {Place[]}
  */
 function actionsOf(lists, gates) {
   const isOpen = (/** @type {string} */ scope, /** @type {string | null} */ name) =>
     !gates.some((gate) => gate.scope === scope && gate.name === name);
-  const pause = (/** @type {any} */ scope, /** @type {string | null} */ name) => ({
-    kind: "act",
-    name: `Pause ${name === null ? "everything" : `${scope} ${name}`} …`,
+  const pause = (/** @type {import("../../choices.js").GateScope} */ scope, /** @type {string | null} */ name) => ({
+    kind: "action",
+    name: `Pause ${name === null ? "everything" : `${scope} ${name}`}…`,
     act: () => pauseDialog(scope, name),
   });
   return [
     ...(isOpen("all", null) ? [pause("all", null)] : []),
-    ...Object.entries(lists).flatMap(([scope, items]) =>
-      items.filter(({ name }) => isOpen(scope, name)).map(({ name }) => pause(scope, name)),
+    .../** @type {const} */ (["queue", "task", "tenant"]).flatMap((scope) =>
+      lists[scope].filter(({ name }) => isOpen(scope, name)).map(({ name }) => pause(scope, name)),
     ),
     ...gates
       .filter((gate) => gate.scope !== "schedule")
       .map((gate) => ({
-        kind: "act",
+        kind: "action",
         name: `Resume ${gate.name === null ? "everything" : `${gate.scope} ${gate.name}`}`,
         act: () => resumeGate(gate),
       })),
   ];
 }
 
-const SHORT_ID = /^[0-9a-f]{4,12}$/i; // pages show the last six signs of an id
-const NEWEST = 200; // jobs whose ids' ends are known: all that one answer holds
+const SHORT_ID = /^[0-9a-f]{4,12}$/i; // pages show the last six characters of an id
+const NEWEST = 200; // jobs searched by the end of their id: as many as one response holds
 
-/** Jobs whose id ends like this, among the newest. @param {string} text @returns {Place[]} */
+/** The newest jobs whose id ends with a text. @param {string} text @returns {Place[]} */
 function useJobsLike(text) {
-  const [jobs, setJobs] = useState(/** @type {any[] | null} */ (null));
+  const [jobs, setJobs] = useState(/** @type {import("../../types").JobView[] | null} */ (null));
   const wanted = SHORT_ID.test(text);
   useEffect(() => {
     if (!wanted || jobs) return;
@@ -179,7 +187,7 @@ function below(to, params) {
   return `${to}?${new URLSearchParams(params)}`;
 }
 
-/** @param {{done: (value: any) => void}} props */
+/** @param {import("../base/dialog.js").DialogControls<never>} props */
 function Palette({ done }) {
   const [text, setText] = useState("");
   const [places, setPlaces] = useState(/** @type {Place[]} */ ([]));
@@ -201,11 +209,11 @@ function Palette({ done }) {
     if (event.key === "Enter") take(found[index]);
   };
   return html`
-    <h2 id="dialog-title" class="visually-hidden">Search, or jump to</h2>
+    <h2 id="dialog-title" class="visually-hidden">Search or jump to</h2>
     <div class="palette">
       <label class="palette-field">
         <${Glyph} name="find" />
-        <span class="visually-hidden">Search, or jump to</span>
+        <span class="visually-hidden">Search or jump to</span>
         <input
           type="text"
           role="combobox"
@@ -214,14 +222,14 @@ function Palette({ done }) {
           aria-activedescendant=${found.length ? `palette-${index}` : undefined}
           autocomplete="off"
           spellcheck=${false}
-          placeholder="A page, a queue, a task, a schedule, a tenant, a job's id or its end, “pause”, words of an error"
+          placeholder="Page, queue, task, schedule, tenant, job id or its end, “pause”, text of an error"
           value=${text}
           autofocus
-          onInput=${(/** @type {any} */ event) => (setText(event.target.value), setIndex(0))}
+          onInput=${onValue((value) => (setText(value), setIndex(0)))}
           onKeyDown=${press}
         />
       </label>
-      <ul id="palette-list" role="listbox" aria-label="Places and acts">
+      <ul id="palette-list" role="listbox" aria-label="Results">
         ${found.map(
           (place, i) => html`<li
             id=${`palette-${i}`}
@@ -231,7 +239,7 @@ function Palette({ done }) {
             onMouseMove=${() => setIndex(i)}
           >
             <span class="faint">${place.kind}</span>
-            <span class=${["page", "act"].includes(place.kind) ? "" : "mono"}>${clean(place.name)}</span>
+            <span class=${["page", "action"].includes(place.kind) ? "" : "mono"}>${clean(place.name)}</span>
           </li>`,
         )}
       </ul>
@@ -245,6 +253,6 @@ function suggestions(text, places) {
   const wanted = text.toLowerCase();
   const found = places.filter(({ name, kind }) => `${kind} ${name}`.toLowerCase().includes(wanted)).slice(0, 10);
   return text
-    ? [...found, { kind: "search", name: `jobs whose error says “${text}”`, to: below("/jobs", { error: text }) }]
+    ? [...found, { kind: "search", name: `jobs whose error contains “${text}”`, to: below("/jobs", { error: text }) }]
     : found;
 }

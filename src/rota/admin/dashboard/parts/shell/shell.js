@@ -1,5 +1,5 @@
 // @ts-check
-// What stands around every view: header, rail, day line, keys.
+// The frame of every view: header, navigation, day line, keyboard shortcuts.
 
 import { api, signOut } from "../../api.js";
 import {
@@ -21,7 +21,7 @@ import { Glyph, Mark } from "../base/glyph.js";
 import { openKeys, openPalette, useKeys } from "./palette.js";
 import { showError } from "../base/toast.js";
 
-/** @param {{children: any}} props */
+/** @param {{children?: unknown}} props */
 export function Shell({ children }) {
   const nav = useRef(/** @type {HTMLElement | null} */ (null));
   useKeys(KEYS);
@@ -38,10 +38,10 @@ export function Shell({ children }) {
   `;
 }
 
-/** Keys that work everywhere; "g j" is one after the other. @type {[string, string, () => any][]} */
+/** Keys that work everywhere; "g j" is one after the other. @type {import("./palette.js").Key[]} */
 const KEYS = [
-  ["/", "Search, or jump to", () => (focusSearch() ? undefined : openPalette())],
-  ["ctrl+k", "Search, or jump to", () => openPalette()],
+  ["/", "Search or jump to", () => (focusSearch() ? undefined : openPalette())],
+  ["ctrl+k", "Search or jump to", () => openPalette()],
   ["g o", "Overview", () => go("/")],
   ["g j", "Jobs", () => go("/jobs")],
   ["g q", "Queues", () => go("/queues")],
@@ -49,8 +49,8 @@ const KEYS = [
   ["g s", "Schedules", () => go("/schedules")],
   ["g w", "Workers", () => go("/workers")],
   ["g a", "Audit", () => go("/audit")],
-  ["p", "Pause or resume news", () => togglePause()],
-  ["?", "All keys", () => openKeys(KEYS)],
+  ["p", "Pause or resume live updates", () => togglePause()],
+  ["?", "Keyboard shortcuts", () => openKeys(KEYS)],
 ];
 
 function focusSearch() {
@@ -71,7 +71,7 @@ function Header() {
     ${store && html`<span class="where mono" title=${clean(store)}>${elideMiddle(store, 34)}</span>`}
     <button type="button" class="jump" onClick=${openPalette}>
       <${Glyph} name="find" />
-      <span>Search jobs, or jump to a queue, task, schedule</span>
+      <span>Search jobs or jump to a queue, task, schedule</span>
       <kbd aria-hidden="true">/</kbd>
     </button>
     <${Live} />
@@ -82,11 +82,14 @@ function Header() {
   </header>`;
 }
 
-/** Name and role; all that is known of them on hover. */
+/** Name and role; everything known on hover. */
 function Who() {
   if (!me.value) return null;
   const { name, role, tenant } = me.value;
-  return html`<span class="who" title=${`${clean(name)}, ${role}${tenant ? `, bound to tenant ${clean(tenant)}` : ""}`}>
+  return html`<span
+    class="who"
+    title=${`${clean(name)}, ${role}${tenant ? `, limited to tenant ${clean(tenant)}` : ""}`}
+  >
     <span>${actorName(name)}</span>
     <small>· ${role}${tenant ? `, ${clean(tenant)}` : ""}</small>
   </span>`;
@@ -95,13 +98,13 @@ function Who() {
 const age = computed(() => Math.max(0, Math.round((now.value - lastEventAt.value) / 1000)));
 
 function Live() {
-  const state = pausedByUser.value ? "Paused" : onHold.value ? "Held" : connected.value ? "Live" : "Reconnecting";
+  const state = pausedByUser.value ? "Paused" : onHold.value ? "On hold" : connected.value ? "Live" : "Reconnecting";
   const more = pendingEvents.value
     ? `${compact(pendingEvents.value)} new`
     : state === "Live" && age.value > 20
       ? "quiet"
       : "";
-  const action = pausedByUser.value ? "Resume updates" : "Pause updates";
+  const action = pausedByUser.value ? "Resume live updates" : "Pause live updates";
   return html`<button
     type="button"
     class=${`live ${onHold.value || !connected.value ? "is-held" : ""}`}
@@ -122,26 +125,23 @@ function Live() {
 function Rail() {
   const tallies =
     useLoad(loadTallies, [], { on: ["stats", "gate", "schedule", "worker"], minInterval: 5, every: 30 }).data ?? {};
+  /** @type {([string, string, unknown?, string?] | null)[]} */
   const links = [
     ["/", "Overview"],
     ["/jobs", "Jobs", tallies.failed > 0 && tally("failed", tallies.failed, `${count(tallies.failed)} failed`)],
-    [
-      "/queues",
-      "Queues",
-      tallies.pausedByUser > 0 && tally("paused", tallies.pausedByUser, `${tallies.pausedByUser} paused`),
-    ],
+    ["/queues", "Queues", tallies.paused > 0 && tally("paused", tallies.paused, `${tallies.paused} paused`)],
     ["/tasks", "Tasks"],
     ["/schedules", "Schedules", tallies.late > 0 && tally("late", tallies.late, `${tallies.late} late`)],
     [
       "/workers",
       "Workers",
       tallies.workers !== undefined &&
-        html`<span class="tally faint" title=${`${tallies.workers} live`}>${tallies.workers}</span>`,
+        html`<span class="tally faint" title=${`${tallies.workers} running`}>${tallies.workers}</span>`,
       "read.shared",
     ],
     ["/tenants", "Tenants"],
     null,
-    ["/gates", "Gates"],
+    ["/gates", "Paused"],
     ["/audit", "Audit", null, "audit"],
     ["/doctor", "Doctor", null, "operate.shared"],
     ["/settings", "Settings"],
@@ -150,7 +150,7 @@ function Rail() {
     ${links.map((link) =>
       link === null
         ? html`<div class="gap"></div>`
-        : may(/** @type {any} */ (link[3])) &&
+        : may(link[3]) &&
           html`<a href=${at(link[0])} aria-current=${isHere(link[0]) ? "page" : undefined}>${link[1]}${link[2]}</a>`,
     )}
     <div class="foot">
@@ -175,17 +175,16 @@ function Rail() {
         </button>`}
       </p>
       <p>
-        rota ${me.value?.version}. <button type="button" class="link" onClick=${() => openKeys(KEYS)}>
-          Keys
+        rota ${me.value?.version}. <button type="button" class="link" onClick=${() => openKeys(KEYS)}> Shortcuts
         </button> <button type="button" class="link" onClick=${() => signOut().catch(showError)}>Sign out</button>
       </p>
     </div>
   `;
 }
 
-/** @param {string} state @param {number} n @param {string} says */
-function tally(state, n, says) {
-  return html`<span class=${`tally tone-${state === "failed" ? "failed" : "held"}`} title=${says} aria-hidden="true">
+/** @param {string} state @param {number} n @param {string} title */
+function tally(state, n, title) {
+  return html`<span class=${`tally tone-${state === "failed" ? "failed" : "held"}`} title=${title} aria-hidden="true">
     <${Glyph} name=${state} />
     ${compact(n)}
   </span>`;
@@ -206,9 +205,8 @@ async function loadTallies(signal) {
   ]);
   return {
     failed: stats.failed,
-    pausedByUser: gates.items.filter((/** @type {any} */ gate) => gate.scope === "queue" || gate.scope === "all")
-      .length,
-    late: schedules.items.filter((/** @type {any} */ one) => (one.late_s ?? 0) > 60 && !one.gate).length,
-    ...(workers && { workers: workers.items.filter((/** @type {any} */ one) => one.state !== "lost").length }),
+    paused: gates.items.filter((gate) => gate.scope === "queue" || gate.scope === "all").length,
+    late: schedules.items.filter((one) => (one.late_s ?? 0) > 60 && !one.gate).length,
+    ...(workers && { workers: workers.items.filter((one) => one.state !== "lost").length }),
   };
 }

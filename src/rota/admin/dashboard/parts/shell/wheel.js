@@ -1,5 +1,5 @@
 // @ts-check
-// The wheel of the sign-in page: a day as a clock of 24 hours, its hand where the time is.
+// The picture of the sign-in page: a clock face of 24 hours, its hand at the current time.
 
 import { html } from "../../ui.js";
 import { now, zone } from "../../state.js";
@@ -8,7 +8,7 @@ import { hourMinute } from "../../format.js";
 const CENTRE = 240;
 const RAYS = 144; // one for each ten minutes
 
-/** A point on the wheel. @param {number} part of the day @param {number} radius */
+/** A point on the clock face. @param {number} part of the day @param {number} radius */
 function point(part, radius) {
   const angle = part * 2 * Math.PI - Math.PI / 2;
   return [(CENTRE + Math.cos(angle) * radius).toFixed(1), (CENTRE + Math.sin(angle) * radius).toFixed(1)];
@@ -21,7 +21,7 @@ function Ray({ part, from, to, kind }) {
   return html`<line class=${kind} x1=${x1} y1=${y1} x2=${x2} y2=${y2} />`;
 }
 
-/** How long a ray is: a made-up day, busy in the morning and quiet at night. @param {number} i */
+/** The length of a ray: an invented day, busy in the morning and quiet at night. @param {number} i */
 function length(i) {
   const hour = (i / RAYS) * 24;
   return (
