@@ -1,4 +1,4 @@
-"""Calendars: days off, made, used and deleted."""
+"""Calendars: created, used and deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END:VCALENDAR
 """
 
 
-def test_a_calendar_is_made_of_dates_edited_and_deleted(visit: Visit, site: Site) -> None:
+def test_calendar_is_created_from_dates_edited_and_deleted(visit: Visit, site: Site) -> None:
     visitor = visit("/calendars", role="operator")
     page = visitor.page
     expect(page.get_by_text("No calendars yet")).to_be_visible()
@@ -45,10 +45,10 @@ def test_a_calendar_is_made_of_dates_edited_and_deleted(visit: Visit, site: Site
     dialog.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("No calendars yet")).to_be_visible()
     assert site.do(site.rota.calendars.list) == []
-    visitor.forgive_refusals()
+    visitor.ignore_failed_requests()
 
 
-def test_a_schedule_takes_a_calendar_from_a_pasted_file(visit: Visit, site: Site) -> None:
+def test_schedule_uses_a_calendar_from_a_pasted_file(visit: Visit, site: Site) -> None:
     make(site, "payday")
     visitor = visit("/calendars")
     page = visitor.page

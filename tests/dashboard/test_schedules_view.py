@@ -1,4 +1,4 @@
-"""Schedules: the list, the day ahead, the switch and the trigger."""
+"""Schedules: the list, the next 24 hours, enable and trigger."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def switch(visitor: Visitor, name: str) -> object:
     return visitor.page.get_by_role("switch", name=f"{name} enabled")
 
 
-def test_a_schedule_is_told_in_words_and_in_both_zones(visit: Visit, site: Site) -> None:
+def test_schedule_shows_its_rule_in_words_and_both_zones(visit: Visit, site: Site) -> None:
     """Q10: schedules table with the next run."""
     make(site, "digest", timezone="Europe/Stockholm")
     visitor = visit("/schedules")
-    told = cell(visitor, "digest", "Schedule")
-    expect(told).to_contain_text("At 08:00, every day, Stockholm time")
-    expect(told.locator("code")).to_have_text("0 8 * * *")
+    shown = cell(visitor, "digest", "Schedule")
+    expect(shown).to_contain_text("At 08:00, every day, Stockholm time")
+    expect(shown.locator("code")).to_have_text("0 8 * * *")
     expect(cell(visitor, "digest", "Next run")).to_contain_text(
         re.compile(r"in .*0[67]:00:00.*08:00 Stockholm")
     )
@@ -39,7 +39,7 @@ def test_a_schedule_is_told_in_words_and_in_both_zones(visit: Visit, site: Site)
     expect(visitor.page.get_by_role("columnheader", name="Schedule")).to_be_visible()
 
 
-def test_the_last_runs_are_a_strip_in_which_failure_is_taller(visit: Visit, site: Site) -> None:
+def test_failed_run_is_taller_in_the_strip_of_last_runs(visit: Visit, site: Site) -> None:
     """Q10: schedules table with the last run."""
     make(site, "bill", task="charge_card")
     run(site, "bill")
@@ -51,19 +51,19 @@ def test_the_last_runs_are_a_strip_in_which_failure_is_taller(visit: Visit, site
     expect(failed.locator("title")).to_contain_text("failed: 'vat_rate'")
 
 
-def test_a_run_that_makes_up_for_a_missed_fire_has_its_own_mark(visit: Visit, site: Site) -> None:
+def test_catch_up_run_has_its_own_mark(visit: Visit, site: Site) -> None:
     make(site, "hourly", cron="0 * * * *")
     caught_up(site, "hourly")
     visitor = visit("/schedules")
     mark = row(visitor, "hourly").locator(".strip rect.missed").first
     expect(mark.locator("title")).to_contain_text("succeeded, caught up")
     visitor.go("/schedules/hourly")
-    expect(visitor.page.get_by_role("table", name="Runs").locator("tbody tr").first).to_contain_text(
-        "made up"
-    )
+    expect(
+        visitor.page.get_by_role("table", name="Runs", exact=True).locator("tbody tr").first
+    ).to_contain_text("caught up")
 
 
-def test_late_off_and_paused_are_told_apart(visit: Visit, site: Site) -> None:
+def test_late_disabled_and_paused_schedules_are_distinct(visit: Visit, site: Site) -> None:
     for name in ("slow", "frozen", "resting"):
         make(site, name)
     overdue(site, "slow")
@@ -82,7 +82,7 @@ def test_late_off_and_paused_are_told_apart(visit: Visit, site: Site) -> None:
     expect(row(visitor, "slow")).to_be_visible()
 
 
-def test_the_switch_turns_a_schedule_off_and_on(visit: Visit, site: Site) -> None:
+def test_switch_disables_and_enables_a_schedule(visit: Visit, site: Site) -> None:
     """Q10, S7: the enable toggle."""
     visitor = visit("/schedules", role="operator")
     expect(switch(visitor, "nightly")).to_have_attribute("aria-checked", "true")
@@ -94,7 +94,7 @@ def test_the_switch_turns_a_schedule_off_and_on(visit: Visit, site: Site) -> Non
     assert stored(site, "nightly").enabled
 
 
-def test_a_trigger_makes_one_job_and_can_be_taken_back(visit: Visit, site: Site) -> None:
+def test_trigger_creates_one_job_and_can_be_undone(visit: Visit, site: Site) -> None:
     """S7: the trigger button."""
     before = stored(site, "nightly").next_run_at
     page = visit("/schedules", role="operator").page
@@ -109,14 +109,14 @@ def test_a_trigger_makes_one_job_and_can_be_taken_back(visit: Visit, site: Site)
     expect(page.locator(".page-header")).to_contain_text("cancelled")
 
 
-def test_a_schedule_made_elsewhere_appears_by_itself(visit: Visit, site: Site) -> None:
+def test_schedule_created_elsewhere_appears_live(visit: Visit, site: Site) -> None:
     visitor = visit("/schedules")
     expect(row(visitor, "nightly")).to_be_visible()
     make(site, "newcomer", every=3600)
     expect(cell(visitor, "newcomer", "Schedule")).to_contain_text("Every hour")
 
 
-def test_every_filter_lives_in_the_address(visit: Visit, site: Site) -> None:
+def test_filters_of_schedules_are_in_the_address(visit: Visit, site: Site) -> None:
     make(site, "acme_digest", tenant="acme")
     site.do(lambda: site.rota.schedules.disable("nightly"))
     visitor = visit("/schedules?show=off")
@@ -135,7 +135,7 @@ def test_every_filter_lives_in_the_address(visit: Visit, site: Site) -> None:
     expect(page.get_by_text("No matching schedules")).to_be_visible()
 
 
-def test_the_day_ahead_is_a_map_and_a_lane_each(visit: Visit, site: Site) -> None:
+def test_next_day_is_shown_as_a_map_and_a_timeline_per_schedule(visit: Visit, site: Site) -> None:
     make(site, "pulse", every=60)
     visitor = visit("/schedules")
     page = visitor.page
@@ -150,7 +150,7 @@ def test_the_day_ahead_is_a_map_and_a_lane_each(visit: Visit, site: Site) -> Non
     expect(page.get_by_text("Without pulse with more than")).to_be_visible()
 
 
-def test_a_name_that_no_path_can_hold_still_has_its_page(visit: Visit, site: Site) -> None:
+def test_schedule_whose_name_breaks_a_path_has_a_page(visit: Visit, site: Site) -> None:
     name = "a/b?c=#<img src=x onerror=window.__xss=1>"
     make(site, name)
     visitor = visit("/schedules")
@@ -161,7 +161,7 @@ def test_a_name_that_no_path_can_hold_still_has_its_page(visit: Visit, site: Sit
     assert not visitor.ran()
 
 
-def test_without_schedules_the_first_step_is_taught(visit: Visit, site: Site) -> None:
+def test_empty_schedules_view_shows_the_first_command(visit: Visit, site: Site) -> None:
     clear(site)
     page = visit("/schedules").page
     expect(page.get_by_text("No schedules yet")).to_be_visible()
@@ -170,7 +170,7 @@ def test_without_schedules_the_first_step_is_taught(visit: Visit, site: Site) ->
     expect(page.get_by_role("heading", level=1)).to_have_text("Create schedule")
 
 
-def test_who_only_reads_has_nothing_to_press(visit: Visit) -> None:
+def test_viewer_has_no_buttons_on_schedules(visit: Visit) -> None:
     visitor = visit("/schedules", role="viewer")
     expect(cell(visitor, "nightly", "On")).to_have_text("on")
     for path in ("/schedules", "/schedules/nightly", "/calendars"):
@@ -182,17 +182,17 @@ def test_who_only_reads_has_nothing_to_press(visit: Visit) -> None:
     expect(visitor.page.get_by_text("You don't have access")).to_be_visible()
 
 
-def test_a_tenant_sees_its_own_only(visit: Visit, site: Site) -> None:
+def test_tenant_user_sees_own_schedules_only(visit: Visit, site: Site) -> None:
     make(site, "acme_digest", tenant="acme")
     visitor = visit("/schedules", role="operator", tenant="acme")
     expect(row(visitor, "acme_digest acme")).to_be_visible()
     expect(row(visitor, "nightly")).to_have_count(0)
     visitor.go("/schedules/nightly")
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Schedule not found")
-    visitor.forgive_refusals()
+    visitor.ignore_failed_requests()
 
 
-def test_all_of_it_fits_a_small_dark_screen(visit: Visit, site: Site) -> None:
+def test_schedule_views_fit_a_small_dark_screen(visit: Visit, site: Site) -> None:
     make(site, "n" * 120, description="d" * 300, timezone="America/Argentina/ComodRivadavia")
     run(site, "nightly")
     visitor = visit("/schedules", **SMALL)

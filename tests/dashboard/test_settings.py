@@ -1,4 +1,4 @@
-"""Settings: who looks and how, tokens and users, what is kept and hidden, and every setting's source."""
+"""Settings: account, API tokens, users, retention, masked fields, and every setting with its source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def named(site: Site) -> set[str]:
     return {token.name for token in site.do(lambda: site.desk().access.tokens()).items}
 
 
-def test_a_token_is_made_shown_once_and_works(visit: Visit, site: Site) -> None:
+def test_token_is_created_shown_once_and_works(visit: Visit, site: Site) -> None:
     visitor = visit("/settings")
     visitor.page.get_by_role("button", name="Create token").click()
     dialog = visitor.page.get_by_role("dialog")
@@ -38,7 +38,7 @@ def test_a_token_is_made_shown_once_and_works(visit: Visit, site: Site) -> None:
     assert text not in visitor.page.content()
 
 
-def test_a_token_is_revoked_only_after_the_effect_was_told(visit: Visit, site: Site) -> None:
+def test_token_is_revoked_after_confirmation(visit: Visit, site: Site) -> None:
     text = site.token("viewer", "acme")
     visitor = visit("/settings")
     visitor.page.get_by_role("button", name="Revoke viewer of acme").click()
@@ -52,7 +52,7 @@ def test_a_token_is_revoked_only_after_the_effect_was_told(visit: Visit, site: S
     assert site.get("/api/admin/me", token=text).status == 401
 
 
-def test_a_user_is_added_and_removed(visit: Visit, site: Site) -> None:
+def test_user_is_created_and_deleted(visit: Visit, site: Site) -> None:
     visitor = visit("/settings")
     visitor.page.get_by_role("button", name="Create user").click()
     dialog = visitor.page.get_by_role("dialog")
@@ -68,7 +68,7 @@ def test_a_user_is_added_and_removed(visit: Visit, site: Site) -> None:
     assert site.post("/api/session", {"user": "ada", "password": PASSWORD}).status == 401
 
 
-def test_a_short_password_is_refused_before_it_is_sent(visit: Visit, site: Site) -> None:
+def test_short_password_is_rejected_before_it_is_sent(visit: Visit, site: Site) -> None:
     visitor = visit("/settings")
     visitor.page.get_by_role("button", name="Create user").click()
     dialog = visitor.page.get_by_role("dialog")
@@ -79,7 +79,7 @@ def test_a_short_password_is_refused_before_it_is_sent(visit: Visit, site: Site)
     assert not site.do(lambda: site.desk().access.users()).items
 
 
-def test_every_setting_is_told_with_its_source_and_the_changed_ones_alone(visit: Visit) -> None:
+def test_settings_show_their_source_and_can_be_limited_to_changed_ones(visit: Visit) -> None:
     visitor = visit("/settings")
     settings = visitor.page.get_by_role("table", name="Settings")
     row = settings.get_by_role("row").filter(has_text="retention_failed_days")
@@ -91,13 +91,13 @@ def test_every_setting_is_told_with_its_source_and_the_changed_ones_alone(visit:
     assert visitor.page.url.endswith("?settings=changed")
 
 
-def test_retention_and_masking_are_told_in_words(visit: Visit) -> None:
+def test_retention_and_masked_fields_are_shown(visit: Visit) -> None:
     visitor = visit("/settings")
     expect(visitor.page.get_by_role("region", name="Retention")).to_contain_text("Failed jobs30 days")
     expect(visitor.page.get_by_role("region", name="Masked fields")).to_contain_text("*password*")
 
 
-def test_the_chosen_theme_is_remembered(visit: Visit) -> None:
+def test_theme_choice_is_remembered(visit: Visit) -> None:
     visitor = visit("/settings")
     look = visitor.page.get_by_role("region", name="Appearance")
     look.get_by_text("Dark", exact=True).click()
@@ -106,14 +106,14 @@ def test_the_chosen_theme_is_remembered(visit: Visit) -> None:
     expect(visitor.page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-def test_a_token_made_elsewhere_appears_by_itself(visit: Visit, site: Site) -> None:
+def test_token_created_elsewhere_appears_live(visit: Visit, site: Site) -> None:
     visitor = visit("/settings")
     site.token("viewer", "globex")
     expect(tokens(visitor)).to_contain_text("viewer of globex", timeout=15_000)
     eventually(lambda: "viewer of globex" in named(site), "the token is stored")
 
 
-def test_somebody_without_admin_sees_who_they_are_and_no_more(visit: Visit) -> None:
+def test_user_without_admin_sees_only_their_account(visit: Visit) -> None:
     visitor = visit("/settings", role="viewer", tenant="acme")
     you = visitor.page.get_by_role("region", name="Account")
     expect(you).to_contain_text("viewer")

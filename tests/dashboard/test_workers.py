@@ -1,4 +1,4 @@
-"""Workers: who is alive, what each runs, and who fell silent."""
+"""Workers: running and lost ones, their slots and jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: 
 expect = sync_api.expect
 
 
-def test_a_live_worker_tells_its_slots_and_what_it_runs(visit: Visit, site: Site, tmp_path: Path) -> None:
+def test_running_worker_shows_slots_and_running_jobs(visit: Visit, site: Site, tmp_path: Path) -> None:
     with at_work(site, tmp_path, "--queues", "halls", "--concurrency", "3") as id:
         visitor = visit("/workers")
         expect(cell(visitor, id, "State")).to_have_text("running")
@@ -36,16 +36,14 @@ def test_a_live_worker_tells_its_slots_and_what_it_runs(visit: Visit, site: Site
         expect(cell(visitor, id, "Running")).to_have_text("nothing")
 
 
-def test_a_worker_that_comes_and_goes_is_seen_without_loading_anew(
-    visit: Visit, site: Site, tmp_path: Path
-) -> None:
+def test_worker_appears_and_disappears_live(visit: Visit, site: Site, tmp_path: Path) -> None:
     visitor = visit("/workers")
     expect(visitor.page.get_by_text("No worker is running", exact=True)).to_be_visible()
     with at_work(site, tmp_path) as id:
         expect(row(visitor, id)).to_be_visible()
 
 
-def test_lost_workers_stand_apart(visit: Visit, site: Site) -> None:
+def test_lost_workers_are_listed_apart(visit: Visit, site: Site) -> None:
     silent(site, "attic-77-aa")
     visitor = visit("/workers")
     page = visitor.page
@@ -61,7 +59,7 @@ def test_lost_workers_stand_apart(visit: Visit, site: Site) -> None:
     expect(page.get_by_text("0.0.9")).to_be_visible()
 
 
-def test_workers_are_narrowed_by_queue_and_name(visit: Visit, site: Site) -> None:
+def test_workers_are_filtered_by_queue_and_name(visit: Visit, site: Site) -> None:
     silent(site, "attic-77-aa")
     silent(site, "cellar-78-bb")
     visitor = visit("/workers?queue=attic&named=cellar")
@@ -75,7 +73,7 @@ def test_workers_are_narrowed_by_queue_and_name(visit: Visit, site: Site) -> Non
     expect(page.locator("table.workers tbody tr")).to_have_count(2)
 
 
-def test_the_page_of_a_worker_lists_its_jobs_and_tasks(visit: Visit, site: Site, tmp_path: Path) -> None:
+def test_worker_page_lists_jobs_and_tasks(visit: Visit, site: Site, tmp_path: Path) -> None:
     with at_work(site, tmp_path) as id:
         job = site.job("hold", queue="halls", payload={"until": f"{tmp_path / 'enough'}"})
         visitor = visit(f"/workers/{id}")
@@ -88,6 +86,6 @@ def test_the_page_of_a_worker_lists_its_jobs_and_tasks(visit: Visit, site: Site,
         expect(visitor.page.get_by_text("This worker is not listed")).to_be_visible()
 
 
-def test_who_belongs_to_a_tenant_is_told_that_workers_are_shared(visit: Visit) -> None:
+def test_tenant_user_learns_that_workers_are_shared(visit: Visit) -> None:
     visitor = visit("/workers", role="operator", tenant="acme")
     expect(visitor.page.get_by_text("Workers cover all tenants")).to_be_visible()

@@ -1,5 +1,5 @@
-// Shows the OpenAPI document and lets one try each operation, with a token or with the session.
-// Text from outside only ever becomes text: nodes are made, never parsed.
+// Shows the OpenAPI document and sends requests, with a token or with the session.
+// Text from outside only ever becomes text: nodes are created, never parsed.
 
 const base = document.querySelector('meta[name="rota-base"]').content;
 const state = { token: "", csrf: "", document: null };
@@ -45,11 +45,11 @@ function bounds(schema) {
     minItems: "at least",
     maxItems: "at most",
   };
-  const told = Object.entries(names)
+  const limits = Object.entries(names)
     .filter(([name]) => name in schema)
     .map(([name, word]) => `${word} ${schema[name]}`);
-  if ("default" in schema && schema.default !== null) told.push(`default ${JSON.stringify(schema.default)}`);
-  return told.join(", ");
+  if ("default" in schema && schema.default !== null) limits.push(`default ${JSON.stringify(schema.default)}`);
+  return limits.join(", ");
 }
 
 function fields(schema) {
@@ -87,15 +87,15 @@ function tryOut(method, path, operation) {
     }
     result.hidden = false;
     result.textContent = "…";
-    const answer = await call(method.toUpperCase(), query.size ? `${target}?${query}` : target, text?.value);
-    const said = await answer.text();
-    let shown = said;
+    const response = await call(method.toUpperCase(), query.size ? `${target}?${query}` : target, text?.value);
+    const received = await response.text();
+    let shown = received;
     try {
-      shown = JSON.stringify(JSON.parse(said), null, 2);
+      shown = JSON.stringify(JSON.parse(received), null, 2);
     } catch {
       /* it is not JSON */
     }
-    result.textContent = `${answer.status} ${answer.statusText}\n${shown}`;
+    result.textContent = `${response.status} ${response.statusText}\n${shown}`;
   };
   const rows = inputs.map(({ one, input }) =>
     make(
@@ -116,7 +116,7 @@ function tryOut(method, path, operation) {
   );
 }
 
-function answers(operation) {
+function responses(operation) {
   const rows = Object.entries(operation.responses).map(([status, one]) => {
     const schema = Object.values(one.content ?? {})[0]?.schema;
     return make(
@@ -139,7 +139,7 @@ function show(method, path, operation) {
       {},
       make("span", { class: "method" }, method.toUpperCase()),
       make("code", {}, path),
-      make("span", { class: "says" }, operation.summary),
+      make("span", { class: "summary" }, operation.summary),
       make("span", { class: "permission" }, operation["x-permission"] ?? "open"),
     ),
   );
@@ -148,7 +148,7 @@ function show(method, path, operation) {
     if (details.childElementCount > 1) return;
     details.append(make("p", {}, operation.description ?? operation.summary));
     if (!path.endsWith("/events")) details.append(tryOut(method, path, operation));
-    details.append(make("h3", {}, "Answers"), answers(operation));
+    details.append(make("h3", {}, "Responses"), responses(operation));
   });
   return details;
 }
@@ -180,10 +180,10 @@ async function load() {
   const who = document.querySelector("#who");
   const session = state.token ? null : await (await call("GET", "/api/session")).json();
   state.csrf = session?.csrf ?? "";
-  const answer = await call("GET", "/api/openapi.json");
-  who.textContent = answer.ok ? (state.token ? "with this token" : session.me.name) : "not signed in";
-  if (answer.ok) {
-    state.document = await answer.json();
+  const response = await call("GET", "/api/openapi.json");
+  who.textContent = response.ok ? (state.token ? "with this token" : session.me.name) : "not signed in";
+  if (response.ok) {
+    state.document = await response.json();
     draw();
   }
 }

@@ -24,12 +24,12 @@ export default function Calendars() {
   const list = useLoad((signal) => api.get("/calendars", {}, signal), [], { every: 60 });
   const uses = useLoad((signal) => api.get("/schedules", { limit: 200 }, signal), [], { on: ["schedule"] });
   const columns = useMemo(() => columnsOf(uses.data, list.reload), [uses.data]);
-  const make = () => void calendarDialog(null).then((made) => made && list.reload());
+  const create = () => void calendarDialog(null).then((saved) => saved && list.reload());
   return html`
     <${PageHeader}
       title="Calendars"
       crumb=${html`<a href=${at("/schedules")}>Schedules</a> / calendars`}
-      acts=${html`<${Button} kind="main" need="operate.shared" onClick=${make}>Create calendar<//>`}
+      acts=${html`<${Button} kind="main" need="operate.shared" onClick=${create}>Create calendar<//>`}
     >
       <p>Holidays and other days on which schedules do not run.</p>
     <//>
@@ -38,7 +38,7 @@ export default function Calendars() {
       ? html`<${Empty}
           title="No calendars yet"
           command="rota calendars import holidays.ics --name holidays"
-          acts=${html`<${Button} need="operate.shared" onClick=${make}>Create calendar<//>`}
+          acts=${html`<${Button} need="operate.shared" onClick=${create}>Create calendar<//>`}
         >
           A calendar lists days off. A schedule that uses it skips such a day, or runs on the next working day. Import
           an iCalendar file, or enter the dates here.
@@ -53,7 +53,7 @@ export default function Calendars() {
  * @returns {import("../parts/base/table.js").Column<CalendarView>[]}
  */
 function columnsOf(uses, reload) {
-  const edit = (/** @type {CalendarView} */ one) => void calendarDialog(one).then((made) => made && reload());
+  const edit = (/** @type {CalendarView} */ one) => void calendarDialog(one).then((saved) => saved && reload());
   return [
     {
       title: "Calendar",
@@ -140,9 +140,9 @@ async function remove(calendar, reload) {
 
 /** Resolves to the stored calendar, or null. @param {CalendarView | null} calendar */
 async function calendarDialog(calendar) {
-  const made = await show(CalendarForm, { calendar }, { wide: true });
-  if (made) toast(html`Saved calendar <code>${clean(made.name)}</code> with ${plural(made.dates.length, "date")}.`);
-  return made;
+  const saved = await show(CalendarForm, { calendar }, { wide: true });
+  if (saved) toast(html`Saved calendar <code>${clean(saved.name)}</code> with ${plural(saved.dates.length, "date")}.`);
+  return saved;
 }
 
 /** @param {import("../parts/base/dialog.js").DialogControls<CalendarView> & {calendar: CalendarView | null}} props */

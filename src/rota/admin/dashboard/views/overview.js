@@ -227,7 +227,7 @@ function Queues({ queues }) {
               gate=${one.gate}
               otherwise=${one.workers
                 ? html`<span class="badge tone-running"><${StateGlyph} state="running" />active</span>`
-                : html`<span class="badge tone-held"><${StateGlyph} state="ghost" />no worker</span>`}
+                : html`<span class="badge tone-attention"><${StateGlyph} state="ghost" />no worker</span>`}
             />`,
         },
         {

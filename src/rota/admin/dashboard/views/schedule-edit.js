@@ -177,7 +177,7 @@ function What({ draft, set, errors, isNew }) {
   const known = tasks.data?.items.find((one) => one.name === draft.task.trim());
   const hint =
     !tasks.data || !draft.task
-      ? "The name under which workers have it."
+      ? "The name that the code declares."
       : known?.workers
         ? `${plural(known.workers, "running worker has", "running workers have")} this task.`
         : "No running worker has this task: its jobs start when one does.";

@@ -96,9 +96,9 @@ function Acts({ schedule, reload }) {
       });
       return reload();
     });
-  const fill = () => backfillDialog(schedule).then((made) => made !== null && reload());
+  const fill = () => backfillDialog(schedule).then((created) => created !== null && reload());
   const gate = schedule.gate?.scope === "schedule" ? schedule.gate : null;
-  const pause = () => pauseDialog("schedule", schedule.name, schedule.tenant).then((made) => made && reload());
+  const pause = () => pauseDialog("schedule", schedule.name, schedule.tenant).then((created) => created && reload());
   const remove = () => void deleteDialog(schedule);
   return html`
     <${Button} kind="plain" glyph="copy" onClick=${() => void copyAs(triggered(schedule))}>Copy as<//>
@@ -141,7 +141,7 @@ function WhyNotRunning({ schedule }) {
       </p>
     <//>`;
   if (gate)
-    return html`<${Note} state="held">
+    return html`<${Note} state="attention">
       <p>
         <b>
           It is
@@ -158,7 +158,7 @@ function WhyNotRunning({ schedule }) {
       </p>
     <//>`;
   if ((late ?? 0) > 60)
-    return html`<${Note} state="held">
+    return html`<${Note} state="attention">
       <p><b>It is ${duration(late ?? 0)} late.</b></p>
       <p>
         Due <${When} at=${next} />. No scheduler has started it: check that a worker with a scheduler is
@@ -254,7 +254,7 @@ function Next({ schedule }) {
     note=${schedule.jitter > 0 && `each up to ${duration(schedule.jitter)} later (jitter)`}
   >
     ${preview.error && html`<${ErrorNotice} error=${preview.error} retry=${preview.reload} />`}
-    ${odd && html`<${Note} state="held">
+    ${odd && html`<${Note} state="attention">
       <p><b>A clock change affects an upcoming run.</b></p>
       <p>${sentence(odd.note)}</p>
     <//>`}

@@ -59,13 +59,15 @@ export function Switch({ on, label, onChange, need }) {
   ></button>`;
 }
 
+let choices = 0;
+
 /**
  * A choice of a few.
  * @param {{label: string, value: string, options: [string, string][], onChange: (value: string) => void}} props
  *   options: values and labels
  */
 export function Choice({ label, value, options, onChange }) {
-  const name = `choice-${label.replace(/\W+/g, "-")}`;
+  const [name] = useState(() => `choice-${++choices}`); // two choices on a page may have the same label
   return html`<fieldset class="choice">
     <legend class="visually-hidden">${label}</legend>
     ${options.map(

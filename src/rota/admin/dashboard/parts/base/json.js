@@ -23,24 +23,24 @@ export function CopyJson({ value }) {
 /** @param {{value: unknown, depth: number}} props */
 function Value({ value, depth }) {
   if (Array.isArray(value))
-    return html`<${Branch} entries=${value.map((one, i) => [i, one])} ends="[]" depth=${depth} />`;
+    return html`<${Branch} entries=${value.map((one, i) => [i, one])} brackets="[]" depth=${depth} />`;
   if (value !== null && typeof value === "object")
-    return html`<${Branch} entries=${Object.entries(value)} ends="{}" depth=${depth} />`;
+    return html`<${Branch} entries=${Object.entries(value)} brackets="{}" depth=${depth} />`;
   if (typeof value === "string") return html`<${Text} text=${value} />`;
   return html`<span class="j-plain">${String(value)}</span>`;
 }
 
-/** @param {{entries: [string | number, unknown][], ends: string, depth: number}} props */
-function Branch({ entries, ends, depth }) {
+/** @param {{entries: [string | number, unknown][], brackets: string, depth: number}} props */
+function Branch({ entries, brackets, depth }) {
   const [open, setOpen] = useState(depth < OPEN_DEPTH && entries.length <= MOST);
   const [most, setMost] = useState(MOST);
-  const list = ends === "[]";
-  if (!entries.length) return html`<span>${ends}</span>`;
+  const list = brackets === "[]";
+  if (!entries.length) return html`<span>${brackets}</span>`;
   const size = plural(entries.length, list ? "item" : "field");
   return html`
     <button type="button" class="j-fold" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>
-      ${ends[0]}
-      ${!open && html`<span class="faint"> ${size} </span>${ends[1]}`}
+      ${brackets[0]}
+      ${!open && html`<span class="faint"> ${size} </span>${brackets[1]}`}
     </button>
     ${open && html`
       <ul>
@@ -57,7 +57,7 @@ function Branch({ entries, ends, depth }) {
           </button>
         </li>`}
       </ul>
-      ${ends[1]}
+      ${brackets[1]}
     `}
   `;
 }

@@ -16,7 +16,7 @@ export function Spark({ values, bad = [], label, paused }) {
   const points = values.map((value, i) => `${(i * step).toFixed(1)} ${(20 - (value / top) * 17).toFixed(1)}`);
   if (!points.length) return html`<span class="faint">—</span>`;
   return html`<svg
-    class=${`spark ${paused ? "held" : ""}`}
+    class=${`spark ${paused ? "paused" : ""}`}
     viewBox=${`0 0 ${width} ${height}`}
     width=${width}
     height=${height}

@@ -55,13 +55,13 @@ export function Throughput({ queue }) {
         drawn &&
         html`
           <p class="soft small">
-            ${drawn.ended
+            ${drawn.finished
               ? html`
-                  ${plural(drawn.ended, "job")} finished
+                  ${plural(drawn.finished, "job")} finished
                   in ${word}, <span class=${drawn.failed ? "tone-failed toned" : ""}>
                     ${count(drawn.failed)} failed
                   </span>
-                  ${drawn.failed ? ` (${((100 * drawn.failed) / drawn.ended).toFixed(1)} %)` : ""}.
+                  ${drawn.failed ? ` (${((100 * drawn.failed) / drawn.finished).toFixed(1)} %)` : ""}.
                 `
               : `No job finished in ${word}.`}
           </p>
@@ -69,7 +69,7 @@ export function Throughput({ queue }) {
             at=${drawn.at}
             series=${drawn.series}
             stepS=${step}
-            sentence=${`${plural(drawn.ended, "job")} finished in ${word}, ${count(drawn.failed)} of them failed.`}
+            sentence=${`${plural(drawn.finished, "job")} finished in ${word}, ${count(drawn.failed)} of them failed.`}
           />
         `}
     <//>
@@ -87,14 +87,14 @@ function filled(steps, hours, step) {
   const n = Math.round((hours * 3600) / step);
   const last = Math.floor(now.peek() / 1000 / step) * step;
   const times = Array.from({ length: n }, (_, i) => last - (n - 1 - i) * step);
-  const ended = times.map((at) => sum([found.get(at)?.succeeded, found.get(at)?.failed, found.get(at)?.cancelled]));
+  const finished = times.map((at) => sum([found.get(at)?.succeeded, found.get(at)?.failed, found.get(at)?.cancelled]));
   const failed = times.map((at) => found.get(at)?.failed ?? 0);
   return {
     at: times,
-    ended: sum(ended),
+    finished: sum(finished),
     failed: sum(failed),
     series: [
-      { label: "finished", ink: "--mark", values: ended },
+      { label: "finished", ink: "--mark", values: finished },
       { label: "failed", ink: "--failed", values: failed },
     ],
   };

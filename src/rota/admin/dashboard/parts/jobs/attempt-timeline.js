@@ -14,7 +14,7 @@ import { exact, duration } from "../../format.js";
 /** @param {Props} props @returns {Mark[]} */
 function marksOf({ job, attempts, why }) {
   const marks = /** @type {{kind: string, from: string | null, to: string | null, word: string}[]} */ ([
-    { kind: "made", from: job.created_at, to: job.created_at, word: "created" },
+    { kind: "created", from: job.created_at, to: job.created_at, word: "created" },
   ]);
   for (const one of attempts)
     marks.push({
@@ -71,7 +71,7 @@ export function AttemptTimeline(props) {
 
 /** @param {{kind: string}} props */
 function Shape({ kind }) {
-  if (kind === "made") return html`<circle class="t-made" cx="4" cy="10" r="4" />`;
+  if (kind === "created") return html`<circle class="t-created" cx="4" cy="10" r="4" />`;
   if (kind === "failed")
     return html`<rect class="t-failed" width="20" height="20" rx="2" /><path class="t-cut" d="m6 6 8 8m0-8-8 8" />`;
   if (kind === "rescued" || kind === "lost")

@@ -221,7 +221,7 @@ function Log({ lines }) {
               class=${["error", "critical"].includes(one.level)
                 ? "tone-failed toned"
                 : one.level === "warning"
-                  ? "tone-held toned"
+                  ? "tone-attention toned"
                   : "faint"}
             >
               ${clean(one.level)}

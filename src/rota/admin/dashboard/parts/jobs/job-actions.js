@@ -102,7 +102,7 @@ export function JobActions({ job, done }) {
       act: () => api.delete(path).then(() => true),
     }).then((answer) => answer && (toast("Deleted."), go("/jobs")));
   const move = () => show(MoveForm, { job }).then((answer) => answer && (toast("Moved."), done()));
-  const edited = () => enqueueDialog(job).then((made) => made && go(`/jobs/${made.id}`));
+  const edited = () => enqueueDialog(job).then((created) => created && go(`/jobs/${created.id}`));
   return html`
     ${finished && html`<${Button} kind="main" need="operate" onClick=${retry}>Retry<//>`}
     ${job.state === "queued" && Date.parse(job.run_at) > now.value && html`<${Button}
@@ -113,7 +113,7 @@ export function JobActions({ job, done }) {
       Run now
     <//>`}
     <${Button} need="operate" onClick=${() => void edited()}>${finished ? "Retry with edits…" : "Duplicate…"}<//>
-    ${job.state === "queued" && html`<${Button} need="operate" onClick=${() => void move()}>Move…<//>`}
+    ${job.state === "queued" && html`<${Button} need="operate" onClick=${() => void move()}>Move<//>`}
     ${!finished && html`<${Button}
       kind="danger"
       need="operate"

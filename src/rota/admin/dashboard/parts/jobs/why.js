@@ -36,7 +36,7 @@ export function Why({ why, job, done }) {
   const start = why.likely_start_at && html`Likely start <${When} at=${why.likely_start_at} />`;
   return html`<${Panel}
     title="Why is it not running?"
-    tone="held"
+    tone="attention"
     note=${start || (why.reasons.length > 1 ? `${why.reasons.length} reasons` : "")}
   >
     <ul class="lines">
@@ -67,5 +67,5 @@ function Help({ code, job, done }) {
     toast("Due now.");
     await done();
   };
-  return html`<${Button} tiny need="operate" onClick=${now}>Run now<//>`;
+  return html`<${Button} tiny need="operate" onClick=${now}>Make due now<//>`;
 }

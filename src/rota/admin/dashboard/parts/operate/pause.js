@@ -91,7 +91,7 @@ export function PauseButton({
     ? () => resumeGate(gate).then(() => done?.())
     : () =>
         pauseDialog(scope, name, tenant, impact)
-          .then((made) => made && done?.())
+          .then((created) => created && done?.())
           .catch(showError);
   return html`<${Button}
     tiny=${tiny}

@@ -37,7 +37,7 @@ export function gatesAffecting(gates, of) {
 /** A line for each pause that affects the list. @param {{gates: Gate[]}} props */
 export function PausedBy({ gates }) {
   return gates.map(
-    (gate) => html`<div key=${gate.id} class="paused-by tone-held" role="status">
+    (gate) => html`<div key=${gate.id} class="paused-by tone-attention" role="status">
       <${StateGlyph} state="paused" />
       <p>
         <b>

@@ -88,7 +88,7 @@ export function OpenState({ gate, workers }) {
   if (gate) return html`<${GateBadge} gate=${gate} />`;
   return workers
     ? html`<${Badge} state="running">active<//>`
-    : html`<span class="badge tone-held"><${StateGlyph} state="ghost" />no worker</span>`;
+    : html`<span class="badge tone-attention"><${StateGlyph} state="ghost" />no worker</span>`;
 }
 
 /** Who paused it, and why. @param {Gate} gate */
@@ -117,7 +117,7 @@ export function useGlobalPause() {
  */
 export function AllPausedNotice({ globalPause: { gate, reload } }) {
   if (!gate) return null;
-  return html`<div class="note tone-held" role="status">
+  return html`<div class="note tone-attention" role="status">
     <${StateGlyph} state="paused" />
     <div>
       <p><b>Everything is paused.</b> Workers start no jobs. Running jobs finish.</p>

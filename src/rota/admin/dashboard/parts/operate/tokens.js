@@ -46,11 +46,11 @@ export function grantable() {
 export function Tokens() {
   const tokens = useLoad((signal) => api.get("/tokens", {}, signal), [], { on: ["audit"] });
   const columns = useMemo(() => columnsOf(tokens.reload), []);
-  const make = async () => {
+  const create = async () => {
     if (await createToken()) await tokens.reload();
   };
   const rows = tokens.data?.items ?? null;
-  return html`<${Panel} title="API tokens" note=${html`<${Button} need="admin" onClick=${make}>Create token<//>`}>
+  return html`<${Panel} title="API tokens" note=${html`<${Button} need="admin" onClick=${create}>Create token<//>`}>
     ${tokens.error && html`<${ErrorNotice} error=${tokens.error} retry=${tokens.reload} />`}
     ${rows?.length === 0
       ? html`<${Empty} title="No API tokens yet" command="rota token create --role operator --expires 90d">
@@ -153,9 +153,9 @@ async function revoke(token, reload) {
 
 /** Ask for its properties, create it, and show it once. @returns {Promise<Token | null>} */
 async function createToken() {
-  const made = await show(Form, {}, { wide: true });
-  if (made) await show(NewTokenDialog, { made }, { wide: true });
-  return made;
+  const created = await show(Form, {}, { wide: true });
+  if (created) await show(NewTokenDialog, { created }, { wide: true });
+  return created;
 }
 
 /** @param {import("../base/dialog.js").DialogControls<NewToken>} props */
@@ -225,23 +225,23 @@ function Form({ done, busy }) {
   </form>`;
 }
 
-/** @param {import("../base/dialog.js").DialogControls<true> & {made: NewToken}} props */
-function NewTokenDialog({ made, done }) {
+/** @param {import("../base/dialog.js").DialogControls<true> & {created: NewToken}} props */
+function NewTokenDialog({ created, done }) {
   return html`
     <h2 id="dialog-title">Copy the API token now</h2>
     <div class="dialog-body">
       <p>
         Shown once; rota stores only a hash. Anyone who has it can act
-        as ${made.role === "viewer" ? "a viewer" : `an ${made.role}`}
-        ${made.tenant && html` in tenant <code>${clean(made.tenant)}</code>`}
-        ${made.expires_at && html` until <${When} at=${made.expires_at} />`}.
+        as ${created.role === "viewer" ? "a viewer" : `an ${created.role}`}
+        ${created.tenant && html` in tenant <code>${clean(created.tenant)}</code>`}
+        ${created.expires_at && html` until <${When} at=${created.expires_at} />`}.
       </p>
     </div>
     <div class="once">
-      <code data-token>${made.token}</code>
-      <${Copy} text=${made.token} kind="" label="Copy API token" />
+      <code data-token>${created.token}</code>
+      <${Copy} text=${created.token} kind="" label="Copy API token" />
     </div>
-    <p class="hint">${count(made.token.length)} characters. Store it like a password.</p>
+    <p class="hint">${count(created.token.length)} characters. Store it like a password.</p>
     <div class="acts"><${Button} kind="main" onClick=${() => done(true)}>Done<//></div>
   `;
 }

@@ -93,9 +93,9 @@ async function remove(user, reload) {
 
 /** @param {User | null} user null: a new one @param {() => Promise<void>} reload */
 async function edit(user, reload) {
-  const made = await show(Form, { user }, { wide: true });
-  if (!made) return;
-  toast(html`Saved user ${line(made.name)}.`);
+  const saved = await show(Form, { user }, { wide: true });
+  if (!saved) return;
+  toast(html`Saved user ${line(saved.name)}.`);
   await reload();
 }
 

@@ -16,9 +16,10 @@ const WAIT = 300;
 
 /** Resolves to the number of created jobs, or null. @param {import("../../types").ScheduleView} schedule */
 export async function backfillDialog(schedule) {
-  const made = await show(Range, { schedule }, { wide: true });
-  if (made !== null) toast(html`Created ${plural(made, "job")} of <code>${clean(schedule.name)}</code>, due now.`);
-  return made;
+  const created = await show(Range, { schedule }, { wide: true });
+  if (created !== null)
+    toast(html`Created ${plural(created, "job")} of <code>${clean(schedule.name)}</code>, due now.`);
+  return created;
 }
 
 /**

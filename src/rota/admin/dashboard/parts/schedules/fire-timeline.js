@@ -48,7 +48,7 @@ export function FireTimeline({ fires, cut = false, more = false, gate, name }) {
         )}
     ${more && !fires.length && html`<text class="too-many" x="50%" y="16" text-anchor="middle">${TOO_MANY}</text>`}
     ${gate && html`<rect
-      class="held"
+      class="paused"
       x="0"
       y="4"
       height="16"

@@ -176,7 +176,7 @@ export function RuleFields({ draft, verdict, errors, set }) {
 /** @param {{odd: Fire[], timezone: string, set: (patch: Partial<RuleDraft>) => void}} props */
 function ClockChangeNotice({ odd, timezone, set }) {
   if (!odd.length) return null;
-  return html`<${Note} state="held">
+  return html`<${Note} state="attention">
     <p><b><${Glyph} name="warn" /> Clock changes in ${placeOf(timezone)} affect this rule.</b></p>
     ${odd.map((fire) => html`<p key=${fire.at}>${dayIn(fire.at, timezone)}: ${sentence(fire.note)}</p>`)}
     <div class="acts">

@@ -37,7 +37,7 @@ export function Figures({ summary }) {
   const { runs, succeeded, failed, success_rate_percent: rate, average_ms, longest_ms } = summary;
   const percent = rate === null ? "—" : `${Number(rate.toFixed(1))} %`;
   return html`<dl class="figures">
-    ${figure("Runs", count(runs), "in 7 days")}
+    ${figure("Runs", count(runs), "last 7 days")}
     ${figure("Succeeded", percent, `${count(succeeded)} of ${count(succeeded + failed)}`)}
     ${figure("Failed", count(failed), failed ? "see history" : "none", failed > 0)}
     ${figure("Average", length(average_ms), "duration")}
@@ -49,7 +49,7 @@ export function Figures({ summary }) {
 export function RunCharts({ runs }) {
   const drawn = useMemo(() => stepsOf(runs), [runs]);
   if (!drawn) return html`<p class="quiet">A chart appears after two finished runs.</p>`;
-  const { stepS, at: times, unit, longest, ended, failed } = drawn;
+  const { stepS, at: times, unit, longest, finished, failed } = drawn;
   const sum = (/** @type {(number | null)[]} */ values) =>
     values.reduce((/** @type {number} */ a, b) => a + (b ?? 0), 0);
   return html`<div class="columns even">
@@ -69,8 +69,8 @@ export function RunCharts({ runs }) {
         at=${times}
         stepS=${stepS}
         height=${150}
-        series=${[ended, failed]}
-        sentence=${`${plural(sum(ended.values), "run")} finished, ${sum(failed.values)} of them failed.`}
+        series=${[finished, failed]}
+        sentence=${`${plural(sum(finished.values), "run")} finished, ${sum(failed.values)} of them failed.`}
       />
     </div>
   </div>`;
@@ -87,11 +87,11 @@ function stepsOf(runs) {
   const times = Array.from({ length: size }, (_, i) => oldest + i * stepS);
   const unit = unitOf(Math.max(...over.map((run) => run.duration_ms ?? 0)));
   const empty = () => /** @type {(number | null)[]} */ (Array(size).fill(null));
-  const [good, bad, ended, failed] = [empty(), empty(), empty(), empty()];
+  const [good, bad, finished, failed] = [empty(), empty(), empty(), empty()];
   for (const run of over) {
     const i = Math.floor((time(run) - oldest) / stepS);
     const longest = run.success ? good : bad;
-    ended[i] = (ended[i] ?? 0) + 1;
+    finished[i] = (finished[i] ?? 0) + 1;
     if (!run.success) failed[i] = (failed[i] ?? 0) + 1;
     if (run.duration_ms !== null)
       longest[i] = Math.max(longest[i] ?? 0, Number((run.duration_ms / unit.ms).toPrecision(4)));
@@ -104,7 +104,7 @@ function stepsOf(runs) {
       { label: "succeeded", ink: "--mark", values: good, unit: ` ${unit.short}` },
       { label: "failed", ink: "--failed", values: bad, unit: ` ${unit.short}` },
     ],
-    ended: { label: "finished", ink: "--mark", values: ended },
+    finished: { label: "finished", ink: "--mark", values: finished },
     failed: { label: "failed", ink: "--failed", values: failed },
   };
 }

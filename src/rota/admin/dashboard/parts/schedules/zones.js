@@ -17,12 +17,12 @@ export function isZone(zone) {
 /** @param {string} zone @param {Intl.DateTimeFormatOptions} options @returns {Intl.DateTimeFormat | null} */
 function format(zone, options) {
   const key = `${zone} ${JSON.stringify(options)}`;
-  if (!formats.has(key)) formats.set(key, made(zone, options));
+  if (!formats.has(key)) formats.set(key, formatFor(zone, options));
   return formats.get(key);
 }
 
 /** @param {string} zone @param {Intl.DateTimeFormatOptions} options */
-function made(zone, options) {
+function formatFor(zone, options) {
   try {
     return new Intl.DateTimeFormat("en-GB", { timeZone: zone, ...options });
   } catch {

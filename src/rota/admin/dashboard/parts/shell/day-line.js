@@ -133,15 +133,15 @@ function Hours({ now: middle, ground, height }) {
 
 /** @param {{bars: Bar[], ground: number, tall: boolean}} props */
 function Bars({ bars, ground, tall }) {
-  const room = ground - (tall ? 14 : 6);
+  const space = ground - (tall ? 14 : 6);
   const top = Math.max(1, ...bars.map((bar) => bar.good + bar.bad));
   const width = `${(STEP * 1000 * 50) / (HOURS * HOUR) - 0.2}%`;
   // No job finished after now: all bars are moved left by as much as the newest would reach past the needle.
   const ahead = STEP * 1000 - (now.value % (STEP * 1000));
   return bars.map((bar) => {
     const x = place(bar.at - ahead, now.value);
-    const bad = bar.bad && Math.max(2, (bar.bad / top) * room);
-    const good = bar.good && Math.max(1, (bar.good / top) * room - bad);
+    const bad = bar.bad && Math.max(2, (bar.bad / top) * space);
+    const good = bar.good && Math.max(1, (bar.good / top) * space - bad);
     return html`<g key=${bar.at}>
       <title>
         ${`${hourMinute(bar.at, zone.value)}: ${plural(bar.good + bar.bad, "job")} finished, ${bar.bad} failed`}

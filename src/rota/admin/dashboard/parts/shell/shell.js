@@ -107,7 +107,7 @@ function Live() {
   const action = pausedByUser.value ? "Resume live updates" : "Pause live updates";
   return html`<button
     type="button"
-    class=${`live ${onHold.value || !connected.value ? "is-held" : ""}`}
+    class=${`live ${onHold.value || !connected.value ? "is-on-hold" : ""}`}
     title=${`${action} (p)`}
     aria-label=${`${state}. ${action}`}
     aria-pressed=${pausedByUser.value ? "true" : "false"}
@@ -184,7 +184,11 @@ function Rail() {
 
 /** @param {string} state @param {number} n @param {string} title */
 function tally(state, n, title) {
-  return html`<span class=${`tally tone-${state === "failed" ? "failed" : "held"}`} title=${title} aria-hidden="true">
+  return html`<span
+    class=${`tally tone-${state === "failed" ? "failed" : "attention"}`}
+    title=${title}
+    aria-hidden="true"
+  >
     <${Glyph} name=${state} />
     ${compact(n)}
   </span>`;

@@ -1,4 +1,4 @@
-"""The day ahead of schedules in words: how many fires, how many at once, what is left out."""
+"""The next 24 hours of schedules: how many runs, how many at once, what is left out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def once(site: Site, name: str, hours: float) -> None:
         ((2, 2, 2), r"3 runs\. 3 at once at \d\d:\d\d: s0, s1, s2\. Jitter would spread them\."),
     ],
 )
-def test_the_fires_of_a_day_are_told(visit: Visit, site: Site, hours: tuple[int, ...], words: str) -> None:
+def test_runs_of_the_next_day_are_summarised(
+    visit: Visit, site: Site, hours: tuple[int, ...], words: str
+) -> None:
     clear(site)
     for i, hour in enumerate(hours):
         once(site, f"s{i}", hour)
@@ -39,7 +41,7 @@ def test_the_fires_of_a_day_are_told(visit: Visit, site: Site, hours: tuple[int,
     expect(ahead.locator("p")).to_have_text(re.compile(f"^{words}$"))
 
 
-def test_a_schedule_that_is_cut_is_named_and_left_out_of_the_map(visit: Visit, site: Site) -> None:
+def test_frequent_schedule_is_named_and_left_out_of_the_map(visit: Visit, site: Site) -> None:
     clear(site)
     make(site, "pulse", every=60)
     ahead = visit("/schedules").page.get_by_role("region", name="Next 24 hours")
@@ -47,7 +49,7 @@ def test_a_schedule_that_is_cut_is_named_and_left_out_of_the_map(visit: Visit, s
     expect(ahead.locator("p")).to_have_text("No other runs.")
 
 
-def test_late_and_made_up_for_are_told_apart(visit: Visit, site: Site) -> None:
+def test_late_schedule_and_catch_up_runs_are_distinct(visit: Visit, site: Site) -> None:
     """Late: its fire is still to come. Made up for: it was missed, and has run since."""
     clear(site)
     make(site, "slow")
@@ -57,7 +59,5 @@ def test_late_and_made_up_for_are_told_apart(visit: Visit, site: Site) -> None:
     page = visit("/schedules").page
     expect(page.get_by_role("row", name=re.compile("slow")).locator(".badge")).to_contain_text("late")
     strip = page.get_by_role("row", name=re.compile("hourly")).locator(".strip")
-    expect(strip).to_have_accessible_name(
-        re.compile(r"^The last (\d) runs, 0 failed, \1 made up for missed fires$")
-    )
+    expect(strip).to_have_accessible_name(re.compile(r"^Last (\d) runs, 0 failed, \1 caught up$"))
     expect(strip.locator(".missed").first).to_have_css("fill", "none")

@@ -1,4 +1,4 @@
-"""News: comes by itself, waits while it would disturb, and survives a line that breaks."""
+"""Live updates: they arrive without a click, wait on hold, and survive a broken connection."""
 
 from __future__ import annotations
 
@@ -43,16 +43,14 @@ def no_row(visitor: Visitor, task: str) -> None:
     expect(visitor.page.get_by_role("link", name=task)).to_have_count(0)
 
 
-def test_a_job_of_another_process_appears_by_itself_and_waits_while_rows_are_selected(
-    visit: Visit, site: Site
-) -> None:
+def test_new_job_appears_live_and_waits_while_rows_are_selected(visit: Visit, site: Site) -> None:
     visitor = visit("/jobs")
     enqueue_elsewhere(site, "from_afar")
     row(visitor, "from_afar")
     box = visitor.page.locator("tbody tr").nth(1).get_by_role("checkbox")
     box.click()
     enqueue_elsewhere(site, "while_selected")
-    live(visitor, "Held")
+    live(visitor, "On hold")
     expect(visitor.page.locator(".live .more")).to_contain_text("new")
     no_row(visitor, "while_selected")
     box.click()
@@ -60,12 +58,10 @@ def test_a_job_of_another_process_appears_by_itself_and_waits_while_rows_are_sel
     live(visitor, "Live")
 
 
-def test_nothing_is_asked_for_while_the_tab_is_hidden_and_all_is_there_when_it_is_not(
-    visit: Visit, site: Site
-) -> None:
+def test_hidden_tab_loads_nothing_and_catches_up_when_shown(visit: Visit, site: Site) -> None:
     visitor = visit("/jobs")
     visitor.page.evaluate(SHOW, False)
-    live(visitor, "Held")
+    live(visitor, "On hold")
     asked: list[str] = []
     visitor.page.on("request", lambda request: asked.append(request.url))
     enqueue_elsewhere(site, "while_away")
@@ -76,7 +72,7 @@ def test_nothing_is_asked_for_while_the_tab_is_hidden_and_all_is_there_when_it_i
     live(visitor, "Live")
 
 
-def test_paused_news_waits_and_comes_when_resumed(visit: Visit) -> None:
+def test_paused_updates_arrive_when_resumed(visit: Visit) -> None:
     visitor = visit("/jobs")
     visitor.page.get_by_role("button", name="Live. Pause live updates").click()
     visitor.site.job("brand_new")
@@ -87,15 +83,13 @@ def test_paused_news_waits_and_comes_when_resumed(visit: Visit) -> None:
     row(visitor, "brand_new")
 
 
-def test_a_server_that_goes_away_is_told_and_one_that_comes_back_is_enough(
-    browser: Browser, tmp_path: Path
-) -> None:
-    """What was seen stays, nothing turns into a zero, and nobody has to load the page anew."""
+def test_unreachable_server_is_an_error_that_clears_when_it_returns(browser: Browser, tmp_path: Path) -> None:
+    """Old data stays, nothing turns into a zero, and no reload is needed."""
     url = f"sqlite:///{tmp_path / 'rota.db'}"
     site = stage(url)
     try:
         with visiting(browser, site, site.token(), "/jobs?state=failed") as visitor:
-            visitor.refusals_are_fine = True
+            visitor.errors_expected = True
             rows = visitor.page.locator("tbody tr")
             expect(rows).to_have_count(4)
             port = site.address[1]
@@ -114,11 +108,9 @@ def test_a_server_that_goes_away_is_told_and_one_that_comes_back_is_enough(
         site.close()
 
 
-def test_whose_session_ends_while_they_look_is_asked_to_sign_in_where_they_are(
-    visit: Visit, site: Site
-) -> None:
+def test_ended_session_asks_for_sign_in_on_the_same_page(visit: Visit, site: Site) -> None:
     visitor = visit("/jobs?state=failed")
-    visitor.refusals_are_fine = True
+    visitor.errors_expected = True
     site.do(lambda: end_sessions(site))
     token = visitor.page.get_by_label("Token")
     expect(token).to_be_visible()  # without a click
@@ -137,7 +129,7 @@ async def end_sessions(site: Site) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/jobs", "/queues", "/schedules", "/workers", "/tenants", "/gates"])
 @pytest.mark.parametrize("site", ["sqlite"], indirect=True)
-def test_bones_stand_where_data_will_be_and_never_a_false_zero(visit: Visit, path: str) -> None:
+def test_skeleton_is_shown_while_loading_and_never_a_false_zero(visit: Visit, path: str) -> None:
     """Q10: loading states."""
     visitor = visit("/lost")
     held: list[Route] = []

@@ -1,4 +1,4 @@
-"""What hasty hands do: press twice, let go outside, leave in the middle, make what exists, change hats."""
+"""Dialogs: double clicks, Escape while an action runs, names in use, another session; and links."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PASSWORD = "a long enough sentence"
 
 @pytest.fixture(scope="module", params=["sqlite"])
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One shop for all tests of this file: each makes what it needs under names of its own."""
-    staged = stage(f"sqlite:///{tmp_path_factory.mktemp('mended') / 'rota.db'}")
+    """One shop for all tests of this file: each creates what it needs under its own names."""
+    staged = stage(f"sqlite:///{tmp_path_factory.mktemp('dialogs') / 'rota.db'}")
     yield staged
     staged.close()
 
@@ -35,11 +35,11 @@ def guest(browser: Any, site: Site) -> Iterator[Visitor]:
 def visitor(guest: Visitor) -> Iterator[Visitor]:
     yield guest
     guest.page.unroute_all()
-    guest.forgive_refusals()
-    guest.is_untroubled()
+    guest.ignore_failed_requests()
+    guest.assert_no_problems()
 
 
-class Held:
+class HeldRequests:
     """Requests of a kind wait in the browser until they are let go; their number is known."""
 
     def __init__(self, page: Page, pattern: str) -> None:
@@ -56,7 +56,7 @@ class Held:
         expect(self._page.get_by_role("dialog").locator("[type=submit]")).to_be_disabled()
         assert len(self.waiting) == 1
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         for route in self.waiting:
             route.continue_()
 
@@ -75,7 +75,7 @@ def how_many(site: Site, task: str) -> int:
     return site.do(lambda: site.desk().jobs.count(CountAsk(task=task))).count
 
 
-def test_pressing_twice_makes_one_token_and_shows_it(visitor: Visitor, site: Site) -> None:
+def test_double_click_creates_one_token_and_shows_it(visitor: Visitor, site: Site) -> None:
     visitor.go("/settings")
     visitor.page.get_by_role("button", name="Create token").click()
     visitor.page.get_by_role("dialog").get_by_label("Name").fill("pressed twice")
@@ -89,16 +89,16 @@ def test_pressing_twice_makes_one_token_and_shows_it(visitor: Visitor, site: Sit
     visitor.page.get_by_role("button", name="Done").click()
 
 
-def test_pressing_twice_makes_one_job(visitor: Visitor, site: Site) -> None:
+def test_double_click_creates_one_job(visitor: Visitor, site: Site) -> None:
     enqueue_form(visitor, "twice")
     submit(visitor.page).dblclick()
     expect(visitor.page.get_by_role("heading", level=1)).to_contain_text("twice")
     assert how_many(site, "twice") == 1
 
 
-def test_a_calendar_of_a_name_in_use_is_not_made_anew(visitor: Visitor, site: Site) -> None:
+def test_calendar_name_in_use_is_rejected(visitor: Visitor, site: Site) -> None:
     site.do(lambda: site.desk().schedules.put_calendar("feasts", CalendarPut(dates=("2040-12-25",))))
-    visitor.refusals_are_fine = True
+    visitor.errors_expected = True
     visitor.go("/calendars")
     visitor.page.get_by_role("button", name="Create calendar").first.click()
     dialog = visitor.page.get_by_role("dialog")
@@ -113,9 +113,9 @@ def test_a_calendar_of_a_name_in_use_is_not_made_anew(visitor: Visitor, site: Si
     expect(visitor.page.get_by_role("table", name="Calendars")).to_contain_text("others")
 
 
-def test_a_user_of_a_name_in_use_is_not_added_again(visitor: Visitor, site: Site) -> None:
+def test_user_name_in_use_is_rejected(visitor: Visitor, site: Site) -> None:
     site.user("ada", PASSWORD, "admin")
-    visitor.refusals_are_fine = True
+    visitor.errors_expected = True
     visitor.go("/settings")
     visitor.page.get_by_role("button", name="Create user").click()
     dialog = visitor.page.get_by_role("dialog")
@@ -128,7 +128,7 @@ def test_a_user_of_a_name_in_use_is_not_added_again(visitor: Visitor, site: Site
     visitor.page.keyboard.press("Escape")
 
 
-def test_the_box_of_the_page_selects_the_page_alone(visitor: Visitor, site: Site) -> None:
+def test_page_checkbox_selects_only_the_page(visitor: Visitor, site: Site) -> None:
     for _ in range(60):
         site.job("many")
     visitor.go("/jobs?task=many")
@@ -143,7 +143,7 @@ def test_the_box_of_the_page_selects_the_page_alone(visitor: Visitor, site: Site
     bar.get_by_role("button", name="Clear").click()
 
 
-def test_a_mask_is_neither_stored_nor_copied(visitor: Visitor, site: Site) -> None:
+def test_mask_is_neither_stored_nor_copied(visitor: Visitor, site: Site) -> None:
     job = site.job("login", payload={"user": "ada", "password": "hunter2"})
     visitor.go(f"/jobs/{job}")
     visitor.page.get_by_role("button", name="Copy as").click()
@@ -163,8 +163,8 @@ def test_a_mask_is_neither_stored_nor_copied(visitor: Visitor, site: Site) -> No
     assert stored.payload["password"] == "hunter3"
 
 
-def test_a_dialog_does_not_outlive_the_session_it_was_opened_in(visitor: Visitor, site: Site) -> None:
-    visitor.refusals_are_fine = True
+def test_dialog_closes_when_its_session_ends(visitor: Visitor, site: Site) -> None:
+    visitor.errors_expected = True
     enqueue_form(visitor, "left open")
     visitor.context.clear_cookies()
     submit(visitor.page).click()
@@ -178,7 +178,7 @@ def test_a_dialog_does_not_outlive_the_session_it_was_opened_in(visitor: Visitor
     visitor.open("/settings")
 
 
-def test_text_that_is_let_go_outside_keeps_the_dialog(visitor: Visitor) -> None:
+def test_selecting_text_past_the_edge_keeps_the_dialog_open(visitor: Visitor) -> None:
     enqueue_form(visitor, "some long text")
     mouse, field = visitor.page.mouse, visitor.page.get_by_role("dialog").get_by_label("Task")
     box = field.bounding_box()
@@ -192,10 +192,10 @@ def test_text_that_is_let_go_outside_keeps_the_dialog(visitor: Visitor) -> None:
     expect(visitor.page.locator("dialog[open]")).to_have_count(0)
 
 
-def test_what_is_being_done_cannot_be_left(visitor: Visitor, site: Site) -> None:
+def test_dialog_stays_open_while_its_action_runs(visitor: Visitor, site: Site) -> None:
     job = site.job("cancelled soon")
     visitor.go(f"/jobs/{job}")
-    held = Held(visitor.page, "**/api/admin/jobs/*/cancel")
+    held = HeldRequests(visitor.page, "**/api/admin/jobs/*/cancel")
     visitor.page.get_by_role("button", name="Cancel").click()
     submit(visitor.page).click()
     held.arrived()
@@ -203,28 +203,28 @@ def test_what_is_being_done_cannot_be_left(visitor: Visitor, site: Site) -> None
         visitor.page.keyboard.press("Escape")
     visitor.page.mouse.click(5, 300)
     expect(visitor.page.locator("dialog[open]")).to_be_visible()
-    held.let_go()
+    held.release()
     expect(visitor.page.get_by_text("Cancelled.", exact=True)).to_be_visible()
     expect(visitor.page.locator("dialog[open]")).to_have_count(0)
 
 
-def test_an_act_on_many_is_told_although_somebody_pressed_escape(visitor: Visitor, site: Site) -> None:
+def test_bulk_action_reports_its_result_after_escape(visitor: Visitor, site: Site) -> None:
     for _ in range(3):
         site.job("some")
     visitor.go("/jobs?task=some")
     visitor.page.get_by_label("Select all shown jobs").click()
     visitor.page.locator(".bulk").get_by_role("button", name="Cancel 3").click()
     expect(submit(visitor.page)).to_be_enabled()
-    held = Held(visitor.page, "**/api/admin/jobs/bulk")
+    held = HeldRequests(visitor.page, "**/api/admin/jobs/bulk")
     submit(visitor.page).click()
     held.arrived()
     visitor.page.keyboard.press("Escape")
-    held.let_go()
+    held.release()
     expect(visitor.page.get_by_text("3 jobs cancelled.")).to_be_visible()
     expect(visitor.page.locator(".bulk")).to_have_count(0)
 
 
-def test_a_link_leads_to_the_schedule_it_names(visitor: Visitor, site: Site) -> None:
+def test_links_open_the_schedule_they_name(visitor: Visitor, site: Site) -> None:
     for tenant in ("acme", "beta"):
         make(site, "report", tenant)
     new = make(site, "new")
@@ -262,13 +262,13 @@ def is_report_of(visitor: Visitor, tenant: str) -> None:
     expect(visitor.page.locator("dl")).to_contain_text([f"Tenant{tenant}"])
 
 
-def test_who_is_signed_in_by_another_tab_is_told_in_whose_name_they_act(visitor: Visitor, site: Site) -> None:
-    visitor.refusals_are_fine = True
+def test_sign_in_from_another_tab_is_reported_before_acting(visitor: Visitor, site: Site) -> None:
+    visitor.errors_expected = True
     enqueue_form(visitor, "whose")
     visitor.sign_in(site.token("operator"))
     submit(visitor.page).click()
-    said = visitor.page.get_by_role("dialog").get_by_role("alert")
-    expect(said).to_contain_text("Another tab signed in as token:operator of None#")
+    values = visitor.page.get_by_role("dialog").get_by_role("alert")
+    expect(values).to_contain_text("Another tab signed in as token:operator of None#")
     expect(visitor.page.locator(".who")).to_contain_text("operator")
     assert how_many(site, "whose") == 0
     submit(visitor.page).click()

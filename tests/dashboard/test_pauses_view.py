@@ -1,4 +1,4 @@
-"""Gates: what is paused and by whom, and the switch for everything."""
+"""The view of active pauses, and the switch for everything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pause(site: Site, scope: str, name: str | None = None, by: Actor = ADMIN, **
     site.do(lambda: site.desk(by).gates.pause(ask))
 
 
-def test_gates_tell_by_whom_why_and_until_when(visit: Visit, site: Site) -> None:
+def test_pauses_show_actor_reason_and_end(visit: Visit, site: Site) -> None:
     pause(site, "tenant", "globex", reason="the bill is open", for_s=1800)
     pause(site, "queue", "pdf")
     visitor = visit("/gates")
@@ -39,7 +39,7 @@ def test_gates_tell_by_whom_why_and_until_when(visit: Visit, site: Site) -> None
     expect(link).to_have_attribute("href", "/jobs?queue=pdf&state=queued")
 
 
-def test_a_gate_is_lifted_and_one_made_elsewhere_appears(visit: Visit, site: Site) -> None:
+def test_pause_is_resumed_and_a_new_one_appears_live(visit: Visit, site: Site) -> None:
     visitor = visit("/gates", role="operator")
     visitor.page.get_by_role("button", name="Resume bulk").click()
     expect(visitor.page.get_by_text("Nothing is paused")).to_be_visible()
@@ -48,7 +48,7 @@ def test_a_gate_is_lifted_and_one_made_elsewhere_appears(visit: Visit, site: Sit
     expect(cell(visitor, "Task send_receipt", "Reason")).to_have_text("made elsewhere")
 
 
-def test_everything_is_paused_only_when_that_is_typed(visit: Visit, site: Site) -> None:
+def test_everything_is_paused_only_after_typing_it(visit: Visit, site: Site) -> None:
     visitor = visit("/gates", role="operator")
     page = visitor.page
     page.get_by_role("button", name="Pause everything").click()
@@ -70,7 +70,7 @@ def test_everything_is_paused_only_when_that_is_typed(visit: Visit, site: Site) 
     assert "all" not in gates(site)
 
 
-def test_anything_can_be_paused_by_its_name(visit: Visit, site: Site) -> None:
+def test_any_object_can_be_paused_by_name(visit: Visit, site: Site) -> None:
     visitor = visit("/gates")
     page = visitor.page
     for kind, name in (("task", "charge_card"), ("queue", "not-yet-there"), ("schedule", "nightly")):
@@ -83,7 +83,7 @@ def test_anything_can_be_paused_by_its_name(visit: Visit, site: Site) -> None:
     assert {"task:charge_card", "queue:not-yet-there", "schedule:default/nightly"} <= gates(site).keys()
 
 
-def test_what_cannot_be_paused_says_why(visit: Visit) -> None:
+def test_impossible_pause_shows_the_error(visit: Visit) -> None:
     visitor = visit("/gates")
     page = visitor.page
     page.get_by_role("button", name="Pause…").click()
@@ -92,16 +92,16 @@ def test_what_cannot_be_paused_says_why(visit: Visit) -> None:
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("never-made")
-    visitor.forgive_refusals()
+    visitor.ignore_failed_requests()
 
 
-def test_who_only_reads_has_no_switch(visit: Visit) -> None:
+def test_viewer_has_no_pause_button(visit: Visit) -> None:
     page = visit("/gates", role="viewer").page
     expect(page.get_by_role("link", name="Queue bulk")).to_be_visible()
     expect(page.get_by_role("button", name=SWITCH)).to_have_count(0)
 
 
-def test_a_tenants_operator_lifts_its_own_pause_only(visit: Visit, site: Site) -> None:
+def test_tenant_operator_resumes_own_pauses_only(visit: Visit, site: Site) -> None:
     pause(site, "tenant", "globex", by=Actor(name="ada", role="operator", tenant="globex"))
     page = visit("/gates", role="operator", tenant="globex").page
     expect(page.get_by_role("link", name="Queue bulk")).to_be_visible()
@@ -112,14 +112,14 @@ def test_a_tenants_operator_lifts_its_own_pause_only(visit: Visit, site: Site) -
     assert "tenant:globex" not in gates(site)
 
 
-def test_what_was_closed_over_a_tenants_head_has_no_button_for_it(visit: Visit, site: Site) -> None:
+def test_tenant_operator_cannot_resume_a_pause_set_for_all(visit: Visit, site: Site) -> None:
     pause(site, "tenant", "globex")
     page = visit("/gates", role="operator", tenant="globex").page
     expect(page.get_by_role("link", name="Tenant globex")).to_be_visible()
     expect(page.get_by_role("button", name="Resume globex")).to_have_count(0)
 
 
-def test_a_pause_is_made_and_lifted_by_keys_alone(visit: Visit, site: Site) -> None:
+def test_pause_and_resume_work_with_the_keyboard_alone(visit: Visit, site: Site) -> None:
     visitor = visit("/gates")
     page = visitor.page
     page.get_by_role("button", name="Pause…").focus()

@@ -1,4 +1,4 @@
-"""Lists of jobs, queues, tasks, workers, tenants and gates: room at every width, whatever the names."""
+"""Lists of jobs, queues, tasks, workers, tenants and pauses fit at every width, whatever the names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CUT = """
 """
 
 
-def test_every_column_has_room_at_every_width(visit: Visit, site: Site) -> None:
+def test_every_column_fits_at_every_width(visit: Visit, site: Site) -> None:
     silent(site, LONG)
     site.job(LONG, queue=LONG, tenant=LONG)
     for scope in ("queue", "task", "tenant"):

@@ -1,4 +1,4 @@
-"""What a newcomer does: types words at will, wonders who paused what, looks for a job by what a row shows."""
+"""Search, command palette, range selection, and the hints that explain why a job is not running."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def id_of(site: Site, **ask: Any) -> str:
     return site.do(lambda: site.desk().jobs.list(JobsAsk(**ask))).items[0].id
 
 
-def test_a_state_is_a_token_that_chooses_the_tab(visit: Visit) -> None:
+def test_state_token_selects_the_tab(visit: Visit) -> None:
     visitor = visit("/jobs")
     search = visitor.page.get_by_role("combobox", name="Search jobs")
     search.fill("state:fa")
@@ -43,7 +43,7 @@ def test_a_state_is_a_token_that_chooses_the_tab(visit: Visit) -> None:
     assert "state=failed" in visitor.page.url and "task=" not in visitor.page.url
 
 
-def test_an_unknown_key_stays_in_the_field_with_a_line_that_names_the_keys(visit: Visit) -> None:
+def test_unknown_key_stays_in_the_field_with_a_list_of_keys(visit: Visit) -> None:
     visitor = visit("/jobs")
     search = typed(visitor, "stat:failed tenant:acme")
     expect(search).to_have_value("stat:failed")
@@ -54,7 +54,7 @@ def test_an_unknown_key_stays_in_the_field_with_a_line_that_names_the_keys(visit
     expect(visitor.page.get_by_text("Unknown key")).to_have_count(0)
 
 
-def test_a_word_is_looked_for_in_errors_unless_something_is_named_like_it(visit: Visit) -> None:
+def test_plain_word_searches_errors_unless_a_name_matches(visit: Visit) -> None:
     visitor = visit("/jobs")
     page = visitor.page
     search = typed(visitor, "partner hung up")
@@ -71,21 +71,21 @@ def test_a_word_is_looked_for_in_errors_unless_something_is_named_like_it(visit:
     expect(page.locator("tbody tr")).to_have_count(4)
 
 
-def test_a_time_is_checked_in_the_field(visit: Visit) -> None:
+def test_invalid_time_stays_in_the_search_field(visit: Visit) -> None:
     visitor = visit("/jobs")
     search = typed(visitor, "since:yesterday")
-    said = "since: a length such as 2h, or an instant such as 2026-11-16T08:00."
-    expect(visitor.page.get_by_text(said)).to_be_visible()
+    values = "since: a duration such as 2h, or a time such as 2026-11-16T08:00."
+    expect(visitor.page.get_by_text(values)).to_be_visible()
     expect(search).to_have_value("since:yesterday")
     assert visitor.page.url.endswith("/jobs")
     typed(visitor, "since:2h")
     expect(visitor.page.get_by_role("button", name="Remove since:2h")).to_be_visible()
-    expect(visitor.page.get_by_text(said)).to_have_count(0)
+    expect(visitor.page.get_by_text(values)).to_have_count(0)
 
 
-def test_what_the_server_refused_is_not_asked_again_for_each_piece_of_news(visit: Visit, site: Site) -> None:
+def test_rejected_request_is_not_repeated_for_each_event(visit: Visit, site: Site) -> None:
     visitor = visit("/jobs")
-    visitor.refusals_are_fine = True
+    visitor.errors_expected = True
     page = visitor.page
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "since=" in request.url else None)
@@ -101,7 +101,7 @@ def test_what_the_server_refused_is_not_asked_again_for_each_piece_of_news(visit
     assert [url for url in asked if "/api/" in url] == before
 
 
-def test_name_and_role_and_both_ends_of_the_store_can_be_read(visit: Visit, site: Site) -> None:
+def test_header_shows_name_role_and_both_ends_of_the_store(visit: Visit, site: Site) -> None:
     page = visit("/jobs").page
     who, where = page.locator(".who"), page.locator(".where")
     expect(who).to_contain_text("· admin")
@@ -114,7 +114,7 @@ def test_name_and_role_and_both_ends_of_the_store_can_be_read(visit: Visit, site
     assert not where.evaluate(cut)
 
 
-def test_a_paused_queue_is_told_over_its_jobs_on_rows_and_at_tasks(visit: Visit, site: Site) -> None:
+def test_paused_queue_is_shown_above_jobs_on_rows_and_at_tasks(visit: Visit, site: Site) -> None:
     site.job("charge_card", payload={"order_id": 20}, queue="billing")
     ask = GateAsk(scope="queue", name="billing", reason="the bank is closed", for_s=1800)
     site.do(lambda: site.desk().gates.pause(ask))
@@ -133,7 +133,7 @@ def test_a_paused_queue_is_told_over_its_jobs_on_rows_and_at_tasks(visit: Visit,
     expect(held).not_to_contain_text("paused")
 
 
-def test_why_is_told_only_of_the_job_that_is_shown(visit: Visit, site: Site) -> None:
+def test_why_is_shown_only_for_the_current_state_of_the_job(visit: Visit, site: Site) -> None:
     """The answer to "why" comes a moment later, when the job may be another one already."""
     id = id_of(site, task="render_invoice")
     visitor = visit("/jobs")
@@ -154,7 +154,7 @@ def test_why_is_told_only_of_the_job_that_is_shown(visit: Visit, site: Site) -> 
     expect(page.locator(".page-header .badge")).to_have_text("cancelled")
 
 
-def test_the_palette_finds_a_job_by_the_end_of_its_id(visit: Visit, site: Site) -> None:
+def test_palette_finds_a_job_by_the_end_of_its_id(visit: Visit, site: Site) -> None:
     id = id_of(site, task="render_invoice")
     page = visit("/queues").page
     jump(page, id[-6:])
@@ -162,7 +162,7 @@ def test_the_palette_finds_a_job_by_the_end_of_its_id(visit: Visit, site: Site) 
     expect(page.get_by_role("heading", level=1)).to_have_text("render_invoice")
 
 
-def test_the_palette_pauses_and_resumes_for_those_who_may(visit: Visit, site: Site) -> None:
+def test_palette_pauses_and_resumes_for_operators_only(visit: Visit, site: Site) -> None:
     visitor = visit("/queues")
     page = visitor.page
     jump(page, "pause")
@@ -180,7 +180,7 @@ def test_the_palette_pauses_and_resumes_for_those_who_may(visit: Visit, site: Si
     expect(viewer.get_by_role("option", name="action Pause")).to_have_count(0)
 
 
-def test_shift_selects_all_rows_in_between_and_lets_them_go_again(visit: Visit) -> None:
+def test_shift_click_selects_and_deselects_a_range(visit: Visit) -> None:
     page = visit("/jobs").page
     boxes = page.locator("tbody").get_by_role("checkbox")
     boxes.nth(1).click()
@@ -193,7 +193,7 @@ def test_shift_selects_all_rows_in_between_and_lets_them_go_again(visit: Visit) 
         expect(boxes.nth(i)).to_be_checked(checked=checked)
 
 
-def test_what_somebody_did_is_not_offered_for_undoing_to_the_next(visit: Visit) -> None:
+def test_undo_is_not_offered_to_the_next_user(visit: Visit) -> None:
     page = visit("/gates").page
     page.get_by_role("button", name="Resume bulk").click()
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
