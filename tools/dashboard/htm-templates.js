@@ -69,6 +69,7 @@ function readElement(reader) {
   const attributes = [];
   for (;;) {
     reader.take(/\s+/);
+    if (reader.atEnd) throw new Error("a tag is not closed"); // the template stays as it is
     if (reader.take(/\/>/)) return { name, attributes, children: null };
     if (reader.take(/>/)) break;
     attributes.push(readAttribute(reader));
@@ -93,7 +94,7 @@ function readAttribute(reader) {
 
 function readQuoted(reader) {
   const pieces = [reader.take(/"/)];
-  while (!reader.sees('"')) pieces.push(reader.atHole ? reader.takeHole() : reader.take(/[^"]+/));
+  while (!reader.atEnd && !reader.sees('"')) pieces.push(reader.atHole ? reader.takeHole() : reader.take(/[^"]+/));
   return [...pieces, reader.take(/"/)];
 }
 
