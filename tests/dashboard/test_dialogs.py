@@ -161,6 +161,7 @@ def test_mask_is_neither_stored_nor_copied(visitor: Visitor, site: Site) -> None
     )
     stored = site.do(lambda: site.rota.job(made[0].id))
     assert stored.payload["password"] == "hunter3"
+    visitor.page.wait_for_url(f"**/jobs/{stored.id}")  # else it opens in the middle of the next test
 
 
 def test_dialog_closes_when_its_session_ends(visitor: Visitor, site: Site) -> None:
