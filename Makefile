@@ -20,6 +20,8 @@ $(STAMP): pyproject.toml constraints.txt
 # The group dev of pyproject.toml: `pip install --group` needs a newer pip than a fresh Python 3.11 has.
 DEV_GROUP := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")
 
+NPM_READY = (cd tools/dashboard && npm install --silent --no-audit --no-fund --no-package-lock) >/dev/null 2>&1
+
 run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
 	@$(BIN)/rota demo
 
@@ -38,14 +40,15 @@ types: $(STAMP)     ## mypy --strict
 contracts: $(STAMP) ## import rules between packages
 	@$(BIN)/lint-imports
 
-scripts: $(STAMP)   ## types of the dashboard's scripts, by TypeScript (with npm; without it, left out by name)
+scripts: $(STAMP)   ## layout and types of the dashboard's scripts (with npm; without it, says what is left out)
 	@$(BIN)/python tools/dashboard_types.py --check
-	@if (cd tools/dashboard && npm install --silent --no-audit --no-fund --no-package-lock) >/dev/null 2>&1; \
-	 then cd tools/dashboard && npx --no-install tsc -p . && echo "Types of the dashboard: no issues"; \
-	 else echo "TypeScript cannot be had here: the types of the dashboard's scripts are not checked"; fi
+	@if $(NPM_READY); then cd tools/dashboard && npm run --silent check && echo "Scripts of the dashboard: no issues"; \
+	 else echo "No npm packages here: layout and types of the dashboard's scripts are not checked"; fi
 
-format: $(STAMP)    ## put the code into shape
+format: $(STAMP)    ## put the code into shape (the dashboard's scripts only with npm)
 	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
+	@if $(NPM_READY); then cd tools/dashboard && npm run --silent format; \
+	 else echo "No npm packages here: the dashboard's scripts are not formatted"; fi
 
 WORDING_LATER := docs/howto/dashboard.md docs/reference/http.md docs/reference/writing-a-store.md
 

@@ -38,7 +38,7 @@ VIEWS = {
     "settings": "/settings",
 }
 SMALL_VIEWS = ("overview", "jobs", "job", "schedules")
-LOADING = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
+LOADING = "#main:not(:has([role=alert])) :is([aria-busy=true], .skeleton-line)"
 
 
 async def main(folder: Path) -> None:

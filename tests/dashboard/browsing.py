@@ -1,4 +1,4 @@
-"""A real browser on a real server, and what it must never see: errors, reports, strangers."""
+"""A real browser on a real server, and what it must never see: errors, CSP reports, foreign requests."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ WATCH = """
 window.__seen = [];
 addEventListener("securitypolicyviolation", (e) => __seen.push(`${e.violatedDirective} ${e.sample}`));
 """
-# What is still to come; where an error stands, nothing is.
-BONES = "#main:not(:has([role=alert])) :is([aria-busy=true], .bone)"
+# What is still loading; beside an error, nothing is.
+LOADING = "#main:not(:has([role=alert])) :is([aria-busy=true], .skeleton-line)"
 FRAMES = "async () => { for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame); }"
-# As a link does; then some frames, so that the view before is gone.
+# As a link does; then some frames, so that the last view is gone.
 GO = f"""
 async (to) => {{
   history.pushState(null, "", to);
@@ -82,38 +82,38 @@ def chromium() -> Iterator[Browser]:
 
 
 class Visitor:
-    """Somebody who looks at the dashboard. ``trouble`` gathers what must not happen."""
+    """A user of the dashboard. ``problems`` collects what must not happen."""
 
     def __init__(self, context: BrowserContext, site: Site) -> None:
         self.site, self.context = site, context
         self.host = site.host
-        self.trouble: list[str] = []
-        self.refusals_are_fine = False  # the browser tells of each on its console
+        self.problems: list[str] = []
+        self.errors_expected = False  # the browser logs each one on its console
         context.add_init_script(WATCH)
         self.page = context.new_page()
         self.page.set_default_timeout(WITHIN_MS)
         self.page.on("console", self._console)
-        self.page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)
         self.page.on("request", self._request)
 
     def _console(self, message: Any) -> None:
-        if self.refusals_are_fine and "Failed to load resource" in message.text:
+        if self.errors_expected and "Failed to load resource" in message.text:
             return
         if message.type in ("error", "warning"):
-            self.trouble.append(f"console: {message.text} ({self.page.url})")
+            self.problems.append(f"console: {message.text} ({self.page.url})")
 
     def _dialog(self, dialog: Any) -> None:
-        self.trouble.append(f"dialog: {dialog.message}")
+        self.problems.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
     def _request(self, request: Any) -> None:
         parts = urlsplit(request.url)
         if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
-            self.trouble.append(f"request to a stranger: {request.url}")
+            self.problems.append(f"request to another host: {request.url}")
 
     def sign_in(self, token: str) -> None:
-        """By a request, which the page's cookies come from; the form has tests of its own."""
+        """By a request, which sets the page's cookies; the form has its own tests."""
         answer = self.context.request.post(f"{self.site.server.url}/api/session", data={"token": token})
         assert answer.ok, answer.text()
 
@@ -123,38 +123,38 @@ class Visitor:
         self.settled()
 
     def go(self, path: str) -> None:
-        """The same without loading anew, as a link does."""
+        """The same without loading the page, as a link does."""
         self.page.evaluate(GO, path)
         self.settled()
 
     def resize(self, width: int) -> None:
-        """Another width, and all that is drawn to measure is drawn anew."""
+        """Set another width, and wait until everything is drawn again."""
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.evaluate(FRAMES)
 
     def settled(self) -> None:
-        """Bones are gone: what the view has to show is there, or why it is not."""
+        """Wait until the view shows its data or an error."""
         self.page.locator("#main h1").wait_for()
-        expect(self.page.locator(BONES)).to_have_count(0, timeout=WITHIN_MS)
+        expect(self.page.locator(LOADING)).to_have_count(0, timeout=WITHIN_MS)
 
     def is_listening(self) -> None:
-        """The stream of news is open, and the server knows what there is: what changes now is told."""
-        self.page.get_by_role("button", name="Live. Pause updates").wait_for()
+        """Wait until the event stream is open and the server watches for changes."""
+        self.page.get_by_role("button", name="Live. Pause live updates").wait_for()
         feed = self.site.server.admin.events.feed
-        eventually(lambda: feed.listeners and feed.looks, "the server looks for news")
+        eventually(lambda: feed.listeners and feed.looks, "the server watches for changes")
 
-    def forgive_refusals(self) -> None:
-        """A refusal by the server is also told on the console, by the browser: that one is right."""
-        self.trouble = [said for said in self.trouble if "Failed to load resource" not in said]
+    def ignore_failed_requests(self) -> None:
+        """Drop what the browser itself logs about failed requests."""
+        self.problems = [one for one in self.problems if "Failed to load resource" not in one]
 
     def reports(self) -> list[str]:
         """What the content security policy stopped since the page was loaded."""
         found: list[str] = self.page.evaluate("window.__seen")
         return found
 
-    def is_untroubled(self) -> None:
-        trouble = [*self.trouble, *self.reports()]
-        assert not trouble, "\n".join(trouble)
+    def assert_no_problems(self) -> None:
+        problems = [*self.problems, *self.reports()]
+        assert not problems, "\n".join(problems)
 
     def ran(self) -> bool:
         """Whether a stored text ran as a program."""
@@ -175,7 +175,7 @@ class Visitor:
 def visiting(
     browser: Browser, site: Site, token: str, path: str = "/settings", **context: Any
 ) -> Iterator[Visitor]:
-    """Signed in with the token, looking at the path; no trouble may have come up by the end."""
+    """Signed in with the token, at the path; fails if there were problems by the end."""
     made = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **context})
     try:
         visitor = Visitor(made, site)
@@ -183,6 +183,6 @@ def visiting(
         visitor.open(path)
         visitor.is_listening()
         yield visitor
-        visitor.is_untroubled()
+        visitor.assert_no_problems()
     finally:
         made.close()

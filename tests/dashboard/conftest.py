@@ -20,7 +20,12 @@ from rota.model import Role
 # All of them: make dashboard.
 WHOLE = bool(os.environ.get("ROTA_DASHBOARD"))
 USUAL = 1
-LONG = ("test_small.py", "test_thousand_rows.py", "test_hostile_addresses.py", "test_lists.py")
+LONG = (
+    "test_accessibility.py",
+    "test_thousand_rows.py",
+    "test_hostile_addresses.py",
+    "test_column_widths.py",
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -61,7 +66,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def visit(browser: Any, site: Site) -> Iterator[Visit]:
-    """Opens a page as somebody of a role; any trouble fails the test."""
+    """Open a page as a user of a role; any problem fails the test."""
     with ExitStack() as stack:
 
         def start(

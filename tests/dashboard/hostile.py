@@ -1,4 +1,4 @@
-"""Texts that try to run, to break out or to dress up as others; and a store that holds them in every field.
+"""Texts that try to run, to break out or to look like others; and a store with them in every field.
 
 Each one would set ``window.__xss`` if it ever ran. None may hold NUL outside of JSON: PostgreSQL's
 text has none.
@@ -259,4 +259,4 @@ def _json(value: Any) -> str:
 def is_innocent(visitor: Visitor) -> None:
     """Nothing ran, nothing was stopped by the policy, nothing went wrong."""
     assert not visitor.ran()
-    visitor.is_untroubled()
+    visitor.assert_no_problems()

@@ -1,4 +1,4 @@
-"""Reading a table as a person does: the row of a name, the cell under a heading."""
+"""Read a table: the row of a name, the cell under a heading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shop with work in every state: what the dashboard's tests look at."""
+"""A shop with jobs in every state, for the dashboard's tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def declare(app: Rota) -> None:
 
 
 async def work(app: Rota) -> None:
-    """Three succeed, four fail, one is to be retried, one is due later, one nobody knows; bulk is paused."""
+    """Three succeed, four fail, one retries, one is due later, one has an unknown task; bulk is paused."""
     for order in (1, 2, 3):
         await app.enqueue("send_receipt", {"order_id": order}, tenant="acme", tags=("eu",))
     for order in (10, 11, 12, 13):

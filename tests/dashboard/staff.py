@@ -1,4 +1,4 @@
-"""Workers for the dashboard's tests: a real process, and one that fell silent long ago."""
+"""Workers for the dashboard's tests: a real process, and one that stopped responding long ago."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import msgspec
+from surface.command import rota_command, started
 
 from admin.sites import Site, eventually
-from surface.command import rota_command, started
 
 PROGRAM = """
 import asyncio
@@ -57,13 +57,13 @@ def _live(site: Site) -> list[str]:
 
 def silent(site: Site, id: str, hours: float = 2.0) -> None:
     """What is left of a worker that was killed so long ago, with two jobs in hand."""
-    said = {"name": id, "host": "attic", "pid": 77, "state": "running", "concurrency": 4, "running": 2}
-    told = {**said, "queues": ["attic"], "tasks": ["hold"], "finished": 1234, "version": "0.0.9"}
+    values = {"name": id, "host": "attic", "pid": 77, "state": "running", "concurrency": 4, "running": 2}
+    shown = {**values, "queues": ["attic"], "tasks": ["hold"], "finished": 1234, "version": "0.0.9"}
 
     async def write() -> None:
         then = site.rota.clock.now() - timedelta(hours=hours)
         await (await site.operations().store()).put_document(
-            "worker", id, msgspec.json.encode(told).decode(), None, then
+            "worker", id, msgspec.json.encode(shown).decode(), None, then
         )
 
     site.do(write)

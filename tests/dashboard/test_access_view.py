@@ -1,4 +1,4 @@
-"""Roles and tenants: nobody sees a button they cannot use, nor what is another tenant's."""
+"""Roles and tenants: no button without permission, nothing of another tenant."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def last_job(site: Site, **given: object) -> str:
     return site.do(lambda: site.operations().jobs.enqueue(ask)).id
 
 
-def test_a_viewer_sees_every_view_and_no_button_that_changes_something(visit: Visit, site: Site) -> None:
+def test_viewer_sees_every_view_and_no_changing_button(visit: Visit, site: Site) -> None:
     job = last_job(site)
     visitor = visit("/", role="viewer")
     for view in (*VIEWS, f"/jobs/{job}", "/schedules/nightly"):
@@ -43,7 +43,7 @@ def test_a_viewer_sees_every_view_and_no_button_that_changes_something(visit: Vi
             expect(visitor.page.get_by_role("switch")).to_have_count(0)
 
 
-def test_an_operator_sees_the_buttons_of_jobs_and_none_of_admins(visit: Visit, site: Site) -> None:
+def test_operator_sees_job_actions_and_no_admin_actions(visit: Visit, site: Site) -> None:
     job = last_job(site, delay=3600.0)
     visitor = visit(f"/jobs/{job}", role="operator")
     expect(visitor.page.get_by_role("button", name="Cancel").first).to_be_visible()
@@ -54,34 +54,34 @@ def test_an_operator_sees_the_buttons_of_jobs_and_none_of_admins(visit: Visit, s
 
 
 @pytest.mark.parametrize("view", NOT_FOR_VIEWERS)
-def test_a_view_that_is_not_for_a_role_says_what_it_needs(visit: Visit, view: str) -> None:
+def test_forbidden_view_names_the_role_it_needs(visit: Visit, view: str) -> None:
     visitor = visit(view, role="viewer")
-    expect(visitor.page.get_by_role("heading", name="Not with this token")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="You don't have access")).to_be_visible()
     expect(visitor.page.locator("#main")).to_contain_text(f"--role {NOT_FOR_VIEWERS[view]}")
     name = view.strip("/").title()
     expect(visitor.page.get_by_role("navigation").get_by_role("link", name=name)).to_have_count(0)
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
-def test_somebody_of_a_tenant_sees_that_tenant_alone(visit: Visit, site: Site, role: str) -> None:
+def test_tenant_user_sees_own_tenant_only(visit: Visit, site: Site, role: str) -> None:
     own = last_job(site, tenant="acme")
     other = last_job(site, tenant="globex", tags=("of-globex",))
     visitor = visit("/", role=role, tenant="acme")
     for view in VIEWS:
-        visitor.go(view)  # a request that is refused would be trouble
-        told = visitor.page.locator("body").inner_text()
-        assert "globex" not in told, view
-        assert other[-6:] not in told, view
+        visitor.go(view)  # a request that is refused would be problems
+        shown = visitor.page.locator("body").inner_text()
+        assert "globex" not in shown, view
+        assert other[-6:] not in shown, view
     visitor.go(f"/jobs/{own}")
     expect(visitor.page.locator("#main")).to_contain_text("acme")
-    visitor.refusals_are_fine = True
+    visitor.errors_expected = True
     visitor.go(f"/jobs/{other}")
     expect(visitor.page.get_by_role("alert")).to_contain_text("there is no job")
 
 
-def test_whose_token_is_revoked_is_asked_to_sign_in(visit: Visit, site: Site) -> None:
+def test_revoked_token_leads_to_sign_in(visit: Visit, site: Site) -> None:
     visitor = visit("/jobs", role="operator")
-    visitor.refusals_are_fine = True
+    visitor.errors_expected = True
     mine = [one for one in site.do(lambda: site.operations().access.tokens()).items if one.role == "operator"]
     site.do(lambda: site.operations().access.revoke_token(mine[0].id))
     visitor.page.get_by_role("navigation").get_by_role("link", name="Queues").click()

@@ -1,4 +1,4 @@
-"""A schedule that keeps failing: whoever should know hears of it, and finds all of it on its page."""
+"""A schedule that keeps failing: an alert is sent, and its page shows the history."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from playwright.sync_api import expect
 from scene import Visit
+from surface.command import started
 from timetable import make
 
 from admin.sites import Site, eventually
-from surface.command import started
 
-# As docs/howto/hooks.md says: hooks stand in the module that the workers load.
+# As docs/howto/hooks.md summary: hooks stand in the module that the workers load.
 PROGRAM = """
 import asyncio
 import json
@@ -39,19 +39,19 @@ async def close_books(ctx: Context) -> None:
 async def alert(event: Event) -> None:
     runs = await app.schedules.runs(event.job.schedule, limit=3)
     in_a_row = sum(run.success is False for run in runs.items)
-    told = {"schedule": event.job.schedule, "why": event.job.error["message"], "wake": in_a_row >= 3}
-    await asyncio.to_thread(urllib.request.urlopen, os.environ["PAGER"], json.dumps(told).encode(), 30)
+    received = {"schedule": event.job.schedule, "why": event.job.error["message"], "wake": in_a_row >= 3}
+    await asyncio.to_thread(urllib.request.urlopen, os.environ["PAGER"], json.dumps(received).encode(), 30)
 """
 
 
 @contextmanager
 def pager() -> Iterator[tuple[str, list[Any]]]:
-    """Somebody else's service for notifications: its address, and what it was told."""
-    told: list[Any] = []
+    """An external notification service: its address, and what it received."""
+    received: list[Any] = []
 
     class Desk(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(204)
             self.end_headers()
 
@@ -61,29 +61,29 @@ def pager() -> Iterator[tuple[str, list[Any]]]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/", told
+        yield f"http://127.0.0.1:{server.server_port}/", received
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
 
 
-def test_failures_of_a_schedule_alert_then_escalate_and_its_page_has_the_history_with_logs(
+def test_schedule_failures_alert_then_escalate_and_appear_in_its_history_with_logs(
     visit: Visit, site: Site, tmp_path: Path
 ) -> None:
     """S7: trigger, history with logs; alerts on failure, notifications, escalation on repeated failure."""
     (tmp_path / "program.py").write_text(PROGRAM)
     make(site, "evening", task="close_books", payload={}, max_attempts=1)
     page = visit("/schedules/evening", role="operator").page
-    runs = page.get_by_role("table", name="Runs").locator("tbody tr")
+    runs = page.get_by_role("table", name="Runs", exact=True).locator("tbody tr")
     worker = ("worker", "--app", "program:app", "--url", site.rota.settings.url)
-    with pager() as (address, told), started(*worker, cwd=tmp_path, PAGER=address):
+    with pager() as (address, received), started(*worker, cwd=tmp_path, PAGER=address):
         for n in (1, 2, 3):
             page.get_by_role("button", name="Trigger").click()
-            eventually(lambda n=n: len(told) == n, "the pager is told of the failure")  # type: ignore[misc]
+            eventually(lambda n=n: len(received) == n, "the pager receives the failure")  # type: ignore[misc]
             expect(runs.filter(has_text="the sums differ")).to_have_count(n)
     alert = {"schedule": "evening", "why": "the sums differ"}
-    assert told == [{**alert, "wake": False}, {**alert, "wake": False}, {**alert, "wake": True}]
+    assert received == [{**alert, "wake": False}, {**alert, "wake": False}, {**alert, "wake": True}]
     runs.first.get_by_role("link").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("close_books")
     expect(page.locator("#main")).to_contain_text("adding up the day")

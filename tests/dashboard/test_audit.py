@@ -1,4 +1,4 @@
-"""Audit: who did what, found by its filters, told with what it changed, taken along as a file."""
+"""Audit: entries with their changes, filters, export."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def asked(visitor: Visitor) -> dict[str, list[str]]:
     return parse_qs(urlsplit(visitor.page.url).query)
 
 
-def test_the_newest_act_stands_first_with_what_it_changed(visit: Visit, site: Site) -> None:
+def test_newest_entry_comes_first_with_its_changes(visit: Visit, site: Site) -> None:
     pause(site, "mail", "the provider is down")
     pause(site, "mail", "still down")
     visitor = visit("/audit")
@@ -37,10 +37,10 @@ def test_the_newest_act_stands_first_with_what_it_changed(visit: Visit, site: Si
     expect(first.locator("del")).to_contain_text("the provider is down")
     expect(first.locator("ins").first).to_contain_text("still down")
     headers = table(visitor).get_by_role("columnheader").all_inner_texts()
-    assert headers == ["When", "Action", "By", "Result", "Change"]
+    assert headers == ["Time", "Action", "By", "Result", "Change"]
 
 
-def test_filters_live_in_the_url_and_narrow_the_list(visit: Visit, site: Site) -> None:
+def test_filters_are_in_the_url_and_reduce_the_list(visit: Visit, site: Site) -> None:
     pause(site, "mail", "down")
     visitor = visit("/audit?action=queue.")
     rows = table(visitor).locator("tbody tr")
@@ -50,37 +50,37 @@ def test_filters_live_in_the_url_and_narrow_the_list(visit: Visit, site: Site) -
     expect(rows).to_have_count(1)
     assert asked(visitor) == {"action": ["queue."], "object": ["queue:mail"]}
     visitor.page.get_by_label("Result").select_option("refused")
-    expect(visitor.page.get_by_role("heading", name="No line matches")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="No matching entries")).to_be_visible()
     visitor.page.get_by_role("link", name="Clear filters").click()
     expect(rows.nth(2)).to_be_visible()
     assert asked(visitor) == {}
 
 
-def test_a_time_that_cannot_be_read_is_told_beside_its_field(visit: Visit) -> None:
+def test_invalid_time_is_an_error_at_its_field(visit: Visit) -> None:
     visitor = visit("/audit?since=yesterdayish")
     expect(visitor.page.get_by_label("Since")).to_have_attribute("aria-invalid", "true")
-    expect(visitor.page.get_by_role("alert")).to_contain_text("Write 24h")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("Use 24h")
 
 
-def test_a_line_opens_whole_and_leads_to_its_object(visit: Visit, site: Site) -> None:
+def test_entry_opens_in_full_and_links_to_its_object(visit: Visit, site: Site) -> None:
     id = site.job("send_receipt", payload={"order_id": 5})
     visitor = visit("/audit?action=job.enqueue")
     visitor.page.get_by_role("button", name="job.enqueue").first.click()
     dialog = visitor.page.get_by_role("dialog")
-    expect(dialog.get_by_role("table", name="What changed")).to_contain_text("send_receipt")
+    expect(dialog.get_by_role("table", name="Changes")).to_contain_text("send_receipt")
     dialog.get_by_role("link", name=f"job:{id}").click()
     visitor.page.wait_for_url(f"**/jobs/{id}")
     visitor.settled()
 
 
-def test_an_act_by_another_program_appears_by_itself(visit: Visit, site: Site) -> None:
+def test_action_of_another_program_appears_live(visit: Visit, site: Site) -> None:
     visitor = visit("/audit?action=queue.pause&object=queue:pdf")
-    expect(visitor.page.get_by_role("heading", name="No line matches")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="No matching entries")).to_be_visible()
     pause(site, "pdf", "out of paper")
     expect(table(visitor)).to_contain_text("out of paper", timeout=15_000)
 
 
-def test_all_that_match_are_exported_as_json_lines(visit: Visit, site: Site, tmp_path: Path) -> None:
+def test_matching_entries_are_exported_as_json_lines(visit: Visit, site: Site, tmp_path: Path) -> None:
     for number in range(230):  # more than one page
         pause(site, "mail", f"reason {number}")
     visitor = visit("/audit?object=queue:mail")
@@ -92,7 +92,7 @@ def test_all_that_match_are_exported_as_json_lines(visit: Visit, site: Site, tmp
     assert download.value.suggested_filename.endswith(".jsonl")
 
 
-def test_more_lines_are_shown_on_request(visit: Visit, site: Site) -> None:
+def test_more_entries_are_shown_on_request(visit: Visit, site: Site) -> None:
     for number in range(60):
         pause(site, "mail", f"reason {number}")
     visitor = visit("/audit?object=queue:mail")
@@ -100,4 +100,4 @@ def test_more_lines_are_shown_on_request(visit: Visit, site: Site) -> None:
     expect(rows).to_have_count(50)
     visitor.page.get_by_role("button", name="Show 50 more").click()
     expect(rows).to_have_count(60)
-    expect(visitor.page.get_by_text("That is all.")).to_be_visible()
+    expect(visitor.page.get_by_text("End of list")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Doctor: what is wrong stands first, with what to do; what is fine is told too."""
+"""Doctor: problems first with their remedies, then passed checks."""
 
 from __future__ import annotations
 
@@ -22,26 +22,24 @@ def idle(tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
-def test_problems_stand_first_with_a_line_to_copy(visit: Visit) -> None:
+def test_problems_come_first_with_a_command_to_copy(visit: Visit) -> None:
     visitor = visit("/doctor")
-    first = visitor.page.get_by_role("table", name="Findings to mend").locator("tbody tr").first
+    first = visitor.page.get_by_role("table", name="Findings that need fixing").locator("tbody tr").first
     expect(first).to_contain_text("no worker is running")
     expect(first).to_contain_text("problem")
     expect(first.locator(".command code")).to_have_text("rota worker --app MODULE:APP")
-    expect(first.get_by_role("button", name="Copy this line")).to_be_visible()
-    expect(visitor.page.get_by_role("table", name="What is fine")).to_contain_text("clocks agree")
+    expect(first.get_by_role("button", name="Copy command")).to_be_visible()
+    expect(visitor.page.get_by_role("table", name="Passed checks")).to_contain_text("clocks agree")
 
 
-def test_a_sound_installation_is_told_so_and_looking_again_finds_what_broke(
-    browser: Browser, idle: Site
-) -> None:
+def test_all_checks_pass_and_a_second_run_finds_what_broke(browser: Browser, idle: Site) -> None:
     with visiting(browser, idle, idle.token("operator")) as visitor:
         visitor.open("/doctor")
-        well = visitor.page.get_by_role("heading", name="All is well")
+        well = visitor.page.get_by_role("heading", name="All checks passed")
         expect(well).to_be_visible()
         id = idle.job("nobody_knows")
         visitor.page.get_by_role("button", name="Run again").click()
-        mend = visitor.page.get_by_role("table", name="Findings to mend")
+        mend = visitor.page.get_by_role("table", name="Findings that need fixing")
         expect(mend).to_contain_text("no worker is running")
         expect(well).to_have_count(0)
         idle.do(lambda: idle.operations().jobs.cancel(id, CancelRequest()))

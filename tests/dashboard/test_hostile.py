@@ -1,4 +1,4 @@
-"""Stored text is hostile: it is shown, and never runs."""
+"""Stored text is hostile: it is shown and never runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def guest(
         site.do(lambda: fill(site.rota))
         with visiting(browser, site, site.token("admin")) as guest:
             yield guest
-            guest.trouble.clear()  # each test has looked at its own
+            guest.problems.clear()  # each test has looked at its own
     finally:
         site.close()
 
@@ -38,7 +38,7 @@ def _url(request: pytest.FixtureRequest, folder: Path) -> str:
 
 @pytest.fixture
 def visitor(guest: Visitor) -> Visitor:
-    guest.trouble.clear()
+    guest.problems.clear()
     return guest
 
 
@@ -79,7 +79,7 @@ def test_no_stored_text_runs_on_the_page_of_a_worker(visitor: Visitor) -> None:
         is_innocent(visitor)
 
 
-def test_a_hostile_line_of_the_audit_log_is_shown_whole_and_does_not_run(visitor: Visitor) -> None:
+def test_hostile_audit_entry_is_shown_in_full_and_does_not_run(visitor: Visitor) -> None:
     visitor.open(f"/audit?actor={quote(CORPUS[2], safe='')}")
     visitor.page.get_by_role("button", name=CORPUS[2], exact=True).first.click()
     dialog = visitor.page.get_by_role("dialog")
@@ -88,7 +88,7 @@ def test_a_hostile_line_of_the_audit_log_is_shown_whole_and_does_not_run(visitor
     is_innocent(visitor)
 
 
-def test_the_corpus_is_large_and_each_text_is_its_own() -> None:
+def test_corpus_is_large_without_duplicates() -> None:
     assert len(CORPUS) >= 50
     assert len(set(CORPUS)) == len(CORPUS)
     assert all(len(text) <= 200 and "\0" not in text for text in CORPUS)

@@ -1,4 +1,4 @@
-"""Whoever sends a link chooses its text: as a filter, a path or a fragment it is shown, and never runs."""
+"""Hostile text in an address, as a filter, a path or a fragment: it is shown and never runs."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def guest(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         site.do(lambda: fill(site.rota))
         with visiting(browser, site, site.token("admin")) as guest:
             yield guest
-            guest.trouble.clear()  # each test has looked at its own
+            guest.problems.clear()  # each test has looked at its own
     finally:
         site.close()
 
 
 @pytest.fixture
 def visitor(guest: Visitor) -> Visitor:
-    guest.trouble.clear()
-    guest.refusals_are_fine = True
+    guest.problems.clear()
+    guest.errors_expected = True
     return guest
 
 
@@ -60,9 +60,7 @@ def test_no_text_runs_as_a_path_or_a_fragment(visitor: Visitor, page: str) -> No
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", ["/schedules/{}", "/schedules/{}/edit", "/queues/{}", "/workers/{}"])
-def test_a_page_whose_address_holds_such_a_name_is_loaded_and_is_the_right_one(
-    visitor: Visitor, page: str
-) -> None:
+def test_page_of_a_hostile_name_is_the_right_one(visitor: Visitor, page: str) -> None:
     """From nothing, as by a link in a mail: the server, too, must read the address right."""
     for text in ODD_IN_A_PATH:
         name = quote(text, safe="")

@@ -1,4 +1,4 @@
-"""One job: what it tells, and everything that can be done with it."""
+"""One job: its content and its actions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def opened(visit: Visit, **ask: Any) -> Visitor:
     return visitor
 
 
-def test_a_failed_job_shows_its_attempt_with_the_traceback(visit: Visit) -> None:
+def test_failed_job_shows_its_attempt_with_the_traceback(visit: Visit) -> None:
     page = opened(visit, task="charge_card").page
     expect(page.get_by_role("heading", level=1)).to_have_text("charge_card")
     expect(page.locator("details.attempt")).to_have_count(1)
@@ -60,7 +60,7 @@ def tried(site: Site, *errors: Exception) -> None:
     site.do(act)
 
 
-def test_two_attempts_stand_side_by_side_and_are_compared(visit: Visit, site: Site) -> None:
+def test_two_attempts_are_compared_side_by_side(visit: Visit, site: Site) -> None:
     tried(site, TimeoutError("no answer"), TimeoutError("no answer"))
     page = opened(visit, task="stumble").page
     left = page.get_by_role("region", name="Attempt 1, left")
@@ -71,33 +71,37 @@ def test_two_attempts_stand_side_by_side_and_are_compared(visit: Visit, site: Si
     one, other = left.bounding_box(), right.bounding_box()
     assert one is not None and other is not None
     assert one["y"] == other["y"] and one["x"] + one["width"] <= other["x"]
-    expect(page.get_by_text("Attempt 2 beside attempt 1: the same error, the same worker.")).to_be_visible()
+    expect(
+        page.get_by_text("Attempt 2 compared with attempt 1: the same error, the same worker.")
+    ).to_be_visible()
     expect(page.get_by_role("combobox")).to_have_count(0)  # there is nothing to choose
 
 
-def test_any_two_of_many_attempts_can_be_put_side_by_side(visit: Visit, site: Site) -> None:
+def test_any_two_attempts_can_be_compared(visit: Visit, site: Site) -> None:
     tried(site, TimeoutError("no answer"), KeyError("vat_rate"), KeyError("city"))
     page = opened(visit, task="stumble").page
-    expect(page.get_by_text("the same kind of error with another message")).to_be_visible()
+    expect(page.get_by_text("the same type of error, a different message")).to_be_visible()
     choice = page.get_by_label("Attempt on the left")
     choice.focus()
     choice.press("ArrowDown")
     left = page.get_by_role("region", name="Attempt 1, left")
     expect(left.get_by_label("Traceback")).to_contain_text("TimeoutError: no answer")
-    expect(page.get_by_text("Attempt 3 beside attempt 1: another error")).to_be_visible()
+    expect(page.get_by_text("Attempt 3 compared with attempt 1: a different error")).to_be_visible()
     expect(choice).to_be_focused()
     page.get_by_label("Attempt on the right").select_option("Attempt 2, KeyError")
     expect(page.get_by_role("region", name="Attempt 2, right")).to_contain_text("vat_rate")
 
 
-def test_attempts_are_stacked_where_there_is_no_room(visit: Visit, site: Site) -> None:
+def test_attempts_are_stacked_on_a_narrow_screen(visit: Visit, site: Site) -> None:
     tried(site, TimeoutError("no answer"), KeyError("vat_rate"))
     visitor = visit("/", viewport={"width": 1000, "height": 900})
     visitor.open(f"/jobs/{found(visitor, task='stumble')}")
     page = visitor.page
     expect(page.locator("details.attempt")).to_have_count(2)
     expect(page.get_by_label("Traceback")).to_have_count(1)  # the newest is open
-    expect(page.get_by_text("Attempt 2 beside attempt 1: another error, the same worker.")).to_be_visible()
+    expect(
+        page.get_by_text("Attempt 2 compared with attempt 1: a different error, the same worker.")
+    ).to_be_visible()
     page.locator("summary", has_text="Attempt 1").click()
     expect(page.get_by_label("Traceback")).to_have_count(2)
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -136,7 +140,7 @@ def baking(visit: Visit, site: Site, tmp_path: Path) -> Iterator[Visitor]:
         yield visitor
 
 
-def test_progress_and_log_lines_are_seen_while_it_runs(baking: Visitor, tmp_path: Path) -> None:
+def test_progress_and_log_lines_appear_while_a_job_runs(baking: Visitor, tmp_path: Path) -> None:
     page = baking.page
     log = page.locator(".live-log")
     expect(page.get_by_role("progressbar", name="Progress")).to_have_attribute("value", "40")
@@ -146,26 +150,26 @@ def test_progress_and_log_lines_are_seen_while_it_runs(baking: Visitor, tmp_path
     expect(page.locator(".progress")).to_contain_text("80 % step 2")
     expect(log.get_by_role("table", name="2 log lines")).to_contain_text("began step 2")
     (tmp_path / "2").touch()
-    expect(page.locator(".lede")).to_contain_text("succeeded")
+    expect(page.locator(".page-header")).to_contain_text("succeeded")
     expect(page.get_by_role("progressbar")).to_have_count(0)
     expect(page.get_by_role("group", name="Output")).to_contain_text("burnt")
 
 
-def test_a_running_job_is_asked_to_stop(baking: Visitor) -> None:
+def test_running_job_is_asked_to_stop(baking: Visitor) -> None:
     page = baking.page
-    expect(page.locator(".lede")).to_contain_text("running")
+    expect(page.locator(".page-header")).to_contain_text("running")
     expect(page.get_by_role("button", name="Delete")).to_have_count(0)
     page.get_by_role("button", name="Cancel").click()
     dialog = page.get_by_role("dialog", name="Cancel bake")
     expect(dialog).to_contain_text("It is asked to stop")
     dialog.get_by_role("button", name="Cancel").click()
-    expect(page.locator(".lede")).to_contain_text("cancelled")
+    expect(page.locator(".page-header")).to_contain_text("cancelled")
 
 
-# --- what it tells -------------------------------------------------------------------------------
+# --- content -------------------------------------------------------------------------------
 
 
-def test_a_payload_is_a_tree_that_folds(visit: Visit, site: Site) -> None:
+def test_payload_is_a_tree_that_folds(visit: Visit, site: Site) -> None:
     site.job("tree", payload={"order": {"lines": [{"sku": "A1", "n": 2}, {"sku": "B2", "n": 1}]}})
     payload = opened(visit, task="tree").page.get_by_role("group", name="Payload")
     payload.get_by_role("button", name="2 fields").nth(1).click()  # what lies deep is folded at first
@@ -175,18 +179,18 @@ def test_a_payload_is_a_tree_that_folds(visit: Visit, site: Site) -> None:
     expect(payload).not_to_contain_text("B2")
 
 
-def test_those_who_only_look_see_no_button_that_acts(visit: Visit) -> None:
+def test_viewer_sees_no_actions_on_a_job(visit: Visit) -> None:
     visitor = visit(role="viewer")
     visitor.open(f"/jobs/{found(visitor, task='charge_card')}")
-    expect(visitor.page.locator(".lede").get_by_role("button")).to_have_count(0)
+    expect(visitor.page.locator(".page-header").get_by_role("button")).to_have_count(0)
 
 
-def test_log_lines_stand_with_their_attempt(visit: Visit) -> None:
+def test_log_lines_appear_with_their_attempt(visit: Visit) -> None:
     page = opened(visit, task="poll_feed").page
     expect(page.get_by_role("table", name="1 log line")).to_contain_text("asked the partner")
 
 
-def test_big_numbers_stay_exact_and_only_web_links_can_be_followed(visit: Visit) -> None:
+def test_large_numbers_stay_exact_and_only_web_links_are_links(visit: Visit) -> None:
     page = opened(visit, task="send_receipt", tenant="acme").page
     output = page.get_by_role("group", name="Output")
     expect(output).to_contain_text(str(BIG))
@@ -195,13 +199,13 @@ def test_big_numbers_stay_exact_and_only_web_links_can_be_followed(visit: Visit)
     expect(link).to_have_attribute("rel", "noopener noreferrer")
 
 
-def test_stored_markup_is_shown_as_it_is(visit: Visit) -> None:
+def test_stored_markup_is_shown_as_text(visit: Visit) -> None:
     page = opened(visit, tenant="globex").page
     expect(page.get_by_role("group", name="Payload")).to_contain_text("<b>bold</b>")
     assert page.locator("main b", has_text="bold").filter(has_not_text="<b>").count() == 0
 
 
-def test_a_job_says_why_it_does_not_run_and_helps(visit: Visit) -> None:
+def test_job_shows_why_it_is_not_running_and_offers_a_remedy(visit: Visit) -> None:
     visitor = opened(visit, tenant="globex")
     why = visitor.page.get_by_role("region", name="Why is it not running?")
     expect(why).to_contain_text("due later")
@@ -210,14 +214,14 @@ def test_a_job_says_why_it_does_not_run_and_helps(visit: Visit) -> None:
     expect(why).to_contain_text("No worker is running")
 
 
-def test_a_failed_job_is_retried(visit: Visit) -> None:
+def test_failed_job_is_retried(visit: Visit) -> None:
     visitor = opened(visit, task="charge_card")
     visitor.page.get_by_role("button", name="Retry", exact=True).click()
-    expect(visitor.page.locator(".lede")).to_contain_text("queued")
+    expect(visitor.page.locator(".page-header")).to_contain_text("queued")
     expect(visitor.page.get_by_role("region", name="History")).to_contain_text("job.retry")
 
 
-def test_a_job_is_retried_with_an_edited_payload(visit: Visit) -> None:
+def test_job_is_retried_with_an_edited_payload(visit: Visit) -> None:
     visitor = opened(visit, task="charge_card")
     page, old = visitor.page, visitor.page.url.rsplit("/", 1)[1]
     page.get_by_role("button", name="Retry with edits").click()
@@ -232,7 +236,7 @@ def test_a_job_is_retried_with_an_edited_payload(visit: Visit) -> None:
     ).to_be_visible()
 
 
-def test_a_queued_job_is_moved_in_rank_and_queue(visit: Visit) -> None:
+def test_queued_job_is_moved_to_another_priority_and_queue(visit: Visit) -> None:
     visitor = opened(visit, task="render_invoice")
     page = visitor.page
     page.get_by_role("button", name="Move").click()
@@ -240,30 +244,30 @@ def test_a_queued_job_is_moved_in_rank_and_queue(visit: Visit) -> None:
     dialog.get_by_label("Priority").fill("7")
     dialog.get_by_label("Queue").fill("urgent")
     dialog.get_by_role("button", name="Move").click()
-    facts = page.get_by_role("region", name="Facts")
+    facts = page.get_by_role("region", name="Details")
     expect(facts.get_by_role("link", name="urgent")).to_be_visible()
     job = visitor.site.do(lambda: visitor.site.operations().jobs.show(page.url.rsplit("/", 1)[1]))
     assert (job.priority, job.queue) == (7, "urgent")
 
 
-def test_a_job_due_later_is_run_now(visit: Visit) -> None:
+def test_job_due_later_is_run_now(visit: Visit) -> None:
     visitor = opened(visit, tenant="globex")
     visitor.page.get_by_role("button", name="Run now").click()
     expect(visitor.page.get_by_role("button", name="Run now")).to_have_count(0)
 
 
-def test_a_job_is_cancelled_with_a_reason(visit: Visit) -> None:
+def test_job_is_cancelled_with_a_reason(visit: Visit) -> None:
     visitor = opened(visit, task="render_invoice")
     page = visitor.page
     page.get_by_role("button", name="Cancel").click()
     dialog = page.get_by_role("dialog", name="Cancel render_invoice")
     dialog.get_by_label("Reason").fill("not wanted any more")
     dialog.get_by_role("button", name="Cancel").click()
-    expect(page.locator(".lede")).to_contain_text("cancelled")
+    expect(page.locator(".page-header")).to_contain_text("cancelled")
     expect(page.get_by_role("region", name="History")).to_contain_text("not wanted any more")
 
 
-def test_a_job_is_deleted_and_one_is_back_among_the_jobs(visit: Visit) -> None:
+def test_deleted_job_leads_back_to_the_list(visit: Visit) -> None:
     visitor = opened(visit, task="render_invoice")
     page = visitor.page
     page.get_by_role("button", name="Delete").click()
@@ -272,7 +276,7 @@ def test_a_job_is_deleted_and_one_is_back_among_the_jobs(visit: Visit) -> None:
     expect(page.get_by_role("link", name="render_invoice")).to_have_count(0)
 
 
-def test_a_job_can_be_copied_as_a_command_a_request_and_a_program(visit: Visit) -> None:
+def test_job_is_copied_as_a_command_a_request_and_a_program(visit: Visit) -> None:
     visitor = opened(visit, tenant="globex")
     visitor.page.get_by_role("button", name="Copy as").click()
     dialog = visitor.page.get_by_role("dialog", name="Copy as")
@@ -280,14 +284,14 @@ def test_a_job_can_be_copied_as_a_command_a_request_and_a_program(visit: Visit) 
         expect(dialog).to_contain_text(part)
 
 
-def test_a_job_that_is_not_there_is_told(visit: Visit) -> None:
+def test_unknown_job_is_an_error(visit: Visit) -> None:
     visitor = visit("/jobs/0195d4e2-6b1c-7d40-9a1e-52c07f9f0b3e")
     expect(visitor.page.get_by_role("alert")).to_contain_text("there is no job")
-    visitor.forgive_refusals()
+    visitor.ignore_failed_requests()
 
 
-def test_what_happens_to_a_job_elsewhere_is_seen_here(visit: Visit) -> None:
+def test_change_of_a_job_elsewhere_appears_live(visit: Visit) -> None:
     visitor = opened(visit, task="render_invoice")
     id = found(visitor, task="render_invoice")
     visitor.site.do(lambda: visitor.site.rota.cancel(id, "from elsewhere"))
-    expect(visitor.page.locator(".lede")).to_contain_text("cancelled")
+    expect(visitor.page.locator(".page-header")).to_contain_text("cancelled")

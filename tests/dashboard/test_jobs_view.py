@@ -1,4 +1,4 @@
-"""Jobs: found, watched, and handled many at once."""
+"""Jobs: search, live rows, bulk actions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ expect = pytest.importorskip("playwright.sync_api").expect
 COLOUR = "(glyph) => getComputedStyle(glyph).color"
 
 
-def test_a_row_tells_state_task_age_attempts_and_error_and_has_the_one_act_that_fits(
-    visit: Visit, site: Site
-) -> None:
+def test_row_shows_state_task_age_attempts_error_and_the_matching_action(visit: Visit, site: Site) -> None:
     """Q10: coloured badges, type, created, attempts, error preview, retry and cancel on eligible rows."""
     visitor = visit("/jobs", role="operator", viewport={"width": 2560, "height": 1200})
     rows = visitor.page.locator("tbody tr")
@@ -38,7 +36,7 @@ def test_a_row_tells_state_task_age_attempts_and_error_and_has_the_one_act_that_
     assert (stats.failed, stats.cancelled) == (3, 1)
 
 
-def test_tabs_show_one_state_with_its_count_and_the_address_says_so(visit: Visit) -> None:
+def test_tab_shows_one_state_with_its_count_and_is_in_the_address(visit: Visit) -> None:
     visitor = visit("/jobs")
     tab = visitor.page.get_by_role("navigation", name="States").get_by_role("link", name="Failed")
     expect(tab).to_contain_text("4")
@@ -48,7 +46,7 @@ def test_tabs_show_one_state_with_its_count_and_the_address_says_so(visit: Visit
     assert visitor.page.url.endswith("/jobs?state=failed")
 
 
-def test_tokens_become_chips_and_parameters_and_can_be_taken_away(visit: Visit) -> None:
+def test_search_tokens_become_chips_and_parameters_and_can_be_removed(visit: Visit) -> None:
     """Q10: filters."""
     visitor = visit("/jobs")
     page, rows = visitor.page, visitor.page.locator("tbody tr")
@@ -66,7 +64,7 @@ def test_tokens_become_chips_and_parameters_and_can_be_taken_away(visit: Visit) 
     expect(rows).to_have_count(1)
 
 
-def test_a_begun_token_is_completed_from_what_there_is(visit: Visit) -> None:
+def test_search_token_is_completed_from_known_values(visit: Visit) -> None:
     visitor = visit("/jobs")
     search = visitor.page.get_by_role("combobox", name="Search jobs")
     search.fill("queue:bil")
@@ -74,13 +72,13 @@ def test_a_begun_token_is_completed_from_what_there_is(visit: Visit) -> None:
     expect(visitor.page.locator("tbody tr")).to_have_count(4)
 
 
-def test_the_address_alone_brings_the_same_rows_back(visit: Visit) -> None:
+def test_address_restores_the_same_rows(visit: Visit) -> None:
     page = visit("/jobs?state=failed&error=vat_rate&since=1h").page
     expect(page.locator("tbody tr")).to_have_count(4)
     expect(page.locator(".chip")).to_have_count(2)
 
 
-def test_an_id_leads_to_its_job(visit: Visit) -> None:
+def test_id_opens_its_job(visit: Visit) -> None:
     visitor = visit("/jobs")
     id = visitor.site.job("looked_for")
     search = visitor.page.get_by_role("combobox", name="Search jobs")
@@ -89,50 +87,50 @@ def test_an_id_leads_to_its_job(visit: Visit) -> None:
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text("looked_for")
 
 
-def test_selected_jobs_are_retried_after_a_look_at_what_that_means(visit: Visit) -> None:
+def test_selected_jobs_are_retried_after_confirmation(visit: Visit) -> None:
     visitor = visit("/jobs?state=failed")
     page = visitor.page
     for i in range(2):
         page.locator("tbody tr").nth(i).get_by_role("checkbox").click()
-    expect(page.get_by_role("button", name="Held. Pause updates")).to_be_visible()
+    expect(page.get_by_role("button", name="On hold. Pause live updates")).to_be_visible()
     page.get_by_role("button", name="Retry 2").click()
     dialog = page.get_by_role("dialog", name="Retry 2 jobs?")
     expect(dialog).to_contain_text("charge_card")
     dialog.get_by_role("button", name="Retry 2").click()
-    expect(page.get_by_text("2 jobs queued again.")).to_be_visible()
+    expect(page.get_by_text("2 jobs queued.")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(2)
     assert visitor.site.do(visitor.site.operations().system.stats).failed == 2
 
 
-def test_all_that_match_are_deleted_only_when_their_number_is_typed(visit: Visit) -> None:
+def test_matching_jobs_are_deleted_only_after_their_number_is_typed(visit: Visit) -> None:
     visitor = visit("/jobs?task=send_receipt&tenant=acme")
     page = visitor.page
-    page.get_by_role("checkbox", name="Select all shown").click()
+    page.get_by_role("checkbox", name="Select all shown jobs").click()
     page.get_by_role("button", name="Delete 3").click()
     dialog = page.get_by_role("dialog", name="Delete 3 jobs?")
     verb = dialog.get_by_role("button", name="Delete 3")
     expect(verb).to_be_disabled()
-    dialog.get_by_label("Type 3 to go on").fill("3")
+    dialog.get_by_label("Type 3 to confirm").fill("3")
     verb.click()
-    expect(page.get_by_role("heading", name="No job matches")).to_be_visible()
+    expect(page.get_by_role("heading", name="No matching jobs")).to_be_visible()
 
 
-def test_all_matching_goes_beyond_what_is_shown(visit: Visit) -> None:
+def test_select_all_matching_includes_jobs_not_shown(visit: Visit) -> None:
     visitor = visit()
     for order in range(60):
         visitor.site.job("many", payload={"order": order}, delay=3600)
     visitor.go("/jobs?task=many")
     page = visitor.page
     expect(page.locator("tbody tr")).to_have_count(50)
-    page.get_by_role("checkbox", name="Select all shown").click()
-    page.get_by_role("button", name="Select all 60 that match").click()
+    page.get_by_role("checkbox", name="Select all shown jobs").click()
+    page.get_by_role("button", name="Select all 60 matching jobs").click()
     page.get_by_role("button", name="Cancel 60").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel 60").click()
     expect(page.get_by_text("60 jobs cancelled.")).to_be_visible()
     assert visitor.site.do(visitor.site.operations().system.stats).cancelled == 60
 
 
-def test_more_rows_come_by_key_and_none_comes_twice(visit: Visit) -> None:
+def test_more_rows_load_without_duplicates(visit: Visit) -> None:
     visitor = visit()
     for order in range(60):
         visitor.site.job("many", payload={"order": order}, delay=3600)
@@ -143,7 +141,7 @@ def test_more_rows_come_by_key_and_none_comes_twice(visit: Visit) -> None:
     assert len(set(links)) == 60
 
 
-def test_rows_are_walked_selected_and_opened_by_keys(visit: Visit) -> None:
+def test_rows_are_selected_and_opened_with_keys(visit: Visit) -> None:
     page = visit("/jobs?state=failed").page
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -153,7 +151,7 @@ def test_rows_are_walked_selected_and_opened_by_keys(visit: Visit) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("charge_card")
 
 
-def test_a_view_is_saved_by_name_and_forgotten_again(visit: Visit) -> None:
+def test_view_is_saved_by_name_and_deleted(visit: Visit) -> None:
     visitor = visit("/jobs?task=charge_card")
     page = visitor.page
     page.get_by_role("button", name="Save this view").click()
@@ -162,15 +160,15 @@ def test_a_view_is_saved_by_name_and_forgotten_again(visit: Visit) -> None:
     visitor.open("/jobs")
     page.get_by_role("link", name="charges").click()
     expect(page.locator("tbody tr")).to_have_count(4)
-    page.get_by_role("button", name="Forget this view").click()
+    page.get_by_role("button", name="Delete this view").click()
     expect(page.get_by_role("link", name="charges")).to_have_count(0)
 
 
-def test_a_job_is_enqueued_and_what_is_wrong_with_it_is_told_at_its_field(visit: Visit) -> None:
+def test_job_is_enqueued_and_errors_appear_at_their_field(visit: Visit) -> None:
     visitor = visit("/jobs")
     page = visitor.page
     page.get_by_role("button", name="Enqueue job").click()
-    dialog = page.get_by_role("dialog", name="Enqueue a job")
+    dialog = page.get_by_role("dialog", name="Enqueue job")
     dialog.get_by_label("Task").fill("render_invoice")
     dialog.get_by_label("Payload").fill("{oops")
     dialog.get_by_role("button", name="Enqueue job").click()

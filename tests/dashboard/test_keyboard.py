@@ -1,4 +1,4 @@
-"""By keyboard alone: every view can be reached, every dialog left, and one always sees where one is."""
+"""Keyboard alone: every view can be reached, every dialog left, and the focus is always visible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def title(visitor: Visitor, name: str) -> None:
     expect(visitor.page.get_by_role("heading", level=1, name=name)).to_be_visible()
 
 
-def test_two_keys_lead_to_each_view(visit: Visit) -> None:
+def test_two_keys_open_each_view(visit: Visit) -> None:
     visitor = visit("/settings")
     for keys, name in (
         ("gj", "Jobs"),
@@ -39,7 +39,7 @@ def test_two_keys_lead_to_each_view(visit: Visit) -> None:
         title(visitor, name)
 
 
-def test_the_first_stop_skips_to_the_content(visit: Visit) -> None:
+def test_first_tab_stop_skips_to_the_content(visit: Visit) -> None:
     visitor = visit("/audit")
     visitor.page.keyboard.press("Tab")
     expect(visitor.page.get_by_role("link", name="Skip to content")).to_be_focused()
@@ -48,7 +48,7 @@ def test_the_first_stop_skips_to_the_content(visit: Visit) -> None:
     assert visitor.page.evaluate("document.activeElement.closest('main')?.id") == "main"
 
 
-def test_a_palette_finds_a_view_by_its_name(visit: Visit) -> None:
+def test_palette_finds_a_view_by_name(visit: Visit) -> None:
     visitor = visit("/settings")
     visitor.page.keyboard.press("/")
     expect(visitor.page.get_by_role("dialog")).to_be_visible()
@@ -57,48 +57,48 @@ def test_a_palette_finds_a_view_by_its_name(visit: Visit) -> None:
     title(visitor, "Doctor")
 
 
-def test_all_keys_are_told_and_escape_leaves_the_dialog(visit: Visit) -> None:
+def test_shortcuts_are_listed_and_escape_closes_the_dialog(visit: Visit) -> None:
     visitor = visit("/")
     visitor.page.keyboard.press("?")
     dialog = visitor.page.get_by_role("dialog")
-    expect(dialog.get_by_role("heading", name="Keys")).to_be_visible()
+    expect(dialog.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
     visitor.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
 
 
-def test_a_job_is_chosen_and_opened_without_a_mouse(visit: Visit) -> None:
+def test_job_is_selected_and_opened_with_the_keyboard(visit: Visit) -> None:
     visitor = visit("/jobs")
     for key in ("j", "x"):
         visitor.page.keyboard.press(key)
-    expect(visitor.page.locator("tr.is-picked")).to_have_count(1)
+    expect(visitor.page.locator("tr.is-selected")).to_have_count(1)
     visitor.page.keyboard.press("x")
     visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_url(re.compile(r"/jobs/[0-9a-f-]{36}$"))
 
 
-def test_a_token_is_made_without_a_mouse(visit: Visit) -> None:
+def test_token_is_created_with_the_keyboard(visit: Visit) -> None:
     visitor = visit("/settings")
     make = visitor.page.get_by_role("button", name="Create token")
     make.focus()
     visitor.page.keyboard.press("Enter")
     dialog = visitor.page.get_by_role("dialog")
-    expect(dialog.get_by_label("What it is for")).to_be_focused()
+    expect(dialog.get_by_label("Name")).to_be_focused()
     visitor.page.keyboard.type("by keyboard")
     visitor.page.keyboard.press("Enter")
-    expect(dialog.get_by_role("heading", name="Copy the token now")).to_be_visible()
+    expect(dialog.get_by_role("heading", name="Copy the API token now")).to_be_visible()
     visitor.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    expect(visitor.page.get_by_role("table", name="Tokens")).to_contain_text("by keyboard")
+    expect(visitor.page.get_by_role("table", name="API tokens")).to_contain_text("by keyboard")
 
 
-def test_the_focus_is_seen_at_every_stop(visit: Visit) -> None:
+def test_focus_is_visible_at_every_tab_stop(visit: Visit) -> None:
     visitor = visit("/")
     for view in ("/jobs", "/audit", "/settings"):
         visitor.open(view)
-        unseen = set()
+        invisible = set()
         for _ in range(MOST_STOPS):
             visitor.page.keyboard.press("Tab")
-            if (told := visitor.page.evaluate(RINGED)) == "nowhere":
+            if (shown := visitor.page.evaluate(RINGED)) == "nowhere":
                 break
-            unseen.add(told)
-        assert unseen <= {""}, (view, unseen)
+            invisible.add(shown)
+        assert invisible <= {""}, (view, invisible)

@@ -1,4 +1,4 @@
-"""The dashboard inside somebody else's application, under a path of theirs."""
+"""The dashboard inside another application, under a path."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hosted(app: Any) -> Iterator[str]:
         assert not thread.is_alive()
 
 
-def test_it_works_under_a_path_also_when_a_deep_page_is_loaded(browser: Any, tmp_path: Path) -> None:
+def test_dashboard_works_under_a_path_on_any_page(browser: Any, tmp_path: Path) -> None:
     rota = Rota(f"sqlite:///{tmp_path / 'rota.db'}")
 
     async def make() -> str:
@@ -49,10 +49,10 @@ def test_it_works_under_a_path_also_when_a_deep_page_is_loaded(browser: Any, tmp
     with ThreadPoolExecutor() as aside:  # the browser has a loop of its own in this thread
         token = aside.submit(asyncio.run, make()).result(DEADLINE_S)
     app = Starlette(routes=[Mount("/ops/rota", app=admin.app(rota))])
-    trouble: list[str] = []
+    problems: list[str] = []
     with hosted(app) as address, closing(browser.new_context()) as context:
         page = context.new_page()
-        page.on("console", lambda said: said.type == "error" and trouble.append(said.text))
+        page.on("console", lambda values: values.type == "error" and problems.append(values.text))
         page.goto(f"{address}/ops/rota/jobs?state=queued")
         page.get_by_label("Token").fill(token)
         page.get_by_role("button", name="Sign in").click()
@@ -62,4 +62,4 @@ def test_it_works_under_a_path_also_when_a_deep_page_is_loaded(browser: Any, tmp
         expect(page.get_by_role("group", name="Payload")).to_contain_text("7")
         page.get_by_role("link", name="Overview", exact=True).click()
         expect(page).to_have_url(f"{address}/ops/rota/")
-    assert trouble == []
+    assert problems == []

@@ -1,4 +1,4 @@
-"""One schedule: its rule, its fires, its history, its versions, and what can be done with it."""
+"""One schedule: rule, next runs, history, changes and actions."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: 
 expect = sync_api.expect
 
 
-def test_the_page_tells_the_rule_its_settings_and_its_payload(visit: Visit, site: Site) -> None:
+def test_page_shows_rule_settings_and_payload(visit: Visit, site: Site) -> None:
     make(site, "digest", timezone="Europe/Stockholm", description="For the board.", overlap="skip", jitter=90)
     page = visit("/schedules/digest").page
     expect(page.get_by_role("heading", level=1)).to_have_text("digest")
-    expect(page.locator(".lede")).to_contain_text("At 08:00, every day, Stockholm time")
-    expect(page.locator(".lede")).to_contain_text("For the board.")
-    fires = page.get_by_role("table", name="Next fires").locator("tbody tr")
+    expect(page.locator(".page-header")).to_contain_text("At 08:00, every day, Stockholm time")
+    expect(page.locator(".page-header")).to_contain_text("For the board.")
+    fires = page.get_by_role("table", name="Next runs").locator("tbody tr")
     expect(fires).to_have_count(10)
     expect(fires.first).to_contain_text(re.compile(r"in .*08:00 CES?T.*0[67]:00"))
-    expect(page.get_by_text("each up to 1 min 30 s later, by jitter")).to_be_visible()
-    expect(page.get_by_text("no fire while a run goes on")).to_be_visible()
+    expect(page.get_by_text("each up to 1 min 30 s later (jitter)")).to_be_visible()
+    expect(page.get_by_text("Skip this run.")).to_be_visible()
     expect(page.get_by_role("group", name="Payload")).to_contain_text("order_id: 1")
 
 
-def test_a_clock_change_is_told_where_it_bites(visit: Visit, site: Site) -> None:
+def test_clock_change_is_shown_at_the_affected_run(visit: Visit, site: Site) -> None:
     make(site, "gap", cron="30 2 * * *", timezone="Europe/Stockholm", start_at="2040-03-23T00:00:00Z")
     page = visit("/schedules/gap").page
     odd = page.locator(".fires tr.is-odd")
     expect(odd).to_have_count(1)
     expect(odd).to_contain_text("03:00 CEST")
     expect(odd).to_contain_text("02:30 does not exist, runs at 03:00")
-    expect(page.get_by_text("A clock change meets a coming fire.")).to_be_visible()
+    expect(page.get_by_text("A clock change affects an upcoming run.")).to_be_visible()
 
 
-def test_history_has_figures_charts_and_every_run(visit: Visit, site: Site) -> None:
+def test_history_has_totals_charts_and_every_run(visit: Visit, site: Site) -> None:
     """S7: history; its logs stand on the page of each run."""
     make(site, "bill", task="charge_card")
     run(site, "bill")
@@ -52,41 +52,41 @@ def test_history_has_figures_charts_and_every_run(visit: Visit, site: Site) -> N
     expect(page.locator(".figures")).to_contain_text(
         re.compile(r"Runs\s*3.*33\.3 %.*1 of 3.*Failed\s*2", re.S)
     )
-    expect(page.get_by_role("img", name="3 runs ended, 2 of them failed.")).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("^How long the longest run"))).to_be_visible()
-    runs = page.get_by_role("table", name="Runs").locator("tbody tr")
+    expect(page.get_by_role("img", name="3 runs finished, 2 of them failed.")).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Longest run per"))).to_be_visible()
+    runs = page.get_by_role("table", name="Runs", exact=True).locator("tbody tr")
     expect(runs).to_have_count(3)
     expect(runs.first).to_contain_text("succeeded")
     expect(runs.last).to_contain_text("'vat_rate'")
-    expect(runs.last).to_contain_text("by hand")
+    expect(runs.last).to_contain_text("triggered")
     page.get_by_role("radio", name="Failed only").check(force=True)
     expect(page).to_have_url(re.compile(r"failed=1"))
     expect(runs).to_have_count(2)
-    page.get_by_role("table", name="Runs").get_by_role("link").first.click()
+    page.get_by_role("table", name="Runs", exact=True).get_by_role("link").first.click()
     expect(page).to_have_url(re.compile("/jobs/"))
 
 
-def test_a_run_elsewhere_appears_by_itself(visit: Visit, site: Site) -> None:
+def test_run_elsewhere_appears_live(visit: Visit, site: Site) -> None:
     page = visit("/schedules/nightly").page
-    expect(page.get_by_text("It has not run yet")).to_be_visible()
+    expect(page.get_by_text("No runs yet")).to_be_visible()
     run(site, "nightly")
-    runs = page.get_by_role("table", name="Runs").locator("tbody tr")
+    runs = page.get_by_role("table", name="Runs", exact=True).locator("tbody tr")
     expect(runs).to_have_count(1)
     expect(runs).to_contain_text("succeeded")
 
 
-def test_a_trigger_runs_it_now(visit: Visit, site: Site) -> None:
+def test_trigger_starts_a_run(visit: Visit, site: Site) -> None:
     page = visit("/schedules/nightly", role="operator").page
     page.get_by_role("button", name="Trigger").click()
-    expect(page.get_by_role("table", name="Runs").locator("tbody tr")).to_contain_text("queued")
+    expect(page.get_by_role("table", name="Runs", exact=True).locator("tbody tr")).to_contain_text("queued")
     assert [job.origin for job in made_by(site, "nightly")] == ["manual"]
 
 
-def test_it_is_disabled_with_a_reason_and_enabled_again(visit: Visit, site: Site) -> None:
+def test_schedule_is_disabled_with_a_reason_and_enabled(visit: Visit, site: Site) -> None:
     page = visit("/schedules/nightly", role="operator").page
     page.get_by_role("button", name="Disable").click()
     dialog = page.get_by_role("dialog", name="Disable nightly?")
-    expect(dialog).to_contain_text("Jobs it has made go on")
+    expect(dialog).to_contain_text("existing jobs continue")
     dialog.get_by_label("Reason").fill("the books are closed")
     dialog.get_by_role("button", name="Disable").click()
     expect(page.locator(".note")).to_contain_text("the books are closed")
@@ -96,7 +96,7 @@ def test_it_is_disabled_with_a_reason_and_enabled_again(visit: Visit, site: Site
     assert stored(site, "nightly").enabled
 
 
-def test_it_is_paused_and_goes_on(visit: Visit, site: Site) -> None:
+def test_schedule_is_paused_and_resumed(visit: Visit, site: Site) -> None:
     page = visit("/schedules/nightly", role="operator").page
     page.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_role("dialog").get_by_label("Reason").fill("provider down")
@@ -108,19 +108,19 @@ def test_it_is_paused_and_goes_on(visit: Visit, site: Site) -> None:
     assert "schedule:default/nightly" not in gates(site)
 
 
-def test_a_backfill_tells_the_fires_before_it_makes_them(visit: Visit, site: Site) -> None:
+def test_backfill_lists_runs_before_creating_jobs(visit: Visit, site: Site) -> None:
     page = visit("/schedules/nightly", role="operator").page
     page.get_by_role("button", name="Backfill").click()
     dialog = page.get_by_role("dialog", name="Backfill nightly?")
     day = site.rota.clock.now().date() - timedelta(days=4)
     dialog.get_by_label("From").fill(f"{day}T00:00")
     dialog.get_by_label("To").fill(f"{day + timedelta(days=2)}T12:00")
-    expect(dialog).to_contain_text("3 jobs will be made")
+    expect(dialog).to_contain_text("3 jobs will be created")
     expect(dialog.get_by_role("listitem")).to_have_count(3)
     expect(dialog.get_by_role("listitem").first).to_contain_text("03:00 UTC")
     assert made_by(site, "nightly") == []
     dialog.get_by_role("button", name="Backfill 3").click()
-    expect(page.get_by_text("3 jobs of nightly are due now.")).to_be_visible()
+    expect(page.get_by_text("Created 3 jobs of nightly, due now.")).to_be_visible()
     assert {job.origin for job in made_by(site, "nightly")} == {"catchup"}
     assert len(made_by(site, "nightly")) == 3
     page.get_by_role("button", name="Backfill").click()
@@ -130,33 +130,33 @@ def test_a_backfill_tells_the_fires_before_it_makes_them(visit: Visit, site: Sit
     expect(dialog.get_by_role("button", name="Backfill")).to_be_disabled()
 
 
-def test_a_range_that_cannot_be_filled_says_why(visit: Visit) -> None:
+def test_invalid_backfill_range_is_an_error(visit: Visit) -> None:
     visitor = visit("/schedules/nightly")
     visitor.page.get_by_role("button", name="Backfill").click()
     dialog = visitor.page.get_by_role("dialog")
     dialog.get_by_label("To").fill("2001-01-01T00:00")
     expect(dialog.get_by_role("alert")).to_contain_text("swap them")
-    visitor.forgive_refusals()
+    visitor.ignore_failed_requests()
 
 
-def test_it_is_deleted_only_when_its_name_is_typed(visit: Visit, site: Site) -> None:
+def test_schedule_is_deleted_only_after_its_name_is_typed(visit: Visit, site: Site) -> None:
     """Q10: delete confirmation."""
     page = visit("/schedules/nightly", role="operator").page
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog", name="Delete nightly?")
-    expect(dialog).to_contain_text("The jobs it has made stay")
+    expect(dialog).to_contain_text("Its jobs and audit entries stay")
     sure = dialog.get_by_role("button", name="Delete")
     expect(sure).to_be_disabled()
-    dialog.get_by_label("Type nightly to go on").fill("nightly")
+    dialog.get_by_label("Type nightly to confirm").fill("nightly")
     sure.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Schedules")
     assert names(site) == {"each_quarter"}
 
 
-def test_versions_tell_who_changed_what(visit: Visit, site: Site) -> None:
+def test_changes_show_who_changed_what(visit: Visit, site: Site) -> None:
     site.do(lambda: site.rota.schedules.update("nightly", cron="0 4 * * *", payload={"order_id": 7}))
     page = visit("/schedules/nightly", role="operator").page
-    versions = page.get_by_role("table", name="Versions").locator("tbody tr")
+    versions = page.get_by_role("table", name="Changes").locator("tbody tr")
     expect(versions).to_have_count(2)
     expect(versions.first).to_contain_text("update")
     expect(versions.first.locator("li").filter(has_text="cron").locator("del")).to_have_text('"0 3 * * *"')
@@ -165,22 +165,22 @@ def test_versions_tell_who_changed_what(visit: Visit, site: Site) -> None:
     expect(versions.last).to_contain_text("create")
 
 
-def test_who_may_not_read_the_audit_log_sees_no_versions(visit: Visit) -> None:
+def test_user_without_audit_access_sees_no_changes(visit: Visit) -> None:
     page = visit("/schedules/nightly", role="viewer").page
-    expect(page.get_by_role("table", name="Next fires")).to_be_visible()
-    expect(page.get_by_role("heading", name="Versions")).to_have_count(0)
+    expect(page.get_by_role("table", name="Next runs")).to_be_visible()
+    expect(page.get_by_role("heading", name="Changes")).to_have_count(0)
     expect(page.get_by_role("group", name="Payload")).to_contain_text("hidden")
 
 
-def test_a_schedule_that_is_gone_says_so(visit: Visit) -> None:
+def test_unknown_schedule_is_not_found(visit: Visit) -> None:
     visitor = visit("/schedules/never-was")
-    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("No such schedule")
-    visitor.page.get_by_role("link", name="All schedules").click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Schedule not found")
+    visitor.page.get_by_role("link", name="View schedules").click()
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Schedules")
-    visitor.forgive_refusals()
+    visitor.ignore_failed_requests()
 
 
-def test_the_same_act_can_be_copied_for_a_terminal(visit: Visit) -> None:
+def test_trigger_is_copied_as_a_command(visit: Visit) -> None:
     page = visit("/schedules/nightly").page
     page.get_by_role("button", name="Copy as").click()
     dialog = page.get_by_role("dialog")

@@ -1,4 +1,4 @@
-"""What stands around every view: landmarks, keys, themes, the day line."""
+"""The frame of every view: landmarks, keys, themes, the day line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parametrize("site", ["sqlite"], indirect=True)  # no st
 NAMES = ("Overview", "Jobs", "Queues", "Schedules", "Workers", "Tenants", "Audit", "Settings")
 
 
-def test_the_main_landmark_leads_to_every_view_and_each_says_where_one_is(visitor: Visitor) -> None:
+def test_navigation_opens_every_view_with_its_heading(visitor: Visitor) -> None:
     page = visitor.page
     for name in NAMES:
         page.get_by_role("navigation", name="Main").get_by_role("link", name=name).click()
@@ -22,7 +22,7 @@ def test_the_main_landmark_leads_to_every_view_and_each_says_where_one_is(visito
         assert name in page.title()
 
 
-def test_two_keys_lead_to_a_view_and_a_slash_to_the_search(visitor: Visitor) -> None:
+def test_two_keys_open_a_view_and_slash_the_search(visitor: Visitor) -> None:
     page = visitor.page
     page.keyboard.press("g")
     page.keyboard.press("j")
@@ -33,16 +33,16 @@ def test_two_keys_lead_to_a_view_and_a_slash_to_the_search(visitor: Visitor) -> 
     expect(page.get_by_role("heading", level=1)).to_have_text("Jobs")
 
 
-def test_the_palette_finds_a_schedule_by_a_part_of_its_name(visitor: Visitor) -> None:
+def test_palette_finds_a_schedule_by_part_of_its_name(visitor: Visitor) -> None:
     page = visitor.page
     page.keyboard.press("/")
-    page.get_by_role("combobox", name="Search, or jump to").fill("night")
+    page.get_by_role("combobox", name="Search or jump to").fill("night")
     expect(page.get_by_role("option", name="schedule nightly")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{visitor.site.server.url}/schedules/nightly")
 
 
-def test_a_chosen_theme_is_kept(visitor: Visitor) -> None:
+def test_chosen_theme_is_kept(visitor: Visitor) -> None:
     page = visitor.page
     page.get_by_text("Dark", exact=True).click()
     ground = "getComputedStyle(document.querySelector('#main')).backgroundColor"
@@ -52,6 +52,6 @@ def test_a_chosen_theme_is_kept(visitor: Visitor) -> None:
     assert page.evaluate(ground) == "rgb(17, 23, 21)"
 
 
-def test_the_day_line_tells_in_words_what_it_shows(visitor: Visitor) -> None:
-    line = visitor.page.get_by_role("img", name="The day, twelve hours back and twelve ahead")
-    expect(line).to_have_accessible_name(re.compile("7 jobs ended, 4 of them failed.*bulk paused"))
+def test_day_line_has_a_text_alternative(visitor: Visitor) -> None:
+    line = visitor.page.get_by_role("img", name="Twelve hours back and twelve ahead")
+    expect(line).to_have_accessible_name(re.compile("7 jobs finished, 4 of them failed.*bulk paused"))

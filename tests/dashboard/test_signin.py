@@ -1,4 +1,4 @@
-"""The door: tokens, passwords, links that work once, and the way out."""
+"""Sign-in: tokens, passwords, one-time links, sign-out."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def stranger(browser: Any, site: Site) -> Any:
     context = browser.new_context()
     visitor = Visitor(context, site)
     yield visitor
-    visitor.forgive_refusals()
-    visitor.is_untroubled()
+    visitor.ignore_failed_requests()
+    visitor.assert_no_problems()
     context.close()
 
 
-def test_a_wrong_token_is_told_and_a_good_one_leads_to_where_one_wanted_to_go(
+def test_wrong_token_is_an_error_and_a_valid_one_opens_the_requested_page(
     stranger: Visitor, site: Site
 ) -> None:
     page = stranger.page
@@ -39,18 +39,18 @@ def test_a_wrong_token_is_told_and_a_good_one_leads_to_where_one_wanted_to_go(
     assert page.url.endswith("/jobs?state=failed")
 
 
-def test_a_user_signs_in_with_a_password(stranger: Visitor, site: Site) -> None:
+def test_user_signs_in_with_a_password(stranger: Visitor, site: Site) -> None:
     site.user("ada", "correct horse battery")
     page = stranger.page
     page.goto(site.server.url)
-    page.get_by_role("button", name="Use a user and password").click()
+    page.get_by_role("button", name="Use a password").click()
     page.get_by_label("User").fill("ada")
     page.get_by_label("Password").fill("correct horse battery")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 
 
-def test_a_link_that_works_once_signs_in_and_leaves_the_address_clean(stranger: Visitor, site: Site) -> None:
+def test_one_time_link_signs_in_and_leaves_the_address_clean(stranger: Visitor, site: Site) -> None:
     link = site.server.link()
     stranger.page.goto(link)
     expect(stranger.page.get_by_role("heading", level=1)).to_have_text("Overview")
@@ -58,7 +58,7 @@ def test_a_link_that_works_once_signs_in_and_leaves_the_address_clean(stranger: 
     assert stranger.page.evaluate("document.cookie") == ""  # out of reach for scripts
 
 
-def test_signing_out_leads_back_to_the_door(visit: Visit) -> None:
+def test_sign_out_shows_the_sign_in_page(visit: Visit) -> None:
     visitor = visit()
     visitor.page.get_by_role("button", name="Sign out").click()
     expect(visitor.page.get_by_label("Token")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Tenants: whose work it is, how much of it, and the switch for one of them."""
+"""Tenants: share of live jobs, links, pause and resume."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: 
 expect = sync_api.expect
 
 
-def test_tenants_tell_their_share_of_the_live_work(visit: Visit) -> None:
+def test_tenants_show_their_share_of_live_jobs(visit: Visit) -> None:
     visitor = visit("/tenants")
-    picture = cell(visitor, "globex", "Share of live work").get_by_role("img")
-    expect(picture).to_have_attribute("aria-label", "33 % of the live work: 0 running, 0 due, 1 later")
-    expect(cell(visitor, "default", "Share of live work")).to_have_text("67 %")
+    picture = cell(visitor, "globex", "Share of live jobs").get_by_role("img")
+    expect(picture).to_have_attribute("aria-label", "33 % of live jobs: 0 running, 0 due, 1 due later")
+    expect(cell(visitor, "default", "Share of live jobs")).to_have_text("67 %")
     expect(cell(visitor, "default", "Due")).to_have_text("1")
     expect(cell(visitor, "default", "Schedules")).to_have_text("2")
     expect(visitor.page.get_by_text("Most belong to default: 67 %.")).to_be_visible()
 
 
-def test_a_tenant_leads_to_its_jobs_its_schedules_and_its_audit(visit: Visit) -> None:
+def test_tenant_links_to_its_jobs_schedules_and_audit_entries(visit: Visit) -> None:
     visitor = visit("/tenants")
     page = visitor.page
     expect(page.get_by_role("link", name="globex", exact=True)).to_have_attribute(
@@ -35,14 +35,14 @@ def test_a_tenant_leads_to_its_jobs_its_schedules_and_its_audit(visit: Visit) ->
     expect(schedules).to_have_attribute("href", "/schedules?tenant=default")
 
 
-def test_a_tenant_is_paused_and_resumed(visit: Visit, site: Site) -> None:
+def test_tenant_is_paused_and_resumed(visit: Visit, site: Site) -> None:
     visitor = visit("/tenants", role="operator")
     page = visitor.page
     page.get_by_role("button", name="Pause globex").click()
     dialog = page.get_by_role("dialog", name="Pause tenant globex?")
-    expect(dialog).to_contain_text("Other tenants go on.")
-    expect(dialog).to_contain_text("1 more would when due")
-    dialog.get_by_role("button", name="Let it run").click()
+    expect(dialog).to_contain_text("Other tenants continue.")
+    expect(dialog).to_contain_text("1 due later")
+    dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_have_count(0)
     assert "tenant:globex" not in gates(site)
     page.get_by_role("button", name="Pause globex").click()
@@ -52,10 +52,10 @@ def test_a_tenant_is_paused_and_resumed(visit: Visit, site: Site) -> None:
     expect(row(visitor, "globex")).to_contain_text("the bill is open")
     assert gates(site)["tenant:globex"].reason == "the bill is open"
     page.get_by_role("button", name="Resume globex").click()
-    expect(cell(visitor, "globex", "State")).to_have_text("open")
+    expect(cell(visitor, "globex", "State")).to_have_text("active")
 
 
-def test_a_tenants_own_operator_sees_and_pauses_that_tenant_only(visit: Visit, site: Site) -> None:
+def test_tenant_operator_sees_and_pauses_own_tenant_only(visit: Visit, site: Site) -> None:
     visitor = visit("/tenants", role="operator", tenant="globex")
     expect(visitor.page.locator("table.tenants tbody tr")).to_have_count(1)
     visitor.page.get_by_role("button", name="Pause globex").click()
@@ -64,14 +64,14 @@ def test_a_tenants_own_operator_sees_and_pauses_that_tenant_only(visit: Visit, s
     assert "tenant:globex" in gates(site)
 
 
-def test_who_only_reads_has_neither_switch_nor_audit(visit: Visit) -> None:
+def test_viewer_has_neither_pause_button_nor_audit_link(visit: Visit) -> None:
     page = visit("/tenants", role="viewer").page
     expect(page.get_by_role("link", name="globex", exact=True)).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile("^(Pause|Resume) (?!updates)"))).to_have_count(0)
+    expect(page.get_by_role("button", name=re.compile("^(Pause|Resume) (?!live updates)"))).to_have_count(0)
     expect(page.get_by_role("link", name=re.compile("^Audit"))).to_have_count(0)
 
 
-def test_tenants_are_narrowed_and_ordered_in_the_address(visit: Visit) -> None:
+def test_filter_and_order_of_tenants_are_in_the_address(visit: Visit) -> None:
     visitor = visit("/tenants?by=share")
     rows = visitor.page.locator("table.tenants tbody tr")
     expect(rows.first).to_contain_text("default")

@@ -1,4 +1,4 @@
-"""A thousand live rows: what changes is drawn anew, and nothing else."""
+"""A thousand live rows: only changed rows render again."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ended(site: Site) -> set[str]:
 
 
 @pytest.mark.timeout(300)
-def test_of_a_thousand_rows_only_those_that_changed_are_touched(
+def test_only_changed_rows_render_among_a_thousand(
     visit: Visit, site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     many_jobs(site)

@@ -1,4 +1,4 @@
-"""Schedules for the dashboard's tests: made, run, overdue; and as the store knows them."""
+"""Schedules for the dashboard's tests: created, run, overdue; and as stored."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DAILY = "0 8 * * *"
 
 
 def make(site: Site, name: str, **given: Any) -> Schedule:
-    said = {"task": "send_receipt", "payload": {"order_id": 1}, **given}
-    if not {"cron", "every", "at"} & said.keys():
-        said["cron"] = DAILY
-    return site.do(lambda: site.rota.schedules.create(name=name, **said))
+    values = {"task": "send_receipt", "payload": {"order_id": 1}, **given}
+    if not {"cron", "every", "at"} & values.keys():
+        values["cron"] = DAILY
+    return site.do(lambda: site.rota.schedules.create(name=name, **values))
 
 
 def run(site: Site, name: str, tenant: str = "default") -> None:

@@ -8,29 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..core.jobs.lifecycle import Outcome, Released
 from ..runtime.events import about
 from .execution import Execution, NotStarted, StopIgnored, StopReason, outcome_of_error
 from .executors.protocol import TaskExecutor
 
-if TYPE_CHECKING:
-    from .slots import Slots
-
 log = logging.getLogger("rota.worker")
 
 STOP_GRACE_S = 5.0  # how long an execution has to stop, before its outcome is recorded without it
+
+
+class Held(Protocol):
+    """The executions that a worker holds: running ones in a slot, waiting ones claimed but not started."""
+
+    running: dict[Execution, None]
+    waiting: deque[Execution]
 
 
 class Stops:
     """Stops the executions in the slots of one worker. Never frees a slot: that happens when one returns."""
 
     def __init__(
-        self, slots: Slots, executors: Mapping[str, TaskExecutor], end: Callable[[Execution, Outcome], None]
+        self, held: Held, executors: Mapping[str, TaskExecutor], end: Callable[[Execution, Outcome], None]
     ) -> None:
-        self._slots = slots
+        self._held = held
         self._executors = executors
         self._end = end
 
@@ -65,19 +70,19 @@ class Stops:
 
     def _stop_held(self, executions: Sequence[Execution], reason: StopReason) -> None:
         for execution in executions:
-            if execution in self._slots.running:
+            if execution in self._held.running:
                 self.stop(execution, reason)
-            elif execution in self._slots.waiting:
-                self._slots.waiting.remove(execution)
+            elif execution in self._held.waiting:
+                self._held.waiting.remove(execution)
                 execution.context.stop_reason = reason
                 self._end(execution, outcome_of_error(execution, NotStarted()))
 
     def release_running(self) -> None:
         """Stop everything; what does not finish by itself meanwhile is released."""
-        for execution in list(self._slots.running):
+        for execution in list(self._held.running):
             self.stop(execution, "released")
 
     def abandon_running(self) -> None:
         """Release what still has not stopped."""
-        for execution in list(self._slots.running):
+        for execution in list(self._held.running):
             self._end(execution, Released())

@@ -1,34 +1,53 @@
 // @ts-check
-// Every request to the server. It knows sessions and errors; it knows no view.
+// Every request to the server. Knows sessions and errors; must never know a view.
 
 import { parse, write } from "./exact.js";
+import { clean } from "./format.js";
 import { base, me, setClock } from "./state.js";
 import { signal } from "./ui.js";
-import { clean } from "./words.js";
 
 /** @type {Options} */
 const SESSION = { root: "/api/session", quiet: true };
 let csrf = "";
 
-/** What the server refused: its code, its words, the field it is about. */
-export class Refusal extends Error {
-  /** @param {any} problem @param {number} status */
-  constructor(problem, status) {
-    super(problem.detail || problem.title || `The server answered ${status}.`);
+/**
+ * What went wrong, as far as a view needs to know. An ApiError is one, and so is every Error.
+ * @typedef {{message: string, title?: string, code?: string, field?: string | null, status?: number,
+ *   requestId?: string | null}} Problem
+ */
+/** @typedef {Partial<import("./types").ProblemView>} ProblemBody */
+
+/** An error answer of the server: its code, its message, the field it is about. */
+export class ApiError extends Error {
+  /** @param {ProblemBody} body @param {number} status */
+  constructor(body, status) {
+    super(body.detail || body.title || `The server answered ${status}.`);
     this.status = status;
-    this.code = problem.code ?? "";
-    this.title = problem.title ?? "";
-    this.field = problem.field ?? null;
-    this.requestId = problem.request_id ?? null;
+    this.code = body.code ?? "";
+    this.title = body.title ?? "";
+    this.field = body.field ?? null;
+    this.requestId = body.request_id ?? null;
   }
 }
 
-/** @typedef {{query?: Record<string, any>, body?: unknown, signal?: AbortSignal, root?: string, quiet?: boolean}} Options */
+/** @param {unknown} error @returns {Problem} */
+export function problemOf(error) {
+  return error instanceof Error ? error : new Error(String(error));
+}
 
-/** @param {string} method @param {string} path @param {Options} [options] @returns {Promise<any>} */
-export async function request(method, path, { query, body, signal, root = "/api/admin", quiet } = {}) {
-  const search = query ? `${new URLSearchParams(searchable(query))}` : "";
-  const answer = await fetch(base + root + path + (search && `?${search}`), {
+/** @typedef {Record<string, unknown>} Query empty values are left out, lists are joined by commas */
+/** @typedef {{query?: Query, body?: unknown, signal?: AbortSignal, root?: string, quiet?: boolean}} Options */
+
+/**
+ * @template T
+ * @param {string} method
+ * @param {string} path
+ * @param {Options} [options]
+ * @returns {Promise<T>}
+ */
+async function request(method, path, { query, body, signal, root = "/api/admin", quiet } = {}) {
+  const search = query ? `${new URLSearchParams(searchParams(query))}` : "";
+  const response = await fetch(base + root + path + (search && `?${search}`), {
     method,
     signal,
     credentials: "same-origin",
@@ -39,28 +58,34 @@ export async function request(method, path, { query, body, signal, root = "/api/
     },
     body: body === undefined ? undefined : write(body),
   }).catch(unreachable);
-  const text = await answer.text();
-  if (answer.ok) return text ? parse(text) : null;
-  if (answer.status === 401 && !quiet) me.value = null;
-  const refusal = new Refusal(readable(text), answer.status);
-  if (refusal.code === "csrf") await meetAnew(refusal);
-  throw refusal;
+  const text = await response.text();
+  if (response.ok) return parse(text || "null");
+  if (response.status === 401 && !quiet) me.value = null;
+  const error = new ApiError(problemBody(text), response.status);
+  if (error.code === "csrf") await identifyAgain(error);
+  throw error;
 }
 
-/** The session is not the one this page knew: somebody signed in from another tab. Whoever acts now must know in whose name. @param {Refusal} refusal */
-async function meetAnew(refusal) {
+/**
+ * The session changed: another tab signed in. Before the next action the user must see which account is used.
+ * @param {ApiError} error
+ */
+async function identifyAgain(error) {
   await whoAmI();
-  if (me.value) refusal.message = `Somebody signed in from another tab: you are ${clean(me.value.name)} now, ${me.value.role}. Nothing was done; press again to do it in that name.`;
+  if (!me.value) return;
+  const account = `${clean(me.value.name)} (${me.value.role})`;
+  error.message = `Another tab signed in as ${account}. Nothing was changed; try again to act as this account.`;
 }
 
-/** @param {any} error @returns {never} */
+/** @param {unknown} error @returns {never} */
 function unreachable(error) {
-  if (error.name === "AbortError") throw error;
-  throw new Refusal({ code: "unreachable", detail: "The server does not answer. What runs goes on; this page tries again." }, 0);
+  if (error instanceof Error && error.name === "AbortError") throw error;
+  const detail = "Can't reach the server; retrying. Running jobs are not affected.";
+  throw new ApiError({ code: "unreachable", detail }, 0);
 }
 
-/** @param {string} text */
-function readable(text) {
+/** @param {string} text @returns {ProblemBody} */
+function problemBody(text) {
   try {
     return JSON.parse(text) ?? {};
   } catch {
@@ -68,46 +93,63 @@ function readable(text) {
   }
 }
 
-/** @param {Record<string, any>} query */
-function searchable(query) {
+/** @param {Query} query */
+function searchParams(query) {
   return Object.entries(query)
-    .filter(([, value]) => value !== null && value !== undefined && value !== "" && `${value}` !== "")
+    .filter(([, value]) => value !== null && value !== undefined && `${value}` !== "")
     .map(([name, value]) => [name, Array.isArray(value) ? value.join(",") : `${value}`]);
 }
 
+/** The admin API. Answers have the type that the path has in ``types.d.ts``. */
 export const api = {
-  /** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] */
+  /**
+   * @template {string} P
+   * @param {P} path
+   * @param {Query} [query]
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<import("./types").GetResponse<P>>}
+   */
   get: (path, query, signal) => request("GET", path, { query, signal }),
-  /** @param {string} path @param {unknown} [body] */
+  /**
+   * @template {string} P
+   * @param {P} path
+   * @param {unknown} [body]
+   * @returns {Promise<import("./types").PostResponse<P>>}
+   */
   post: (path, body = {}) => request("POST", path, { body }),
-  /** @param {string} path @param {unknown} [body] */
+  /**
+   * @template {string} P
+   * @param {P} path
+   * @param {unknown} [body]
+   * @returns {Promise<import("./types").PutResponse<P>>}
+   */
   put: (path, body = {}) => request("PUT", path, { body }),
-  /** @param {string} path @param {Record<string, any>} [query] */
+  /** @param {string} path @param {Query} [query] @returns {Promise<null>} */
   delete: (path, query) => request("DELETE", path, { query }),
 };
 
 // --- sessions ------------------------------------------------------------------------------------
 
-/** Whether anybody can sign in with a password. */
+/** Whether users can sign in with a password. */
 export const passwords = signal(false);
 
-/** Who am I? Sets ``me``; null if nobody is signed in. */
+/** Who is signed in? Sets ``me``; null if no one is. */
 export async function whoAmI() {
-  adopt(await request("GET", "", SESSION));
+  applySession(await request("GET", "", SESSION));
 }
 
 /** @param {{token: string} | {user: string, password: string} | {once: string}} credential */
 export async function signIn(credential) {
-  adopt(await request("POST", "", { ...SESSION, body: credential }));
+  applySession(await request("POST", "", { ...SESSION, body: credential }));
 }
 
 export async function signOut() {
   await request("DELETE", "", SESSION);
-  adopt({ me: null });
+  applySession({ me: null });
 }
 
-/** @param {{me: import("./types").CurrentActor | null, csrf?: string | null, passwords?: boolean}} session */
-function adopt(session) {
+/** @param {import("./types").SessionView} session */
+function applySession(session) {
   csrf = session.csrf ?? "";
   passwords.value = session.passwords ?? passwords.value;
   setClock(session.me?.now);

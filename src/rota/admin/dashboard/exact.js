@@ -1,7 +1,7 @@
 // @ts-check
 // JSON in which integers stay exact: those beyond 2^53 become BigInt on the way in and digits on the way out.
 
-// A mark that no stored text can hold, since nobody could have guessed it.
+// A mark that no stored text can contain: it cannot be guessed.
 const MARK = `int:${crypto.getRandomValues(new Uint32Array(4)).join("-")}:`;
 const STRING_OR_LONG_INTEGER = /"(?:[^"\\]|\\.)*"|(?<![\w.+-])-?\d{16,}(?![\d.eE])/g;
 

@@ -1,30 +1,32 @@
 // @ts-check
-// News from the server, pushed. Held while somebody pauses it, selects rows, or does not look.
+// Live updates, pushed by the server. On hold while the user pauses them, selects rows or hides the tab.
 //
-// News is a hint to look again, never the truth itself: views answer it by loading anew, so that a
-// lost event costs a second and no more.
+// An event is a hint to load again, never the data itself: a lost event costs a second and no more.
 
 import { whoAmI } from "./api.js";
 import { parse } from "./exact.js";
 import { base, me, now } from "./state.js";
 import { computed, effect, signal, useEffect } from "./ui.js";
 
-const NAMES = ["stats", "job", "gate", "schedule", "worker", "audit"];
-/** Told when the line is there again, and with it all names: what could not be loaded is worth another try. */
-export const BACK = "back";
+const EVENT_NAMES = ["stats", "job", "gate", "schedule", "worker", "audit"];
+/** Sent with all other names after a reconnect: what could not be loaded is worth another try. */
+export const RECONNECTED = "reconnected";
 const LONGEST_WAIT = 15_000;
 
-/** Who holds the news: "pause" (the button), "select", "hidden". */
-const holders = signal(/** @type {string[]} */ ([]));
-export const connected = signal(false);
-/** When news was last heard, by the server's clock. */
-export const heardAt = signal(now.peek());
-/** How many pieces of news wait while held. */
-export const waiting = signal(0);
-export const held = computed(() => holders.value.length > 0);
-export const paused = computed(() => holders.value.includes("pause"));
+/** @typedef {Partial<import("./types").JobView> & {object?: string | null}} EventData */
+/** @typedef {(data: EventData | null) => void} Listener gets null if events were missed */
 
-/** @type {Map<string, Set<(data: any) => void>>} */
+/** Why updates are on hold: "pause" (the button), "select", "hidden". */
+const holds = signal(/** @type {string[]} */ ([]));
+export const connected = signal(false);
+/** When the last event arrived, by the server's clock. */
+export const lastEventAt = signal(now.peek());
+/** How many events arrived while on hold. */
+export const pendingEvents = signal(0);
+export const onHold = computed(() => holds.value.length > 0);
+export const pausedByUser = computed(() => holds.value.includes("pause"));
+
+/** @type {Map<string, Set<Listener>>} */
 const listeners = new Map();
 /** @type {EventSource | null} */
 let source = null;
@@ -35,31 +37,31 @@ let missed = new Set();
 let wait = 1000;
 let timer = 0;
 
-/** @param {string} who */
-export function hold(who) {
-  if (!holders.value.includes(who)) holders.value = [...holders.value, who];
+/** @param {string} reason */
+export function holdUpdates(reason) {
+  if (!holds.value.includes(reason)) holds.value = [...holds.value, reason];
 }
 
-/** @param {string} who */
-export function release(who) {
-  holders.value = holders.value.filter((one) => one !== who);
+/** @param {string} reason */
+export function releaseUpdates(reason) {
+  holds.value = holds.value.filter((one) => one !== reason);
 }
 
-/** @param {string} name @param {any} data */
-function tell(name, data) {
+/** @param {string} name @param {EventData | null} data */
+function dispatch(name, data) {
   for (const listener of listeners.get(name) ?? []) listener(data);
 }
 
 /** @param {string} name @param {MessageEvent} event */
-function hear(name, event) {
+function receive(name, event) {
   lastId = event.lastEventId || lastId;
-  heardAt.value = now.peek();
-  if (held.value) {
+  lastEventAt.value = now.peek();
+  if (onHold.value) {
     missed.add(name);
-    waiting.value += 1;
+    pendingEvents.value += 1;
     return;
   }
-  tell(name, event.data ? parse(event.data) : null);
+  dispatch(name, event.data ? parse(event.data) : null);
 }
 
 function open() {
@@ -68,31 +70,32 @@ function open() {
   source = new EventSource(`${base}/api/admin/events${resume}`);
   source.onopen = () => {
     connected.value = true;
-    heardAt.value = now.peek();
+    lastEventAt.value = now.peek();
     wait = 1000;
-    if (opened) lookAgain();
+    if (opened) reloadAll();
     opened = true;
   };
   source.onerror = () => {
     connected.value = false;
-    // A closed stream does not come back by itself: the server refused it, or went away.
-    if (source?.readyState === EventSource.CLOSED) again();
+    // A closed stream does not reopen by itself: the server rejected it, or is unavailable.
+    if (source?.readyState === EventSource.CLOSED) reconnect();
   };
-  for (const name of NAMES) source.addEventListener(name, (event) => hear(name, /** @type {MessageEvent} */ (event)));
+  for (const name of EVENT_NAMES)
+    source.addEventListener(name, (event) => receive(name, /** @type {MessageEvent} */ (event)));
   source.addEventListener("reset", (event) => {
     lastId = /** @type {MessageEvent} */ (event).lastEventId || "";
-    lookAgain();
+    reloadAll();
   });
 }
 
-/** What happened while nobody listened may never be told: everybody looks again, or will when news is no longer held. */
-function lookAgain() {
-  for (const name of [...NAMES, BACK]) missed.add(name);
-  if (!held.value) catchUp();
+/** Events of the time without a connection are lost: every view loads again, at once or when the hold ends. */
+function reloadAll() {
+  for (const name of [...EVENT_NAMES, RECONNECTED]) missed.add(name);
+  if (!onHold.value) flush();
 }
 
-function again() {
-  whoAmI().catch(() => {}); // if it was refused because the session has ended, this leads to the door
+function reconnect() {
+  whoAmI().catch(() => {}); // if the session has ended, this leads to the sign-in page
   clearTimeout(timer);
   timer = setTimeout(open, wait);
   wait = Math.min(wait * 2, LONGEST_WAIT);
@@ -105,39 +108,39 @@ function close() {
   connected.value = false;
 }
 
-/** Tell what was missed while held. */
-function catchUp() {
+/** Dispatch what arrived while on hold. */
+function flush() {
   const names = missed;
   missed = new Set();
-  waiting.value = 0;
-  for (const name of names) tell(name, null);
+  pendingEvents.value = 0;
+  for (const name of names) dispatch(name, null);
 }
 
-/** Begin to listen; stops by itself when nobody is signed in, rests while the tab is hidden. */
+/** Start listening. Stops by itself when no one is signed in or the tab is hidden. */
 export function start() {
-  const look = () => (document.hidden ? hold("hidden") : release("hidden"));
-  document.addEventListener("visibilitychange", look);
-  look();
+  const followVisibility = () => (document.hidden ? holdUpdates("hidden") : releaseUpdates("hidden"));
+  document.addEventListener("visibilitychange", followVisibility);
+  followVisibility();
   addEventListener("pagehide", close);
-  const wanted = computed(() => Boolean(me.value) && !holders.value.includes("hidden"));
+  const wanted = computed(() => Boolean(me.value) && !holds.value.includes("hidden"));
   effect(() => (wanted.value ? open() : close()));
   effect(() => {
-    if (!held.value) queueMicrotask(catchUp);
+    if (!onHold.value) queueMicrotask(flush);
   });
 }
 
-/** Call back on news of these names; with null when some was missed. @param {string[]} names @param {(data: any) => void} listener */
+/** @param {string[]} names @param {Listener} listener */
 export function listen(names, listener) {
   for (const name of names) listeners.set(name, (listeners.get(name) ?? new Set()).add(listener));
   return () => names.forEach((name) => listeners.get(name)?.delete(listener));
 }
 
-/** The same for a component. @param {string[]} names @param {(data: any) => void} listener @param {any[]} deps */
-export function useNews(names, listener, deps = []) {
+/** The same for a component. @param {string[]} names @param {Listener} listener @param {unknown[]} deps */
+export function useEvents(names, listener, deps = []) {
   useEffect(() => listen(names, listener), deps);
 }
 
-/** Something was changed from this page: those who listen look again at once, held or not. @param {string} name */
+/** This page changed something: every listening view loads again at once, on hold or not. @param {string} name */
 export function announce(name) {
-  tell(name, null);
+  dispatch(name, null);
 }

@@ -1,30 +1,37 @@
 // @ts-check
-// Data of a view: loaded, loaded again on news, never shown as zero before it is there.
+// Data of a view: loaded, loaded again on events, never shown as zero before it has arrived.
 
-import { BACK, held, listen } from "./live.js";
+import { problemOf } from "./api.js";
+import { RECONNECTED, listen, onHold } from "./live.js";
 import { useCallback, useEffect, useRef, useState } from "./ui.js";
 
-const SOONEST = 1; // seconds between two loads that news asked for
+const MIN_INTERVAL_S = 1; // between two loads that events asked for
 
+/** @typedef {import("./api.js").Problem} Problem */
 /**
  * @template T
- * @typedef {{data: T | null, error: any, busy: boolean, reload: () => Promise<void>}} Loaded
+ * @typedef {{data: T | null, error: Problem | null, busy: boolean, reload: () => Promise<void>}} Loaded
  */
 
 /**
- * Load when ``deps`` change, and again on news. While it loads anew the old data stays; when the deps
- * change it goes, and the view shows its skeleton.
+ * Load when ``deps`` change, and again on events. The old data stays during a reload; when the deps change it
+ * goes, and the view shows its skeleton.
  *
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
- * @param {any[]} deps
- * @param {{on?: string[], when?: boolean, every?: number, soonest?: number}} [options]
- *   on: names of news; soonest: seconds between two loads that news asked for, more for what costs the server more;
- *   when: false loads nothing; every: seconds, with or without news
+ * @param {unknown[]} deps
+ * @param {{on?: string[], when?: boolean, every?: number, minInterval?: number}} [options]
+ *   on: names of events; minInterval: seconds between two loads that events asked for, more for what costs the
+ *   server more; when: false loads nothing; every: seconds, with or without events
  * @returns {Loaded<T>}
  */
-export function useLoad(load, deps, { on = [], when = true, every = 0, soonest = SOONEST } = {}) {
-  const [state, set] = useState(/** @type {{data: any, error: any, busy: boolean}} */ ({ data: null, error: null, busy: true }));
+export function useLoad(load, deps, { on = [], when = true, every = 0, minInterval = MIN_INTERVAL_S } = {}) {
+  const empty = /** @type {{data: T | null, error: Problem | null, busy: boolean}} */ ({
+    data: null,
+    error: null,
+    busy: true,
+  });
+  const [state, set] = useState(empty);
   const current = useRef(/** @type {AbortController | null} */ (null));
   const latest = useRef(load);
   latest.current = load;
@@ -37,64 +44,76 @@ export function useLoad(load, deps, { on = [], when = true, every = 0, soonest =
       const data = await latest.current(control.signal);
       if (!control.signal.aborted) set({ data, error: null, busy: false });
     } catch (error) {
-      if (!control.signal.aborted) set((old) => ({ data: old.data, error, busy: false }));
+      if (!control.signal.aborted) set((old) => ({ data: old.data, error: problemOf(error), busy: false }));
     }
   }, []);
 
   useEffect(() => {
     if (!when) return undefined;
-    set({ data: null, error: null, busy: true });
+    set(empty);
     reload();
     return () => current.current?.abort();
   }, [...deps, when]);
 
   const failed = Boolean(state.error);
-  const refused = isRefused(state.error);
+  const isFinal = isClientError(state.error);
   useEffect(() => {
-    const names = refused ? [BACK] : failed ? [...on, BACK] : on;
+    const names = isFinal ? [RECONNECTED] : failed ? [...on, RECONNECTED] : on;
     if (!when || !names.length) return undefined;
-    const calm = calmly(reload, soonest);
-    const deaf = listen(names, calm.tell);
-    return () => (deaf(), calm.stop());
-  }, [...deps, when, on.join(), failed, refused]);
+    const throttle = throttled(reload, minInterval);
+    const unsubscribe = listen(names, throttle.request);
+    return () => (unsubscribe(), throttle.stop());
+  }, [...deps, when, on.join(), failed, isFinal]);
 
-  useEvery(when && !refused ? every : 0, reload, deps);
+  useEvery(when && !isFinal ? every : 0, reload, deps);
 
   return { ...state, reload };
 }
 
-/** The request itself was wrong, and asked again it would be wrong again; not so when there were only too many. @param {any} error */
-function isRefused(error) {
-  return error?.status >= 400 && error.status < 500 && error.status !== 429;
+/** The request itself was wrong, so the same request would fail again; too many requests is no such case. */
+function isClientError(/** @type {Problem | null} */ error) {
+  const status = error?.status ?? 0;
+  return status >= 400 && status < 500 && status !== 429;
 }
 
-/** Call every so many seconds, unless news is held; 0: never. @param {number} seconds @param {() => any} act @param {any[]} deps */
+/**
+ * Call at an interval in seconds, except while updates are on hold; 0: never.
+ * @param {number} seconds
+ * @param {() => unknown} act
+ * @param {unknown[]} deps
+ */
 export function useEvery(seconds, act, deps) {
   useEffect(() => {
     if (!seconds) return undefined;
-    const timer = setInterval(() => held.peek() || act(), seconds * 1000);
+    const timer = setInterval(() => onHold.peek() || act(), seconds * 1000);
     return () => clearInterval(timer);
   }, [...deps, seconds]);
 }
 
-/** Call at most once in so many seconds, never before the last call ended, and once more for what came in between; not after the stop. @param {() => Promise<void>} act @param {number} seconds */
-function calmly(act, seconds) {
+/**
+ * Call at most once per interval, never before the last call has ended, once more for requests in between, and not
+ * after the stop.
+ * @param {() => Promise<void>} act
+ * @param {number} seconds
+ */
+function throttled(act, seconds) {
   let timer = 0;
   let last = -Infinity;
   let busy = false;
   let wanted = false;
   let stopped = false;
-  const tell = () => {
+  const request = () => {
     if (stopped) return;
-    if (busy) wanted = true; // a load that news cuts short each second would never end
+    if (busy)
+      wanted = true; // a load that is cut short by events every second would never end
     else timer ||= setTimeout(run, Math.max(0, last + seconds * 1000 - performance.now()));
   };
   const run = async () => {
     [timer, last, busy, wanted] = [0, performance.now(), true, false];
     await act();
     busy = false;
-    if (wanted) tell();
+    if (wanted) request();
   };
   const stop = () => ((stopped = true), clearTimeout(timer));
-  return { tell, stop };
+  return { request, stop };
 }

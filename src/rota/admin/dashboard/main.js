@@ -1,17 +1,17 @@
 // @ts-check
-// Boot: find out who is there, then show the view that the path names.
+// Start: find out who is signed in, then show the view of the path.
 
-import { signIn, whoAmI } from "./api.js";
+import { problemOf, signIn, whoAmI } from "./api.js";
 import { start } from "./live.js";
-import { Dialogs } from "./parts/dialog.js";
-import { Bones, Trouble } from "./parts/empty.js";
-import { Shell } from "./parts/shell.js";
-import { Toasts, trouble } from "./parts/toast.js";
+import { Dialogs } from "./parts/base/dialog.js";
+import { Skeleton, ErrorNotice } from "./parts/base/empty.js";
+import { Shell } from "./parts/shell/shell.js";
+import { Toasts, showError } from "./parts/base/toast.js";
 import { follow, go, me, path } from "./state.js";
 import { html, render, signal, useEffect, useState } from "./ui.js";
 import SignIn from "./views/signin.js";
 
-/** Path, module in views/. The first that fits is shown. @type {[string, string][]} */
+/** Path and module in views/. The first that matches is shown. @type {[string, string][]} */
 const ROUTES = [
   ["/", "overview"],
   ["/jobs", "jobs"],
@@ -38,9 +38,13 @@ const ROUTES = [
 function match(where) {
   for (const [pattern, view] of ROUTES) {
     const found = new RegExp(`^${pattern.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`).exec(where);
-    if (found) return { view, params: Object.fromEntries(Object.entries(found.groups ?? {}).map(([key, text]) => [key, plain(text)])) };
+    if (found)
+      return {
+        view,
+        params: Object.fromEntries(Object.entries(found.groups ?? {}).map(([key, text]) => [key, plain(text)])),
+      };
   }
-  return { view: "lost", params: {} };
+  return { view: "not-found", params: {} };
 }
 
 /** @param {string} text */
@@ -55,7 +59,9 @@ function plain(text) {
 /** The view of this path, its module loaded when first needed. */
 function View() {
   const { view, params } = match(path.value);
-  const [loaded, setLoaded] = useState(/** @type {{view: string, Body?: any, error?: any}} */ ({ view: "" }));
+  const [loaded, setLoaded] = useState(
+    /** @type {{view: string, Body?: (props: object) => unknown, error?: unknown}} */ ({ view: "" }),
+  );
   useEffect(() => {
     let current = true;
     import(`./views/${view}.js`).then(
@@ -64,16 +70,23 @@ function View() {
     );
     return () => (current = false);
   }, [view]);
-  if (loaded.view !== view) return html`<${Bones} lines=${6} />`;
-  if (loaded.error) return html`<${Trouble} error=${{ title: "This view could not be loaded.", message: "Load the page anew; if that does not help, look at the server's log." }} />`;
+  if (loaded.view !== view) return html`<${Skeleton} lines=${6} />`;
+  if (loaded.error)
+    return html`<${ErrorNotice}
+      error=${{
+        title: "This view could not be loaded",
+        message: "Reload the page. If that doesn't help, check the server log.",
+      }}
+    />`;
   return html`<${loaded.Body} key=${path.value} ...${params} />`;
 }
 
-const failed = signal(/** @type {any} */ (null));
+const failed = signal(/** @type {import("./api.js").Problem | null} */ (null));
 
 function App() {
-  if (failed.value) return html`<main class="alone"><h1>rota</h1><${Trouble} error=${failed.value} retry=${boot} /></main>`;
-  if (me.value === undefined) return html`<main class="alone"><${Bones} /></main>`;
+  if (failed.value)
+    return html`<main class="alone"><h1>rota</h1><${ErrorNotice} error=${failed.value} retry=${boot} /></main>`;
+  if (me.value === undefined) return html`<main class="alone"><${Skeleton} /></main>`;
   if (me.value === null) return html`<${SignIn} /><${Toasts} />`;
   return html`<${Shell}><${View} /><//><${Dialogs} /><${Toasts} />`;
 }
@@ -84,12 +97,12 @@ async function boot() {
     const once = /^#once=(.+)$/.exec(location.hash)?.[1];
     if (once) {
       history.replaceState(null, "", location.pathname + location.search);
-      await signIn({ once: plain(once) }).catch(trouble);
+      await signIn({ once: plain(once) }).catch(showError);
     }
     if (!me.value) await whoAmI();
     if (me.value && path.value === "/signin") go("/", { replace: true });
   } catch (error) {
-    failed.value = error;
+    failed.value = problemOf(error);
   }
 }
 

@@ -1,12 +1,12 @@
 // @ts-check
-// What the whole page knows: where it is, who looks, what time it is, how it shall look.
+// What the whole page knows: the address, who is signed in, the time, the theme.
 
 import { computed, signal } from "./ui.js";
 
-// --- where ---------------------------------------------------------------------------------------
+// --- address ---------------------------------------------------------------------------------------
 
 const meta = /** @type {HTMLMetaElement | null} */ (document.querySelector('meta[name="rota-base"]'));
-/** The path that rota is mounted under, without a slash at its end. */
+/** The path that rota is mounted under, without a slash at the end. */
 export const base = (meta?.content ?? "").replace(/\/+$/, "");
 
 const place = signal(here());
@@ -19,10 +19,10 @@ function here() {
 
 /** The page's path below the base. */
 export const path = computed(() => place.value.path);
-/** The part after the question mark: every filter lives here. */
+/** The part after the question mark: every filter is kept here. */
 export const query = computed(() => new URLSearchParams(place.value.search));
 
-/** A link inside the dashboard. @param {string} to @param {Record<string, any>} [params] */
+/** A link inside the dashboard. @param {string} to @param {Record<string, unknown>} [params] */
 export function at(to, params) {
   const search = params ? `${new URLSearchParams(pruned(params))}` : "";
   return base + to + (search ? `?${search}` : "");
@@ -34,21 +34,27 @@ export function go(to, { replace = false } = {}) {
   place.value = here();
 }
 
-/** Change some filters of this page; null, undefined and "" remove one. @param {Record<string, any>} patch @param {{replace?: boolean}} [how] */
+/**
+ * Change some filters of this page; null, undefined and "" remove one.
+ * @param {Record<string, unknown>} patch
+ * @param {{replace?: boolean}} [how]
+ */
 export function refine(patch, how) {
   const next = pruned({ ...Object.fromEntries(query.value), ...patch });
   const search = `${new URLSearchParams(next)}`;
   go(path.value + (search ? `?${search}` : ""), how);
 }
 
-/** @param {Record<string, any>} params */
+/** @param {Record<string, unknown>} params */
 function pruned(params) {
-  return Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return Object.entries(params)
+    .filter(([, value]) => value !== null && value !== undefined && value !== "")
+    .map(([name, value]) => [name, `${value}`]);
 }
 
 addEventListener("popstate", () => (place.value = here()));
 
-/** Links under the base change the view without loading the page anew. @param {MouseEvent} event */
+/** Links below the base change the view without loading the page again. @param {MouseEvent} event */
 export function follow(event) {
   const link = /** @type {Element} */ (event.target).closest?.("a[href]");
   if (!(link instanceof HTMLAnchorElement) || link.target || link.download || event.defaultPrevented) return;
@@ -62,38 +68,38 @@ export function follow(event) {
   document.getElementById("main")?.focus({ preventScroll: true });
 }
 
-// --- who -----------------------------------------------------------------------------------------
+// --- user -----------------------------------------------------------------------------------------
 
-/** Who is signed in; null: nobody; undefined: not known yet. */
+/** Who is signed in; null: no one; undefined: not known yet. */
 export const me = signal(/** @type {import("./types").CurrentActor | null | undefined} */ (undefined));
 
-/** May the one who looks do this? Buttons that may not are not shown. @param {string | undefined} permission */
+/** Whether the user has a permission. Buttons without it are not shown. @param {string | undefined} permission */
 export function may(permission) {
   return !permission || (me.value?.permissions ?? []).includes(permission);
 }
 
-// --- when ----------------------------------------------------------------------------------------
+// --- time ----------------------------------------------------------------------------------------
 
-let skew = 0; // the server's clock rules: its time minus ours, in milliseconds
+let skew = 0; // the server's time minus the browser's, in milliseconds
 /** The server's time in milliseconds; moves once a second. */
 export const now = signal(Date.now());
 
-/** @param {string | undefined} instant the server's time, as it was told a moment ago */
+/** @param {string | undefined} instant the server's time, just received */
 export function setClock(instant) {
   if (instant) skew = Date.parse(instant) - Date.now();
   now.value = Date.now() + skew;
 }
 setInterval(() => (now.value = Date.now() + skew), 1000);
-/** The same, to the minute: for what need not move more often. */
+/** The same, to the minute. */
 export const minute = computed(() => Math.floor(now.value / 60_000) * 60_000);
 
 const own = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-/** The viewer's own zone. */
+/** The user's own time zone. */
 export const ownZone = own;
-/** The zone that times are told in. */
+/** The time zone that times are shown in. */
 export const zone = remembered("rota.zone", "UTC", ["UTC", own]);
 
-// --- look ----------------------------------------------------------------------------------------
+// --- theme ----------------------------------------------------------------------------------------
 
 export const theme = remembered("rota.theme", "system", ["system", "light", "dark"]);
 theme.subscribe((chosen) => {

@@ -21,7 +21,7 @@ export interface AttemptView {
   worker: string | null;
   started_at: string | null;
   finished_at: string;
-  error: any;
+  error: unknown;
   logs: LogLine[];
   cost_cents: number;
 }
@@ -47,8 +47,8 @@ export interface AuditView {
   via: string;
   tenant: string | null;
   object: string | null;
-  before: any;
-  after: any;
+  before: unknown;
+  after: unknown;
   result: string;
   message: string | null;
   request_id: string | null;
@@ -133,7 +133,7 @@ export interface CreateScheduleRequest {
   jitter?: number | string | null;
   tenant?: string | null;
   task: string;
-  payload?: Record<string, any> | null;
+  payload?: Record<string, unknown> | null;
   enabled?: boolean;
   queue?: string | null;
   priority?: number | null;
@@ -180,7 +180,7 @@ export interface DoctorReport {
 
 export interface EnqueueRequest {
   task: string;
-  payload?: Record<string, any>;
+  payload?: Record<string, unknown>;
   queue?: string | null;
   priority?: number | null;
   tenant?: string | null;
@@ -302,9 +302,9 @@ export interface JobView {
   task: string;
   state: State;
   priority: number;
-  payload: any;
-  output: any;
-  error: any;
+  payload: unknown;
+  output: unknown;
+  error: unknown;
   attempt: number;
   max_attempts: number;
   run_at: string;
@@ -315,7 +315,7 @@ export interface JobView {
   tags: string[];
   parent: string | null;
   cost_cents: number;
-  progress: any;
+  progress: unknown;
   worker: string | null;
   lease_until: string | null;
   created_at: string;
@@ -540,7 +540,7 @@ export interface ScheduleRun {
   duration_ms: number | null;
   success: boolean | null;
   message: string | null;
-  details?: any;
+  details?: unknown;
 }
 
 export interface ScheduleView {
@@ -556,7 +556,7 @@ export interface ScheduleView {
   start_at: string | null;
   until: string | null;
   jitter: number;
-  payload: any;
+  payload: unknown;
   queue: string | null;
   priority: number | null;
   max_attempts: number | null;
@@ -601,10 +601,10 @@ export interface SessionView {
 
 export interface Setting {
   name: string;
-  value: any;
-  default: any;
+  value: unknown;
+  default: unknown;
   source: string;
-  range: any[] | null;
+  range: [number, number] | null;
   help: string;
 }
 
@@ -700,7 +700,7 @@ export interface UpdateScheduleRequest {
   jitter?: number | string | null;
   tenant?: string | null;
   task?: string;
-  payload?: Record<string, any> | null;
+  payload?: Record<string, unknown> | null;
   enabled?: boolean;
   queue?: string | null;
   priority?: number | null;
@@ -761,3 +761,58 @@ export interface WorkerView {
   seen_at: string;
   version?: string | null;
 }
+
+export type GetResponse<P extends string> =
+  P extends "/jobs/count" ? Count :
+  P extends "/jobs/stats" ? Stats :
+  P extends "/schedules/fires" ? Fires :
+  P extends "/activity" ? Page_ActivityBucket :
+  P extends "/audit" ? Page_AuditView :
+  P extends "/calendars" ? Page_CalendarView :
+  P extends "/doctor" ? DoctorReport :
+  P extends "/events" ? string :
+  P extends "/failures" ? FailureGroups :
+  P extends "/gates" ? Page_GateView :
+  P extends "/jobs" ? Page_JobView :
+  P extends "/me" ? CurrentActor :
+  P extends "/queues" ? Page_QueueView :
+  P extends "/runs" ? Page_ScheduleRun :
+  P extends "/schedules" ? Page_ScheduleView :
+  P extends "/settings" ? Page_Setting :
+  P extends "/tasks" ? Page_TaskView :
+  P extends "/tenants" ? Page_TenantView :
+  P extends "/tokens" ? Page_TokenView :
+  P extends "/users" ? Page_UserView :
+  P extends "/workers" ? Page_WorkerView :
+  P extends `/jobs/${string}/attempts` ? Page_AttemptView :
+  P extends `/jobs/${string}/why` ? Why :
+  P extends `/schedules/${string}/preview` ? Preview :
+  P extends `/schedules/${string}/runs` ? Page_ScheduleRun :
+  P extends `/schedules/${string}/summary` ? RunSummary :
+  P extends `/jobs/${string}` ? JobView :
+  P extends `/schedules/${string}` ? ScheduleView :
+  unknown;
+
+export type PostResponse<P extends string> =
+  P extends "/jobs/bulk" ? BulkResult :
+  P extends "/schedules/validate" ? Preview :
+  P extends "/gates" ? GateView :
+  P extends "/jobs" ? JobView :
+  P extends "/schedules" ? ScheduleView :
+  P extends "/tokens" ? NewToken :
+  P extends `/jobs/${string}/cancel` ? JobView :
+  P extends `/jobs/${string}/move` ? JobView :
+  P extends `/jobs/${string}/retry` ? JobView :
+  P extends `/queues/${string}/pause` ? GateView :
+  P extends `/queues/${string}/resume` ? null :
+  P extends `/schedules/${string}/backfill` ? Backfill :
+  P extends `/schedules/${string}/disable` ? ScheduleView :
+  P extends `/schedules/${string}/enable` ? ScheduleView :
+  P extends `/schedules/${string}/trigger` ? JobView :
+  unknown;
+
+export type PutResponse<P extends string> =
+  P extends `/calendars/${string}` ? CalendarView :
+  P extends `/schedules/${string}` ? ScheduleView :
+  P extends `/users/${string}` ? UserView :
+  unknown;

@@ -1,5 +1,5 @@
 // @ts-check
-// The one door to the vendored libraries: templates, hooks, signals. Must never hold code of our own.
+// The one import of the vendored libraries: templates, hooks, signals. Must never hold other code.
 
 import { h } from "./vendor/preact.js";
 import htm from "./vendor/htm.js";

@@ -1,5 +1,5 @@
-// Shows the OpenAPI document and lets one try each operation, with a token or with the session.
-// Text from outside only ever becomes text: nodes are made, never parsed.
+// Shows the OpenAPI document and sends requests, with a token or with the session.
+// Text from outside only ever becomes text: nodes are created, never parsed.
 
 const base = document.querySelector('meta[name="rota-base"]').content;
 const state = { token: "", csrf: "", document: null };
@@ -24,7 +24,7 @@ async function call(method, path, body) {
 
 function resolve(schema) {
   const name = schema?.$ref?.split("/").pop();
-  return name ? state.document.components.schemas[name] : schema ?? {};
+  return name ? state.document.components.schemas[name] : (schema ?? {});
 }
 
 function typeOf(schema) {
@@ -36,18 +36,33 @@ function typeOf(schema) {
 }
 
 function bounds(schema) {
-  const names = { minimum: "≥", maximum: "≤", exclusiveMinimum: ">", minLength: "at least", maxLength: "at most",
-                  minItems: "at least", maxItems: "at most" };
-  const told = Object.entries(names).filter(([name]) => name in schema).map(([name, word]) => `${word} ${schema[name]}`);
-  if ("default" in schema && schema.default !== null) told.push(`default ${JSON.stringify(schema.default)}`);
-  return told.join(", ");
+  const names = {
+    minimum: "≥",
+    maximum: "≤",
+    exclusiveMinimum: ">",
+    minLength: "at least",
+    maxLength: "at most",
+    minItems: "at least",
+    maxItems: "at most",
+  };
+  const limits = Object.entries(names)
+    .filter(([name]) => name in schema)
+    .map(([name, word]) => `${word} ${schema[name]}`);
+  if ("default" in schema && schema.default !== null) limits.push(`default ${JSON.stringify(schema.default)}`);
+  return limits.join(", ");
 }
 
 function fields(schema) {
   const found = resolve(schema);
   const rows = Object.entries(found.properties ?? {}).map(([name, one]) =>
-    make("tr", {}, make("td", {}, make("code", {}, name), found.required?.includes(name) ? " *" : ""),
-      make("td", {}, typeOf(one)), make("td", {}, bounds(one))));
+    make(
+      "tr",
+      {},
+      make("td", {}, make("code", {}, name), found.required?.includes(name) ? " *" : ""),
+      make("td", {}, typeOf(one)),
+      make("td", {}, bounds(one)),
+    ),
+  );
   return rows.length ? make("table", {}, ...rows) : make("p", {}, typeOf(schema));
 }
 
@@ -72,39 +87,68 @@ function tryOut(method, path, operation) {
     }
     result.hidden = false;
     result.textContent = "…";
-    const answer = await call(method.toUpperCase(), query.size ? `${target}?${query}` : target, text?.value);
-    const said = await answer.text();
-    let shown = said;
-    try { shown = JSON.stringify(JSON.parse(said), null, 2); } catch { /* it is not JSON */ }
-    result.textContent = `${answer.status} ${answer.statusText}\n${shown}`;
+    const response = await call(method.toUpperCase(), query.size ? `${target}?${query}` : target, text?.value);
+    const received = await response.text();
+    let shown = received;
+    try {
+      shown = JSON.stringify(JSON.parse(received), null, 2);
+    } catch {
+      /* it is not JSON */
+    }
+    result.textContent = `${response.status} ${response.statusText}\n${shown}`;
   };
   const rows = inputs.map(({ one, input }) =>
-    make("tr", {}, make("td", {}, make("label", {}, `${one.name}${one.required ? " *" : ""} `, input)),
-      make("td", {}, `${one.in}, ${typeOf(one.schema)}`), make("td", {}, bounds(one.schema))));
-  return make("form", { onsubmit: send }, make("table", {}, ...rows),
+    make(
+      "tr",
+      {},
+      make("td", {}, make("label", {}, `${one.name}${one.required ? " *" : ""} `, input)),
+      make("td", {}, `${one.in}, ${typeOf(one.schema)}`),
+      make("td", {}, bounds(one.schema)),
+    ),
+  );
+  return make(
+    "form",
+    { onsubmit: send },
+    make("table", {}, ...rows),
     ...(schema ? [make("h3", {}, "Body"), fields(schema), text] : []),
-    make("button", {}, "Send"), result);
+    make("button", {}, "Send"),
+    result,
+  );
 }
 
-function answers(operation) {
+function responses(operation) {
   const rows = Object.entries(operation.responses).map(([status, one]) => {
     const schema = Object.values(one.content ?? {})[0]?.schema;
-    return make("tr", {}, make("td", {}, status), make("td", {}, one.description),
-      make("td", {}, schema ? make("code", {}, typeOf(schema)) : ""));
+    return make(
+      "tr",
+      {},
+      make("td", {}, status),
+      make("td", {}, one.description),
+      make("td", {}, schema ? make("code", {}, typeOf(schema)) : ""),
+    );
   });
   return make("table", {}, ...rows);
 }
 
 function show(method, path, operation) {
-  const details = make("details", {}, make("summary", {}, make("span", { class: "method" }, method.toUpperCase()),
-    make("code", {}, path), make("span", { class: "says" }, operation.summary),
-    make("span", { class: "permission" }, operation["x-permission"] ?? "open")));
+  const details = make(
+    "details",
+    {},
+    make(
+      "summary",
+      {},
+      make("span", { class: "method" }, method.toUpperCase()),
+      make("code", {}, path),
+      make("span", { class: "summary" }, operation.summary),
+      make("span", { class: "permission" }, operation["x-permission"] ?? "open"),
+    ),
+  );
   details.dataset.text = `${method} ${path} ${operation.summary} ${operation["x-permission"] ?? ""}`.toLowerCase();
   details.addEventListener("toggle", () => {
     if (details.childElementCount > 1) return;
     details.append(make("p", {}, operation.description ?? operation.summary));
     if (!path.endsWith("/events")) details.append(tryOut(method, path, operation));
-    details.append(make("h3", {}, "Answers"), answers(operation));
+    details.append(make("h3", {}, "Responses"), responses(operation));
   });
   return details;
 }
@@ -118,20 +162,28 @@ function draw() {
     }
   }
   const schemas = Object.entries(state.document.components.schemas).map(([name, schema]) =>
-    make("details", {}, make("summary", {}, make("code", {}, name)), make("p", {}, schema.description ?? ""), fields(schema)));
+    make(
+      "details",
+      {},
+      make("summary", {}, make("code", {}, name)),
+      make("p", {}, schema.description ?? ""),
+      fields(schema),
+    ),
+  );
   const sections = [...byTag].map(([tag, nodes]) => make("section", {}, make("h2", {}, tag), ...nodes));
-  document.querySelector("#operations").replaceChildren(...sections,
-    make("section", {}, make("h2", {}, "Schemas"), ...schemas));
+  document
+    .querySelector("#operations")
+    .replaceChildren(...sections, make("section", {}, make("h2", {}, "Schemas"), ...schemas));
 }
 
 async function load() {
   const who = document.querySelector("#who");
   const session = state.token ? null : await (await call("GET", "/api/session")).json();
   state.csrf = session?.csrf ?? "";
-  const answer = await call("GET", "/api/openapi.json");
-  who.textContent = answer.ok ? (state.token ? "with this token" : session.me.name) : "not signed in";
-  if (answer.ok) {
-    state.document = await answer.json();
+  const response = await call("GET", "/api/openapi.json");
+  who.textContent = response.ok ? (state.token ? "with this token" : session.me.name) : "not signed in";
+  if (response.ok) {
+    state.document = await response.json();
     draw();
   }
 }

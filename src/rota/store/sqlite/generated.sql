@@ -504,6 +504,13 @@ WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ?
 ORDER BY rank, run_at, id
 LIMIT 1 OFFSET ?;
 
+-- sql/last_runs.sql
+SELECT (
+  SELECT max(id) FROM rota_jobs INDEXED BY rota_jobs_tenant_schedule
+  WHERE schedule = json_extract(value, '$[1]') AND tenant = json_extract(value, '$[0]')
+)
+FROM json_each(?);
+
 -- sql/move.sql
 UPDATE rota_jobs SET
   due = coalesce(?, due), run_at = coalesce(?, run_at), rank = coalesce(?, rank), queue = coalesce(?, queue)

@@ -1,46 +1,92 @@
 // @ts-check
-// Doctor: everything that can be looked at, worst first, each finding with what to do.
+// Doctor: all checks, worst first, each finding with what to do.
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
-import { Badge } from "../parts/badge.js";
-import { Button } from "../parts/button.js";
-import { Command, Copy } from "../parts/copy.js";
-import { Denied } from "../parts/denied.js";
-import { Empty, Trouble } from "../parts/empty.js";
-import { Lede, Panel } from "../parts/panel.js";
-import { Table } from "../parts/table.js";
-import { When } from "../parts/time.js";
+import { Badge } from "../parts/base/badge.js";
+import { Button } from "../parts/base/button.js";
+import { Command, Copy } from "../parts/base/copy.js";
+import { Forbidden } from "../parts/base/forbidden.js";
+import { Empty, ErrorNotice } from "../parts/base/empty.js";
+import { PageHeader, Panel } from "../parts/base/panel.js";
+import { Table } from "../parts/base/table.js";
+import { When } from "../parts/base/time.js";
+import { FINDING_LEVEL_LABELS, labelOf, valuesOf } from "../labels.js";
 import { at, may, now } from "../state.js";
 import { html, useMemo } from "../ui.js";
-import { clean, many } from "../words.js";
+import { clean, plural } from "../format.js";
 
 /** @typedef {import("../types").Finding} Finding */
 
-const ORDER = ["problem", "warning", "fine"];
-const COMMAND = /(?:^|[:;,] (?:then )?)(rota [^.,;:]*(?:[.:][^\s.,;:]+[^.,;:]*)*)/; // "Start one: rota worker --app MODULE:APP"
-const PLACES = { schedules: "/schedules", workers: "/workers", tasks: "/tasks", gates: "/gates", waiting: "/jobs?state=queued" };
+// The command in a remedy: "Start one: rota worker --app MODULE:APP".
+const COMMAND = /(?:^|[:;,] (?:then )?)(rota [^.,;:]*(?:[.:][^\s.,;:]+[^.,;:]*)*)/;
+/** @type {Record<string, string>} */
+const PAGES = {
+  schedules: "/schedules",
+  workers: "/workers",
+  tasks: "/tasks",
+  gates: "/gates",
+  waiting: "/jobs?state=queued",
+};
 
 export default function Doctor() {
-  if (!may("operate.shared")) return html`<${Lede} title="Doctor" /><${Denied} what="The doctor" role="operator" shared />`;
-  return html`<${Examination} />`;
+  if (!may("operate.shared"))
+    return html`<${PageHeader} title="Doctor" /><${Forbidden} what="Doctor" role="operator" shared />`;
+  return html`<${Report} />`;
 }
 
-function Examination() {
-  const examined = useLoad(async (signal) => ({ ...(await api.get("/doctor", {}, signal)), at: new Date(now.peek()).toISOString() }), []);
+function Report() {
+  const report = useLoad(
+    async (signal) => ({ ...(await api.get("/doctor", {}, signal)), at: new Date(now.peek()).toISOString() }),
+    [],
+  );
   const columns = useMemo(columnsOf, []);
-  const unmended = useMemo(() => columns.slice(0, 3), []);
-  const found = examined.data?.findings.toSorted((/** @type {Finding} */ a, /** @type {Finding} */ b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level)) ?? null;
-  const wrong = found?.filter((/** @type {Finding} */ one) => one.level !== "fine") ?? null;
-  const fine = found?.filter((/** @type {Finding} */ one) => one.level === "fine") ?? null;
-  return html`<${Lede} title="Doctor" beside=${examined.data && html`<${Badge} solid state=${examined.data.worst}>${verdict(wrong)}<//>`}
-      acts=${html`<${Button} kind="main" disabled=${examined.busy} onClick=${examined.reload}>${examined.busy ? "Looking" : "Run again"}<//>`}>
-      ${examined.data ? html`<span>Looked at ${many(new Set(found.map((/** @type {Finding} */ one) => one.check)).size, "thing")} <${When} at=${examined.data.at} />.</span>` : "Looks at the store, the clocks, workers, tasks and schedules."}
+  const order = valuesOf(FINDING_LEVEL_LABELS);
+  const withoutRemedy = useMemo(() => columns.slice(0, 3), []);
+  const found = report.data?.findings.toSorted((a, b) => order.indexOf(a.level) - order.indexOf(b.level)) ?? null;
+  const wrong = found?.filter((one) => one.level !== "fine") ?? null;
+  const fine = found?.filter((one) => one.level === "fine") ?? null;
+  return html`
+    <${PageHeader}
+      title="Doctor"
+      beside=${report.data && html`<${Badge} solid state=${report.data.worst}>${verdict(wrong)}<//>`}
+      acts=${html`<${Button} kind="main" disabled=${report.busy} onClick=${report.reload}>
+        ${report.busy ? "Checking…" : "Run again"}
+      <//>`}
+    >
+      ${report.data
+        ? html`<span>
+            ${plural(new Set(found?.map((one) => one.check)).size, "check")}, <${When} at=${report.data.at} />.
+          </span>`
+        : "Checks the store, clocks, workers, tasks and schedules."}
     <//>
-    ${examined.error && html`<${Trouble} error=${examined.error} retry=${examined.reload} />`}
-    ${wrong?.length === 0 && html`<${Empty} title="All is well" command="rota doctor --strict">Nothing that was looked at needs you. The same from a terminal, or from a monitor that reads exit codes:<//>`}
-    ${(wrong === null || wrong.length > 0) && !(examined.error && !wrong) && html`<${Panel} title="To mend" aside=${wrong && "worst first"}><${Table} caption="Findings to mend" class="findings" columns=${columns} rows=${wrong} bones=${3} id=${keyOf} /><//>`}
-    ${fine && fine.length > 0 && html`<${Panel} title="Fine"><${Table} caption="What is fine" class="findings fine" columns=${fine.some((/** @type {Finding} */ one) => one.remedy) ? columns : unmended} rows=${fine} id=${keyOf} /><//>`}`;
+    ${report.error && html`<${ErrorNotice} error=${report.error} retry=${report.reload} />`}
+    ${wrong?.length === 0 && html`<${Empty} title="All checks passed" command="rota doctor --strict">
+      Nothing needs fixing. To check from a terminal, or from a monitor that reads exit codes:
+    <//>`}
+    ${(wrong === null || wrong.length > 0) && !(report.error && !wrong) && html`<${Panel}
+      title="Needs fixing"
+      note=${wrong && "worst first"}
+    >
+      <${Table}
+        caption="Findings that need fixing"
+        class="findings"
+        columns=${columns}
+        rows=${wrong}
+        skeleton=${3}
+        id=${keyOf}
+      />
+    <//>`}
+    ${fine && fine.length > 0 && html`<${Panel} title="Passed">
+      <${Table}
+        caption="Passed checks"
+        class="findings fine"
+        columns=${fine.some((one) => one.remedy) ? columns : withoutRemedy}
+        rows=${fine}
+        id=${keyOf}
+      />
+    <//>`}
+  `;
 }
 
 /** @param {Finding} finding */
@@ -50,29 +96,48 @@ function keyOf(finding) {
 
 /** @param {Finding[] | null} wrong */
 function verdict(wrong) {
-  if (!wrong?.length) return "all is well";
+  if (!wrong?.length) return "all checks passed";
   const problems = wrong.filter((one) => one.level === "problem").length;
-  return [problems && many(problems, "problem"), wrong.length > problems && many(wrong.length - problems, "warning")].filter(Boolean).join(", ");
+  return [
+    problems && plural(problems, "problem"),
+    wrong.length > problems && plural(wrong.length - problems, "warning"),
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
+/** @returns {import("../parts/base/table.js").Column<Finding>[]} */
 function columnsOf() {
   return [
-    { title: "State", width: "7rem", cell: (/** @type {Finding} */ one) => html`<${Badge} state=${one.level} />` },
-    { title: "Check", kind: "head", width: "10rem", cell: (/** @type {Finding} */ one) => html`<${Check} name=${one.check} />` },
-    { title: "Found", kind: "full", cell: (/** @type {Finding} */ one) => clean(one.text) },
-    { title: "What to do", kind: "full", cell: (/** @type {Finding} */ one) => html`<${Remedy} text=${one.remedy} />` },
+    {
+      title: "Result",
+      width: "7rem",
+      cell: (one) => html`<${Badge} state=${one.level}>${labelOf(FINDING_LEVEL_LABELS, one.level)}<//>`,
+    },
+    {
+      title: "Check",
+      kind: "head",
+      width: "10rem",
+      cell: (one) => html`<${Check} name=${one.check} />`,
+    },
+    { title: "Finding", kind: "full", cell: (one) => clean(one.text) },
+    { title: "What to do", kind: "full", cell: (one) => html`<${Remedy} text=${one.remedy} />` },
   ];
 }
 
 /** @param {{name: string}} props */
 function Check({ name }) {
-  const to = PLACES[/** @type {keyof typeof PLACES} */ (name)];
+  const to = PAGES[name];
   return to ? html`<a href=${at(to)}>${clean(name)}</a>` : html`<b>${clean(name)}</b>`;
 }
 
-/** What helps; a command stands apart, to be copied. @param {{text: string | null}} props */
+/** What helps; a command is shown apart, to be copied. @param {{text: string | null | undefined}} props */
 function Remedy({ text }) {
-  if (!text) return html`<span class="faint">nothing</span>`;
+  if (!text) return html`<span class="faint">—</span>`;
   const command = COMMAND.exec(text)?.[1];
-  return html`<span>${clean(command && text.endsWith(command) ? text.slice(0, -command.length) : text)}</span> ${command ? html`<${Command} text=${command} />` : html`<${Copy} text=${text} label=${`Copy: ${clean(text)}`} />`}`;
+  return html`
+    <span>${clean(command && text.endsWith(command) ? text.slice(0, -command.length) : text)}</span> ${command
+      ? html`<${Command} text=${command} />`
+      : html`<${Copy} text=${text} label=${`Copy: ${clean(text)}`} />`}
+  `;
 }
