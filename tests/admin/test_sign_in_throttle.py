@@ -24,7 +24,7 @@ def test_five_failures_a_minute_block_sign_in_for_a_growing_time(timed: Site, cl
     clock.advance(15 * 60 + 1)
     assert timed.post("/api/session", {"user": "ada", "password": PASSWORD}).status == 200
     lines = audited(timed, "session.login")
-    assert {line["result"] for line in lines} == {"done", "refused"}
+    assert {line["result"] for line in lines} == {"done", "denied"}
     assert PASSWORD not in str(lines) and "wrong password" not in str(lines)
 
 

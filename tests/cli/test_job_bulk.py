@@ -277,7 +277,7 @@ def test_changes_are_audited_with_their_actor(folder: Path) -> None:
     invoke("schedules", "create", "--name", "n", "--task", "add", "--every", "5m")
     lines = told("audit", "list")["items"]
     assert [(line["action"], line["result"]) for line in reversed(lines)] == [
-        ("job.enqueue", "done"), ("job.cancel", "done"), ("job.cancel", "refused"), ("jobs.retry", "done"),
+        ("job.enqueue", "done"), ("job.cancel", "done"), ("job.cancel", "denied"), ("jobs.retry", "done"),
         ("schedule.create", "done"),
     ]  # fmt: skip
     assert {line["via"] for line in lines} == {"cli"}

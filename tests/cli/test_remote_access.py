@@ -110,7 +110,7 @@ def test_the_audit_log_names_the_token_and_denied_actions(server: Server) -> Non
     done_line, *_ = told(server, "admin", "audit", "list", "--action", "queue.pause")["items"]
     assert done_line["actor"].startswith("token:operator#")
     assert (done_line["via"], done_line["result"]) == ("http", "done")
-    refused_line, *_ = told(server, "admin", "audit", "list", "--result", "refused")["items"]
+    refused_line, *_ = told(server, "admin", "audit", "list", "--result", "denied")["items"]
     assert refused_line["actor"].startswith("token:viewer#")
     exported = done(server, "admin", "audit", "export", "--since", "1h").splitlines()
     actors = {msgspec.json.decode(line)["actor"].partition("#")[0] for line in exported}
@@ -158,7 +158,7 @@ def test_doctor_works_through_the_server(server: Server) -> None:
 
 def test_top_works_through_the_server_and_hides_what_is_not_allowed(server: Server) -> None:
     folder = Path(server["folder"])
-    before = len(told(server, "admin", "audit", "list", "--result", "refused")["items"])
+    before = len(told(server, "admin", "audit", "list", "--result", "denied")["items"])
     for who, seen, unseen in (
         ("operator", "no worker is running", "tenant acme"),
         ("acme", "tenant acme", "worker"),
@@ -170,4 +170,4 @@ def test_top_works_through_the_server_and_hides_what_is_not_allowed(server: Serv
             assert "mail" in shown and f" {unseen} " not in shown
             typist.type("q")
             assert typist.end() == 0
-    assert len(told(server, "admin", "audit", "list", "--result", "refused")["items"]) == before
+    assert len(told(server, "admin", "audit", "list", "--result", "denied")["items"]) == before

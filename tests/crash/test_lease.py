@@ -87,7 +87,7 @@ async def test_store_accepts_one_of_many_concurrent_settlements(cluster: Cluster
     )
     accepted = sum(not refused for refused in refusals)
     if accepted:
-        await until("the worker is refused", lambda: "refused" in worker.log, within=10)
+        await until("the worker is refused", lambda: "rejected" in worker.log, within=10)
     else:
         await until("the worker settles it", lambda: bool(cluster.run_log.accepted()), within=10)
     assert accepted + len(cluster.run_log.accepted()) == 1

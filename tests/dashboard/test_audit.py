@@ -49,7 +49,7 @@ def test_filters_are_in_the_url_and_reduce_the_list(visit: Visit, site: Site) ->
     visitor.page.get_by_label("Object").press("Enter")
     expect(rows).to_have_count(1)
     assert asked(visitor) == {"action": ["queue."], "object": ["queue:mail"]}
-    visitor.page.get_by_label("Result").select_option("refused")
+    visitor.page.get_by_label("Result").select_option("denied")
     expect(visitor.page.get_by_role("heading", name="No matching entries")).to_be_visible()
     visitor.page.get_by_role("link", name="Clear filters").click()
     expect(rows.nth(2)).to_be_visible()

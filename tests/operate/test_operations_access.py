@@ -125,7 +125,7 @@ async def test_new_user_with_a_taken_name_is_rejected_and_audited(operations: Op
     found = await by_password(await app.stores.get(), "ann", "correct horse battery")
     assert found is not None and found.role == "admin"
     entries = (await operations.system.audit(AuditRequest(object="user:ann"))).items
-    assert [(one.result, one.after is None) for one in entries] == [("refused", True), ("done", False)]
+    assert [(one.result, one.after is None) for one in entries] == [("denied", True), ("done", False)]
 
 
 async def test_admin_of_a_tenant_cannot_take_over_a_user(operations: Operations, app: Rota) -> None:
@@ -159,4 +159,4 @@ async def test_denied_action_is_audited_under_its_own_name(app: Rota, operations
     with pytest.raises(Forbidden):
         await operations_of(app, "operator").access.revoke_token("abc")
     (entry,) = (await operations.system.audit(AuditRequest(action="token."))).items
-    assert (entry.action, entry.object, entry.result) == ("token.revoke", "token:abc", "refused")
+    assert (entry.action, entry.object, entry.result) == ("token.revoke", "token:abc", "denied")

@@ -93,7 +93,7 @@ async def test_rejected_action_is_audited_too(operations: Operations) -> None:
     (id,) = await enqueue(operations)
     with pytest.raises(IllegalMove, match="only finished jobs"):
         await operations.jobs.retry(id)
-    assert ("job.retry", "refused") in await actions(operations)
+    assert ("job.retry", "denied") in await actions(operations)
 
 
 async def test_move_changes_due_time_priority_and_queue(operations: Operations, app: Rota) -> None:
@@ -252,7 +252,7 @@ async def test_a_viewer_changes_nothing(operations: Operations, app: Rota) -> No
         with pytest.raises(Forbidden, match="needs the role operator"):
             await action
     assert (await operations.jobs.show(id)).state is State.QUEUED
-    refused = await actions(operations, actor="viewer-None", result="refused")
+    refused = await actions(operations, actor="viewer-None", result="denied")
     assert len(refused) == 5
 
 
@@ -328,7 +328,7 @@ async def test_action_on_another_tenants_job_is_audited(operations: Operations, 
         await operations_of(app, "operator", "other").jobs.cancel(id, CancelRequest())
     (entry,) = (await operations.system.audit(AuditRequest(action="job.cancel"))).items
     assert (entry.actor, entry.tenant, entry.object, entry.result) == (
-        "operator-other", "other", f"job:{id}", "refused",
+        "operator-other", "other", f"job:{id}", "denied",
     )  # fmt: skip
 
 

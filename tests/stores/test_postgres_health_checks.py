@@ -25,7 +25,7 @@ def of(found: Sequence[Finding], check: str) -> list[Finding]:
 
 
 def troubles(found: Sequence[Finding]) -> list[Finding]:
-    bad = [finding for finding in found if finding.level != "fine"]
+    bad = [finding for finding in found if finding.level != "ok"]
     assert all(finding.remedy for finding in bad), bad
     return bad
 
@@ -79,14 +79,14 @@ async def test_an_invalid_index_is_found(store: PostgresStore, migrated_postgres
 async def test_dead_rows_and_bloat_are_judged_by_table() -> None:
     many = health_checks.MANY_DEAD
     for live, dead, indexes, level in (
-        (10, 5, 0, "fine"),
+        (10, 5, 0, "ok"),
         (10, many, 0, "warning"),
-        (2 * many, many, 0, "fine"),
+        (2 * many, many, 0, "ok"),
         (10, 0, health_checks.LARGE_INDEXES, "warning"),
-        (10**6, 0, 200 * 10**6, "fine"),
+        (10**6, 0, 200 * 10**6, "ok"),
     ):
         told = health_checks._table("queued", live, dead, None, indexes, "1 MB")
-        assert (told.level, told.remedy is None) == (level, level == "fine"), told
+        assert (told.level, told.remedy is None) == (level, level == "ok"), told
         assert "last vacuum never" in told.text
 
 
@@ -96,7 +96,7 @@ async def test_a_schema_behind_is_a_problem_and_the_rest_is_still_looked_at(post
     (told,) = of(found, "schema")
     assert (told.level, told.remedy) == ("problem", "run `rota migrate`")
     assert {finding.check for finding in found} == set(health_checks.CHECKS) - {"dead rows"}
-    assert of(found, "wake-ups")[0].level == "fine"
+    assert of(found, "wake-ups")[0].level == "ok"
     await store.close()
 
 
@@ -147,7 +147,7 @@ async def test_a_listener_that_hears_nothing_is_found(
 async def test_a_listener_that_cannot_connect_is_a_problem_and_no_listener_is_none(
     migrated_postgres_url: str,
 ) -> None:
-    for listen, level in (("postgresql%3A//ann%3Asecret%40127.0.0.1%3A1/shop", "problem"), ("off", "fine")):
+    for listen, level in (("postgresql%3A//ann%3Asecret%40127.0.0.1%3A1/shop", "problem"), ("off", "ok")):
         store = PostgresStore(f"{migrated_postgres_url}?listen={listen}")
         (told,) = of(await store.check_health(NOW), "wake-ups")
         assert told.level == level and "secret" not in told.text
@@ -157,10 +157,10 @@ async def test_a_listener_that_cannot_connect_is_a_problem_and_no_listener_is_no
 @pytest.mark.parametrize(
     ("url", "levels"),
     [
-        ("postgresql:///shop", ["fine"]),
-        ("postgresql://localhost/shop", ["fine"]),
-        ("postgresql://127.0.0.1,[::1]/shop", ["fine"]),
-        ("postgresql://db.example/shop?sslmode=verify-full", ["fine"]),
+        ("postgresql:///shop", ["ok"]),
+        ("postgresql://localhost/shop", ["ok"]),
+        ("postgresql://127.0.0.1,[::1]/shop", ["ok"]),
+        ("postgresql://db.example/shop?sslmode=verify-full", ["ok"]),
         ("postgresql://db.example/shop", ["warning"]),
         ("postgresql://db.example/shop?sslmode=require", ["warning"]),
         ("postgresql://localhost,10.0.0.7/shop?sslmode=verify-ca", ["warning"]),
@@ -181,5 +181,5 @@ def test_a_server_elsewhere_must_be_verified(
 def test_what_the_environment_says_of_encryption_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSSLMODE", "verify-full")
     assert [one.level for one in connection_probes.encryption(parse("postgresql://db.example/shop"))] == [
-        "fine"
+        "ok"
     ]

@@ -146,7 +146,7 @@ async def test_a_rejected_outcome_emits_its_event(app: Rota, clock: FakeClock, e
         clock.advance(31)
         await (await app.stores.get()).reclaim("rescuer", 600, 10, clock.now())
         free.set()
-    (event,) = named(events, "job.refused")
+    (event,) = named(events, "job.rejected")
     assert event.job is not None and event.job.id == job.id
     assert not named(events, "job.succeeded")
 

@@ -82,7 +82,7 @@ async def test_attempts_are_counted_by_outcome(app: Rota) -> None:
     assert metrics["claims"] == 6
     assert metrics["runs"] == {
         "succeeded": 2, "failed": 1, "retried": 1, "snoozed": 1, "cancelled": 1,
-        "released": 0, "rescued": 0, "refused": 0,
+        "released": 0, "rescued": 0, "rejected": 0,
     }  # fmt: skip
     assert (metrics["duration"]["count"], metrics["wait"]["count"]) == (6, 6)
 
@@ -108,7 +108,7 @@ async def test_a_late_outcome_is_counted_as_refused(app: Rota, clock: FakeClock)
 
     await slow.options(max_attempts=1).enqueue()
     metrics = await counted(app)
-    assert (metrics["runs"]["refused"], metrics["runs"]["succeeded"]) == (1, 0)
+    assert (metrics["runs"]["rejected"], metrics["runs"]["succeeded"]) == (1, 0)
 
 
 async def test_rescues_are_counted(app: Rota, clock: FakeClock, until: Until) -> None:

@@ -99,7 +99,7 @@ class SignIn:
         self.throttle.failed(*keys)  # before the check, which takes time in which others may try
         is_valid, found = await self._find(credentials, origin)
         if not is_valid:
-            await self._record("session.login", account or "unknown", None, "refused", origin, request_id)
+            await self._record("session.login", account or "unknown", None, "denied", origin, request_id)
             raise unauthorised("The token, password or link is invalid or expired.")
         self.throttle.undo_failure(keys[0])
         self.throttle.succeeded(

@@ -17,9 +17,9 @@ Source = Literal["code", "user", "registry", "sql"]
 Role = Literal["viewer", "operator", "admin"]
 Via = Literal["python", "cli", "http", "system"]
 Wakes = Literal["none", "any", "queue"]
-AuditResult = Literal["done", "refused", "failed"]
+AuditResult = Literal["done", "denied", "failed"]
 Scope = Literal["all", "queue", "task", "tenant", "schedule"]
-Level = Literal["fine", "warning", "problem"]
+Level = Literal["ok", "warning", "problem"]
 AttemptOutcome = Literal["succeeded", "failed", "snoozed", "cancelled", "rescued", "released"]
 
 

@@ -86,7 +86,7 @@ def requires(
                     require(group.operations.actor, permission)
                 except Forbidden as error:
                     name = audit_name or f"{group.subject}.{action.__name__}"
-                    await record(group.services.runtime, _denied(group, name, args), "refused", error)
+                    await record(group.services.runtime, _denied(group, name, args), "denied", error)
                     raise
                 return await action(group, *args, **kwargs)
 

@@ -21,7 +21,7 @@ MOST_SCHEDULES = 1000
 async def examine(app: Services) -> list[Finding]:
     """Every finding, worst first."""
     store = await app.stores.get()
-    findings = [Finding(check="store", level="fine", text=f"{store.url} answers")]
+    findings = [Finding(check="store", level="ok", text=f"{store.url} answers")]
     findings += await _clock(store, app.clock)
     findings += await _work(app, store)
     findings += await _schedules(app, store)
@@ -36,7 +36,7 @@ async def _clock(store: Store, clock: Clock) -> Sequence[Finding]:
         text = f"this machine's clock is {abs(skew):.1f} s {'ahead of' if skew > 0 else 'behind'} the store's"
         remedy = "rota uses the store's clock, so nothing breaks; set up NTP here so that logs agree."
         return [Finding(check="clock", level="warning", text=text, remedy=remedy)]
-    return [Finding(check="clock", level="fine", text=f"clocks agree within {abs(skew):.2f} s")]
+    return [Finding(check="clock", level="ok", text=f"clocks agree within {abs(skew):.2f} s")]
 
 
 async def _work(app: Services, store: Store) -> Sequence[Finding]:
@@ -46,12 +46,12 @@ async def _work(app: Services, store: Store) -> Sequence[Finding]:
     found = []
     if not workers and oldest is None:
         text = "no worker is running, and no job is due"
-        found.append(Finding(check="workers", level="fine", text=text))
+        found.append(Finding(check="workers", level="ok", text=text))
     elif not workers:
         remedy = "Start one: rota worker --app MODULE:APP"
         found.append(Finding(check="workers", level="problem", text="no worker is running", remedy=remedy))
     else:
-        found.append(Finding(check="workers", level="fine", text=f"{len(workers)} running"))
+        found.append(Finding(check="workers", level="ok", text=f"{len(workers)} running"))
         for task, n in (await unserved(store, app.clock, lease_s)).items():
             text = f"no running worker has task {task}, and {n} or more of its jobs are due"
             remedy = "Start a worker whose app declares it, or cancel the jobs."
@@ -92,5 +92,5 @@ async def _schedules(app: Services, store: Store) -> Sequence[Finding]:
             remedy = "Start a worker that fires schedules: one without --no-scheduler."
             found.append(Finding(check="schedules", level="problem", text=text, remedy=remedy))
     if not found:
-        found.append(Finding(check="schedules", level="fine", text=f"{len(page.items)} checked"))
+        found.append(Finding(check="schedules", level="ok", text=f"{len(page.items)} checked"))
     return found

@@ -68,7 +68,7 @@ async def audited(
         yield draft
     except Exception as error:
         is_refusal = isinstance(error, RotaError) and not isinstance(error, StoreError)
-        await record(runtime, draft, "refused" if is_refusal else "failed", error)
+        await record(runtime, draft, "denied" if is_refusal else "failed", error)
         raise
     await record(runtime, draft, "done")
 

@@ -32,7 +32,7 @@ NAMES = (
     "job.failed",
     "job.cancelled",
     "job.rescued",
-    "job.refused",
+    "job.rejected",
     "schedule.fired",
 )
 

@@ -17,7 +17,7 @@ from ..model import FireOrigin
 DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 _BOUNDS = tuple(timedelta(seconds=bound) for bound in DURATIONS)
 ASIDE = 4096
-OUTCOMES = ("succeeded", "failed", "retried", "snoozed", "cancelled", "released", "rescued", "refused")
+OUTCOMES = ("succeeded", "failed", "retried", "snoozed", "cancelled", "released", "rescued", "rejected")
 ORIGINS = get_args(FireOrigin)
 
 

@@ -10,16 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from ..model import (
-    ClaimRequest,
-    Document,
-    Edit,
-    Job,
-    JobFilter,
-    JobId,
-    PageRequest,
-    Settlement,
-)
+from ..model import ClaimRequest, Document, Edit, Job, JobFilter, JobId, PageRequest, Settlement
 from .protocol import Store
 
 EDITED_AT_ONCE = 1000  # jobs in one call

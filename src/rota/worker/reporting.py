@@ -81,7 +81,7 @@ class JobReporter:
     def on_rejected(self, execution: Execution, settlement: Settlement | None) -> None:
         """Report an outcome that is dropped; ``settlement`` is None if the execution was stopped first."""
         self.rejected += 1
-        self._metrics.runs["refused"] += 1
+        self._metrics.runs["rejected"] += 1
         job = execution.job
         log.warning(
             "rejected: job %s (%s) attempt %d, lease token %d: the lease was lost, another worker may hold "
@@ -93,7 +93,7 @@ class JobReporter:
             "stopped" if settlement is None else settlement.state,
             extra=about(job, self._worker),
         )
-        self.emit("job.refused", job)
+        self.emit("job.rejected", job)
 
 
 def event_name(settlement: Settlement) -> str:

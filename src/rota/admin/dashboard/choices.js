@@ -66,8 +66,8 @@ export const PERMISSIONS = /** @type {const} */ ([
 ]);
 /** @typedef {(typeof PERMISSIONS)[number]} Permission */
 
-export const AUDIT_RESULTS = /** @type {const} */ (["done", "refused", "failed"]);
+export const AUDIT_RESULTS = /** @type {const} */ (["done", "denied", "failed"]);
 /** @typedef {(typeof AUDIT_RESULTS)[number]} AuditResult */
 
-export const FINDING_LEVELS = /** @type {const} */ (["fine", "warning", "problem"]);
+export const FINDING_LEVELS = /** @type {const} */ (["ok", "warning", "problem"]);
 /** @typedef {(typeof FINDING_LEVELS)[number]} FindingLevel */

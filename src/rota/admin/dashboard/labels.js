@@ -80,7 +80,7 @@ export const PERMISSION_LABELS = {
 /** @type {Record<import("./choices.js").AuditResult, string>} */
 export const AUDIT_RESULT_LABELS = {
   done: "done",
-  refused: "denied",
+  denied: "denied",
   failed: "failed",
 };
 
@@ -88,7 +88,7 @@ export const AUDIT_RESULT_LABELS = {
 export const FINDING_LEVEL_LABELS = {
   problem: "problem",
   warning: "warning",
-  fine: "ok",
+  ok: "ok",
 };
 
 /**

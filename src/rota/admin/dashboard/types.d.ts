@@ -31,7 +31,7 @@ export interface AuditRequest {
   action?: string | null;
   object?: string | null;
   tenant?: string | null;
-  result?: "done" | "failed" | "refused" | null;
+  result?: "denied" | "done" | "failed" | null;
   since?: string | null;
   until?: string | null;
   limit?: number;
@@ -233,7 +233,7 @@ export interface FailuresRequest {
 
 export interface Finding {
   check: string;
-  level: "fine" | "problem" | "warning";
+  level: "ok" | "problem" | "warning";
   text: string;
   remedy?: string | null;
 }

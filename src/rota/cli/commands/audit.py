@@ -6,11 +6,11 @@ import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
-from ...model import Page
+from ...model import AuditResult, Page
 from ...operate import Operations
 from ...operate.requests import MOST, AuditRequest
 from ...operate.views import AuditView
@@ -21,7 +21,7 @@ from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, store_time, target_options
 from ..parts.time_parsing import resolve_when, when_option
 
-COLOURS = {"refused": "yellow", "failed": "red"}
+COLOURS = {"denied": "yellow", "failed": "red"}
 COLUMNS: Columns[AuditView] = (
     ListColumn("AT", lambda entry, now: utc_time(entry.at)),
     ListColumn("", lambda entry, now: relative_time(entry.at, now), yields=5),
@@ -48,7 +48,7 @@ def audit() -> None:
 )
 @click.option("--object", "object_", metavar="ID", help="Only this object: job:ID, queue:mail.")
 @click.option("--tenant", help="Only this tenant.")
-@click.option("--result", type=click.Choice(("done", "refused", "failed")), help="Only this result.")
+@click.option("--result", type=click.Choice(get_args(AuditResult)), help="Only this result.")
 @since_option
 @until_option
 async def list_entries(operations: Operations, /, object_: str | None, **given: Any) -> Page[AuditView]:

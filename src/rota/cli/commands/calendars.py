@@ -24,7 +24,7 @@ SHOWN = 20
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-class Calendar(Value, frozen=True, kw_only=True):
+class CalendarRow(Value, frozen=True, kw_only=True):
     """A calendar as printed: weekdays by name."""
 
     name: str
@@ -36,19 +36,19 @@ class Calendar(Value, frozen=True, kw_only=True):
         return sorted(date.fromisoformat(day) for day in self.dates)
 
 
-def _calendar(view: CalendarView) -> Calendar:
-    return Calendar(name=view.name, dates=view.dates, weekend=[WEEK[day] for day in view.weekend])
+def _calendar(view: CalendarView) -> CalendarRow:
+    return CalendarRow(name=view.name, dates=view.dates, weekend=[WEEK[day] for day in view.weekend])
 
 
-def _next(calendar: Calendar, now: datetime) -> str:
+def _next(calendar: CalendarRow, now: datetime) -> str:
     return str(next((day for day in calendar.days if day >= now.date()), "–"))
 
 
-def _weekend(calendar: Calendar) -> str:
+def _weekend(calendar: CalendarRow) -> str:
     return ", ".join(calendar.weekend) or "none"
 
 
-COLUMNS: Columns[Calendar] = (
+COLUMNS: Columns[CalendarRow] = (
     ListColumn("NAME", lambda calendar, now: safe(calendar.name)),
     ListColumn("DATES", lambda calendar, now: str(len(calendar.dates)), right=True),
     ListColumn("NEXT", _next),
@@ -69,17 +69,17 @@ def calendars() -> None:
     "  rota calendars import holidays.ics --name holidays\n"
     "Then use it: rota schedules update NAME --calendar holidays",
 )
-async def list_calendars(operations: Operations) -> Page[Calendar]:
+async def list_calendars(operations: Operations) -> Page[CalendarRow]:
     """List calendars, by name."""
     return Page([_calendar(view) for view in (await operations.schedules.calendars()).items])
 
 
-async def _find(operations: Operations, name: str) -> Calendar | None:
+async def _find(operations: Operations, name: str) -> CalendarRow | None:
     found = (view for view in (await operations.schedules.calendars()).items if view.name == name)
     return next(map(_calendar, found), None)
 
 
-async def _get(operations: Operations, name: str) -> Calendar:
+async def _get(operations: Operations, name: str) -> CalendarRow:
     if (calendar := await _find(operations, name)) is None:
         raise NotFound(f"there is no calendar named {name!r}")
     return calendar
@@ -94,7 +94,7 @@ async def _get(operations: Operations, name: str) -> Calendar:
 def show(target: Target, name: str, everything: bool, as_json: bool) -> None:
     """Show the dates of one calendar, and the schedules that use it."""
 
-    async def fetch(operations: Operations) -> tuple[Calendar, list[ScheduleView], date]:
+    async def fetch(operations: Operations) -> tuple[CalendarRow, list[ScheduleView], date]:
         today = (await store_time(operations)).date()
         return await _get(operations, name), await _users(operations, name), today
 
@@ -123,7 +123,7 @@ def import_(target: Target, file: str, name: str, as_json: bool) -> None:
     """Import the dates of every event in an iCalendar FILE (- for stdin)."""
     request = PutCalendarRequest(ics=read_text(file))
 
-    async def act(operations: Operations) -> tuple[Calendar | None, Calendar]:
+    async def act(operations: Operations) -> tuple[CalendarRow | None, CalendarRow]:
         before = await _find(operations, name)
         return before, _calendar(await operations.schedules.put_calendar(name, request))
 

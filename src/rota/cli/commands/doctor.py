@@ -18,7 +18,7 @@ from ..parts.target import Target, pass_target, target_options
 if TYPE_CHECKING:
     from ...operate import Operations
 
-LOOKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "fine": ("✓", "green")}  # the worst first
+LOOKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "ok": ("✓", "green")}  # the worst first
 REMEDIES = {
     UNREACHABLE: "Check that the server is running and the URL is correct, then try again.",
     SCHEMA: "Run rota migrate.",
@@ -66,9 +66,9 @@ def _echo(report: DoctorReport) -> None:
     for level, group in groupby(findings, key=lambda one: one.level):
         found = list(group)
         glyph, colour = LOOKS[level]
-        heading = f"{plural(len(found), 'check')} passed" if level == "fine" else plural(len(found), level)
+        heading = f"{plural(len(found), 'check')} passed" if level == "ok" else plural(len(found), level)
         click.echo(style(heading, bold=True))
         for one in found:
             click.echo(f"  {style(glyph, colour)} {style(safe(one.check), bold=True)}: {safe(one.text)}")
-            if one.remedy and level != "fine":
+            if one.remedy and level != "ok":
                 click.echo(f"    {safe(one.remedy)}")

@@ -41,7 +41,7 @@ _LAST = re.compile(r"([A-Z]{3}|\d)L", re.ASCII)
 _NTH = re.compile(r"([A-Z]{3}|\d)#(\d+)", re.ASCII)
 
 
-class Field(NamedTuple):
+class CronField(NamedTuple):
     name: str
     low: int
     high: int
@@ -51,12 +51,12 @@ class Field(NamedTuple):
 MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 FIELDS = (
-    Field("second", 0, 59),
-    Field("minute", 0, 59),
-    Field("hour", 0, 23),
-    Field("day of month", 1, 31),
-    Field("month", 1, 12, MONTHS),
-    Field("day of week", 0, 6, DAYS),
+    CronField("second", 0, 59),
+    CronField("minute", 0, 59),
+    CronField("hour", 0, 23),
+    CronField("day of month", 1, 31),
+    CronField("month", 1, 12, MONTHS),
+    CronField("day of week", 0, 6, DAYS),
 )
 DAY, WEEKDAY = FIELDS[3], FIELDS[5]
 
@@ -157,7 +157,7 @@ def _plain(text: str) -> str:
 class _Reader:
     """Reads one field of a text."""
 
-    def __init__(self, text: str, field: Field) -> None:
+    def __init__(self, text: str, field: CronField) -> None:
         self.text = text
         self.field = field
 

@@ -30,7 +30,7 @@ from ..sql.fields import (
     RANK,
     RUNNING,
     TAGS,
-    Field,
+    JobField,
     Table,
 )
 from ..sql.rendering import ColumnList, render
@@ -47,7 +47,7 @@ def _constant(value: float) -> ColumnList:
     return lambda _, __: [str(value)]
 
 
-def _names(fields: Iterable[Field]) -> ColumnList:
+def _names(fields: Iterable[JobField]) -> ColumnList:
     columns = [field.postgres for field in fields]
     return lambda prefix, without: [f"{prefix}{column}" for column in columns if column not in without]
 
@@ -62,7 +62,7 @@ def _definitions(table: Table) -> ColumnList:
     return lambda _, without: [_definition(field, table) for field in fields if field.postgres not in without]
 
 
-def _definition(field: Field, table: Table) -> str:
+def _definition(field: JobField, table: Table) -> str:
     collated = ' COLLATE "C"' if field.kind in (NAME, TAGS) else ""
     required = "" if table in field.null else " NOT NULL"
     has_default = field.default is not None and (table is QUEUED or field.tables is not ALL)
@@ -88,7 +88,7 @@ def _job(table: Table) -> ColumnList:
     ]
 
 
-def _shown(field: Field, table: Table, prefix: str) -> str:
+def _shown(field: JobField, table: Table, prefix: str) -> str:
     collated = ' COLLATE "C"' if field.kind is NAME else ""
     if field.kind is RANK:
         return f"-{prefix}{field.postgres} AS {field.name}"

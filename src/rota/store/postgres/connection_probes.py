@@ -25,7 +25,7 @@ DIRECT = "add ?listen=URL with a direct address to the store's URL, or ?listen=o
 
 async def wake_ups(connections: Connections, address: PostgresUrl) -> Finding:
     if address.listen is None:
-        return Finding(check="wake-ups", level="fine", text="turned off by ?listen=off: workers poll")
+        return Finding(check="wake-ups", level="ok", text="turned off by ?listen=off: workers poll")
     try:
         took = await _round_trip(connections, address.listen, address.shown)
     except StoreError as error:
@@ -34,9 +34,7 @@ async def wake_ups(connections: Connections, address: PostgresUrl) -> Finding:
     if took is None:
         text = f"no notification came back within {PROBE_WITHIN_S:g} s, as behind a pooler: workers poll"
         return Finding(check="wake-ups", level="warning", text=text, remedy=DIRECT)
-    return Finding(
-        check="wake-ups", level="fine", text=f"a notification came back within {took * 1000:.0f} ms"
-    )
+    return Finding(check="wake-ups", level="ok", text=f"a notification came back within {took * 1000:.0f} ms")
 
 
 async def _round_trip(connections: Connections, listen: str, shown: str) -> float | None:
@@ -69,7 +67,7 @@ def encryption(address: PostgresUrl) -> list[Finding]:
             remedy = "add sslmode=verify-full&sslrootcert=… to the store's URL"
             found.append(Finding(check="encryption", level="warning", text=text, remedy=remedy))
     return found or [
-        Finding(check="encryption", level="fine", text="local, or verified by sslmode=verify-full")
+        Finding(check="encryption", level="ok", text="local, or verified by sslmode=verify-full")
     ]
 
 

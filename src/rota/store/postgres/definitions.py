@@ -50,7 +50,7 @@ class Function(NamedTuple):
         return hashlib.md5(self.facts.encode(), usedforsecurity=False).hexdigest()
 
 
-class View(NamedTuple):
+class DatabaseView(NamedTuple):
     name: str
     query: str
     sql: str
@@ -105,10 +105,10 @@ def _canonical(text: str) -> str:
     return re.sub(r"\btimestamptz\b", "timestamp with time zone", " ".join(text.split()))
 
 
-def _views(text: str) -> list[View]:
+def _views(text: str) -> list[DatabaseView]:
     comments = dict(_COMMENT.findall(text))
     return [
-        View(
+        DatabaseView(
             found["name"],
             found["query"],
             f"CREATE OR REPLACE VIEW rota.{found['name']} AS\n{found['query']};\n"

@@ -84,14 +84,14 @@ async def _schema(connections: Connections, address: PostgresUrl, now: datetime)
     except SchemaMismatch as error:
         said, _, remedy = str(error).rpartition(": ")
         return [Finding(check="schema", level="problem", text=said, remedy=remedy)]
-    return [Finding(check="schema", level="fine", text=f"{schema.MIGRATIONS[-1].name} is current")]
+    return [Finding(check="schema", level="ok", text=f"{schema.MIGRATIONS[-1].name} is current")]
 
 
 async def _server(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
     ((version, vacuums),) = await connections.rows(
         "SELECT current_setting('server_version'), current_setting('autovacuum')"
     )
-    found = [Finding(check="server", level="fine", text=f"PostgreSQL {version}")]
+    found = [Finding(check="server", level="ok", text=f"PostgreSQL {version}")]
     if vacuums != "on":
         remedy = "set autovacuum = on in the server's configuration"
         text = "autovacuum is off: the tables grow with every job and claims become slow"
@@ -113,7 +113,7 @@ async def _indexes(connections: Connections, address: PostgresUrl, now: datetime
         remedy = f"{'DROP INDEX' if is_leftover else 'REINDEX INDEX'} CONCURRENTLY rota.{name};"
         text = f"index rota.{name} is invalid: it is paid for but never used"
         found.append(Finding(check="indexes", level="problem", text=text, remedy=remedy))
-    return found or [Finding(check="indexes", level="fine", text="all are there and valid")]
+    return found or [Finding(check="indexes", level="ok", text="all are there and valid")]
 
 
 async def _tables(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
@@ -130,7 +130,7 @@ def _table(name: str, live: int, dead: int, vacuumed_at: datetime | None, indexe
     elif indexes >= LARGE_INDEXES and indexes > BLOATED_ROW * max(live, 1):
         remedy = f"its indexes are mostly empty pages: REINDEX TABLE CONCURRENTLY rota.{name};"
     else:
-        level = "fine"
+        level = "ok"
     return Finding(check="dead rows", level=level, text=text, remedy=remedy)
 
 
@@ -153,7 +153,7 @@ async def _transactions(connections: Connections, address: PostgresUrl, now: dat
         text = f"the role {_plain(role)} sees its own sessions only: others may hold back vacuum"
         remedy = f'GRANT pg_read_all_stats TO "{_plain(role)}";'
         found.append(Finding(check="long transactions", level="warning", text=text, remedy=remedy))
-    return found or [Finding(check="long transactions", level="fine", text="none holds back vacuum")]
+    return found or [Finding(check="long transactions", level="ok", text="none holds back vacuum")]
 
 
 def _holds_back(who: str, age: float, remedy: str) -> Finding:
@@ -166,7 +166,7 @@ async def _budget(connections: Connections, address: PostgresUrl, now: datetime)
     ((most, used, ours),) = await connections.rows(_BUDGET)
     text = f"{used} of {most} connections are in use, {ours} of them by rota"
     if used < FULL * most:
-        return [Finding(check="connections", level="fine", text=text)]
+        return [Finding(check="connections", level="ok", text=text)]
     remedy = "raise max_connections, or put a pooler between (docs/howto/poolers.md)"
     return [Finding(check="connections", level="warning", text=text, remedy=remedy)]
 
@@ -183,7 +183,7 @@ async def _history(connections: Connections, address: PostgresUrl, now: datetime
         many = f"{strays} or more" if strays == STRAYS else strays
         text = f"rota.done_default holds {many} finished jobs of days without a partition: slower to prune"
         found.append(Finding(check="history", level="warning", text=text, remedy=owner))
-    return found or [Finding(check="history", level="fine", text=f"partitions reach to {last:%Y-%m-%d}")]
+    return found or [Finding(check="history", level="ok", text=f"partitions reach to {last:%Y-%m-%d}")]
 
 
 async def _encryption(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:

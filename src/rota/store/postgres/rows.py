@@ -19,7 +19,7 @@ from psycopg.adapt import AdaptersMap, Buffer, Loader
 from psycopg.types.string import TextLoader
 
 from ...model import Attempt, AuditEntry, Backoff, Document, InsertResult, Job, NewJob, Settlement, State
-from ..sql.fields import JOB, Field
+from ..sql.fields import JOB, JobField
 from ..sql.readers import job_reader
 from .columns import CLAIMED, CLAIMED_APART
 
@@ -202,7 +202,7 @@ _VALUES = {
 _SCOPE = {"STATES": _STATES, "decode_backoff": _backoff, "instant": instant}
 
 
-def _column(field: Field) -> str:
+def _column(field: JobField) -> str:
     return field.name.removesuffix("_json")  # the views show a priority, not a rank
 
 

@@ -23,8 +23,8 @@ from .definitions import (
     MIGRATIONS,
     PREAMBLE,
     VIEWS,
+    DatabaseView,
     Function,
-    View,
     as_text,
 )
 from .driver_errors import translated
@@ -177,7 +177,7 @@ def _short(function: str) -> str:
     return f"rota.{function.partition('(')[0]}"
 
 
-def _fault(one: Function | View, found: _Found) -> str:
+def _fault(one: Function | DatabaseView, found: _Found) -> str:
     is_there = one.name in (found.functions if isinstance(one, Function) else found.columns)
     return "differs" if is_there else "is missing"
 
@@ -190,7 +190,7 @@ def _left_over(found: _Found) -> list[str]:
     return sorted(found.functions.keys() - {function.name for function in FUNCTIONS})
 
 
-def _wrong_views(found: _Found) -> list[View]:
+def _wrong_views(found: _Found) -> list[DatabaseView]:
     return [
         v for v in VIEWS if found.columns.get(v.name) != COLUMNS.get(v.name, found.columns.get(v.name, ""))
     ]

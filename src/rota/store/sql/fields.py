@@ -46,7 +46,7 @@ class Table(Flag):
 QUEUED, RUNNING, DONE, NONE, ALL = Table.QUEUED, Table.RUNNING, Table.DONE, Table.NONE, Table.ALL
 
 
-class Field(NamedTuple):
+class JobField(NamedTuple):
     name: str  # in ``model.Job``
     kind: Kind
     default: str | None = None  # of a new job, as an SQL literal
@@ -67,36 +67,36 @@ class Field(NamedTuple):
 # In the order of PostgreSQL's columns: fixed widths first, which saves padding; then what may be NULL;
 # then what only some of the tables have.
 FIELDS = (
-    Field("id", ID),
-    Field("created_at", INSTANT),
-    Field("run_at", INSTANT),
-    Field("token", COUNTER, "0"),
-    Field("priority", RANK, "0"),
-    Field("attempt", WHOLE, "0"),
-    Field("max_attempts", WHOLE, "3"),
-    Field("auto_remove", FLAG, "false"),
-    Field("tenant", NAME, "'default'"),
-    Field("queue", NAME, "'default'"),
-    Field("task", NAME),
-    Field("origin", NAME, "'api'"),
-    Field("payload_json", JSON, null=ALL),  # NULL: it is large, and kept in rota.payloads
-    Field("cost_cents", REAL, null=ALL),  # NULL: 0
-    Field("timeout", REAL, null=ALL),
-    Field("started_at", INSTANT, null=ALL),
-    Field("scheduled_for", INSTANT, null=ALL),
-    Field("schedule", NAME, null=ALL),
-    Field("key", NAME, null=ALL),
-    Field("tags", TAGS, null=ALL),
-    Field("parent", ID, null=ALL),
-    Field("backoff", BACKOFF, null=ALL),
-    Field("error_json", JSON, null=ALL),
-    Field("progress_json", JSON, null=ALL),
-    Field("state", NAME, tables=DONE),
-    Field("finished_at", INSTANT, tables=DONE),
-    Field("worker", NAME, tables=RUNNING | DONE, null=DONE),
-    Field("lease_until", INSTANT, tables=RUNNING),
-    Field("cancel_requested", FLAG, "false", tables=QUEUED | RUNNING),
-    Field("output_json", JSON, tables=DONE, null=DONE),
+    JobField("id", ID),
+    JobField("created_at", INSTANT),
+    JobField("run_at", INSTANT),
+    JobField("token", COUNTER, "0"),
+    JobField("priority", RANK, "0"),
+    JobField("attempt", WHOLE, "0"),
+    JobField("max_attempts", WHOLE, "3"),
+    JobField("auto_remove", FLAG, "false"),
+    JobField("tenant", NAME, "'default'"),
+    JobField("queue", NAME, "'default'"),
+    JobField("task", NAME),
+    JobField("origin", NAME, "'api'"),
+    JobField("payload_json", JSON, null=ALL),  # NULL: it is large, and kept in rota.payloads
+    JobField("cost_cents", REAL, null=ALL),  # NULL: 0
+    JobField("timeout", REAL, null=ALL),
+    JobField("started_at", INSTANT, null=ALL),
+    JobField("scheduled_for", INSTANT, null=ALL),
+    JobField("schedule", NAME, null=ALL),
+    JobField("key", NAME, null=ALL),
+    JobField("tags", TAGS, null=ALL),
+    JobField("parent", ID, null=ALL),
+    JobField("backoff", BACKOFF, null=ALL),
+    JobField("error_json", JSON, null=ALL),
+    JobField("progress_json", JSON, null=ALL),
+    JobField("state", NAME, tables=DONE),
+    JobField("finished_at", INSTANT, tables=DONE),
+    JobField("worker", NAME, tables=RUNNING | DONE, null=DONE),
+    JobField("lease_until", INSTANT, tables=RUNNING),
+    JobField("cancel_requested", FLAG, "false", tables=QUEUED | RUNNING),
+    JobField("output_json", JSON, tables=DONE, null=DONE),
 )
 
 BY_NAME = {field.name: field for field in FIELDS}

@@ -27,7 +27,7 @@ Check = Callable[[sqlite3.Connection, SqliteUrl], Finding]
 
 
 def _fine(check: str, text: str, remedy: str | None = None) -> Finding:
-    return Finding(check=check, level="fine", text=text, remedy=remedy)
+    return Finding(check=check, level="ok", text=text, remedy=remedy)
 
 
 def _warning(check: str, text: str, remedy: str | None) -> Finding:

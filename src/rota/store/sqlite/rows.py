@@ -25,7 +25,7 @@ from ..sql.fields import (
     REAL,
     TAGS,
     WHOLE,
-    Field,
+    JobField,
     Kind,
 )
 from ..sql.readers import job_reader
@@ -176,7 +176,7 @@ def _salvaged(row: Row) -> Job:
     return Job(*cells)
 
 
-def _salvage(field: Field, value: Any) -> Any:
+def _salvage(field: JobField, value: Any) -> Any:
     default = _DEFAULTS[field.name]
     if field.name == "state":
         return _STATES.get(value, State.FAILED)

@@ -13,7 +13,7 @@ import msgspec
 
 from ...model import AuditEntry, Job, Schedule
 from ..sql import fields
-from ..sql.fields import FIELDS, NARROW, OPTIONS, Field
+from ..sql.fields import FIELDS, NARROW, OPTIONS, JobField
 from ..sql.rendering import ColumnList, render
 
 # The columns of a job, in the order in which a Job is made and ``rows.job`` reads them.
@@ -48,7 +48,7 @@ def _marks(columns: Iterable[str]) -> ColumnList:
     return lambda _, without: ["?" for column in listed if column not in without]
 
 
-def _definition(field: Field) -> str:
+def _definition(field: JobField) -> str:
     """NOT NULL and a default as ``model.Job`` says; no tags are NULL."""
     default = _DEFAULTS[field.name]
     required = "" if default is None or default == () else " NOT NULL"
@@ -56,7 +56,7 @@ def _definition(field: Field) -> str:
     return f"{field.sqlite} {field.kind.sqlite}{required}{number}"
 
 
-def _index(field: Field) -> str:
+def _index(field: JobField) -> str:
     name = field.sqlite
     return f"CREATE INDEX rota_jobs_{name} ON rota_jobs ({name}, id) WHERE {name} IS NOT NULL;"
 

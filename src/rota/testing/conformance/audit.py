@@ -35,7 +35,7 @@ class AuditRules:
         full = line(
             "queue.pause", at=at(1.000007), actor="ann", role="operator", via="http", tenant="x",
             object="queue:mail", before_json='{"paused":false}', after_json='{"paused":true}',
-            result="refused", message="not <you>\x1b[2J 'or' \"her\" ✓", request_id="r1", address="::1",
+            result="denied", message="not <you>\x1b[2J 'or' \"her\" ✓", request_id="r1", address="::1",
         )  # fmt: skip
         await store.append_audit([short, full])
         first, second = await lines(store)

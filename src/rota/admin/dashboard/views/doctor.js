@@ -44,8 +44,8 @@ function Report() {
   const order = valuesOf(FINDING_LEVEL_LABELS);
   const withoutRemedy = useMemo(() => columns.slice(0, 3), []);
   const found = report.data?.findings.toSorted((a, b) => order.indexOf(a.level) - order.indexOf(b.level)) ?? null;
-  const wrong = found?.filter((one) => one.level !== "fine") ?? null;
-  const fine = found?.filter((one) => one.level === "fine") ?? null;
+  const wrong = found?.filter((one) => one.level !== "ok") ?? null;
+  const fine = found?.filter((one) => one.level === "ok") ?? null;
   return html`
     <${PageHeader}
       title="Doctor"

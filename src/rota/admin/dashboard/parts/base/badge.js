@@ -34,9 +34,9 @@ const COLOURS = {
   lost: "failed",
   draining: "attention",
   problem: "failed",
-  fine: "succeeded",
+  ok: "succeeded",
   removed: "succeeded",
-  refused: "attention",
+  denied: "attention",
   done: "succeeded",
   skipped: "attention",
 };
@@ -49,9 +49,9 @@ const GLYPHS = {
   draining: "paused",
   warning: "warn",
   problem: "failed",
-  fine: "succeeded",
+  ok: "succeeded",
   removed: "succeeded",
-  refused: "cancelled",
+  denied: "cancelled",
   done: "succeeded",
   skipped: "off",
 };

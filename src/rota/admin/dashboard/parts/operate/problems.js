@@ -40,7 +40,7 @@ export function problemsOf({ queues, gates, schedules, workers, doctor }) {
     ...(schedules?.items ?? []).filter((one) => (one.late_s ?? 0) > LATE_S && !one.gate).map(fromLateSchedule),
     ...(workers?.items ?? []).filter((one) => one.state === "lost" && one.running > 0).map(fromLostWorker),
     ...(doctor?.findings ?? [])
-      .filter((one) => one.level !== "fine" && !SHOWN_ELSEWHERE.includes(one.check))
+      .filter((one) => one.level !== "ok" && !SHOWN_ELSEWHERE.includes(one.check))
       .map(fromFinding),
   ];
   return found.sort((a, b) => WORST.indexOf(a.state) - WORST.indexOf(b.state));
