@@ -47,6 +47,9 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
     does no harm to jobs of other callers. A schema of another version raises ``SchemaMismatch``.
 19. Event loops. One store object belongs to one event loop. ``for_another_loop`` gives another object on
     the same data. After a fork the child opens its own.
+20. Transactions. ``insert_with`` stores its jobs if and only if the caller's transaction commits, where
+    ``capabilities.transactional`` promises it; else, and for a connection of an unknown kind, it raises
+    ``ConfigError``.
 """
 
 from __future__ import annotations

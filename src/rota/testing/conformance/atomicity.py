@@ -16,6 +16,7 @@ from .durability import parts, whole
 from .factories import add, found, new, read, running
 from .firing import firing
 from .host import StoreHost, child
+from .rules import keeps
 from .schedules import kept, rule, stored
 
 DEATHS = 24
@@ -33,6 +34,7 @@ async def deaths(host: StoreHost, verb: str, **given: Any) -> Sequence[int]:
 class AtomicityRules:
     """State, record, follow-up jobs and audit entries of one item are written together or not at all."""
 
+    @keeps(7)
     async def test_a_settlement_is_whole_wherever_its_process_dies(
         self, store: Store, host: StoreHost
     ) -> None:
@@ -43,6 +45,7 @@ class AtomicityRules:
             assert len(written) == 1, f"a part is missing: {await parts(store, settlement)}"
             assert written == {True} or code, "it was acknowledged and is gone"
 
+    @keeps(7)
     async def test_a_fire_moves_its_schedule_and_makes_its_jobs_or_does_neither(
         self, store: Store, host: StoreHost
     ) -> None:
@@ -55,6 +58,7 @@ class AtomicityRules:
             assert made == [moved, moved]
             assert moved or code, "it was acknowledged and is gone"
 
+    @keeps(7)
     async def test_an_insert_stores_all_of_its_jobs_or_none(self, store: Store, host: StoreHost) -> None:
         jobs = [new(key=f"k{n}") for n in range(DEATHS * BATCH)]
         codes = await deaths(host, "insert", jobs=jobs)
@@ -63,6 +67,7 @@ class AtomicityRules:
             assert len(there) == 1, f"the insert with exit code {code} is only partly there"
             assert there == {True} or code, "it was acknowledged and is gone"
 
+    @keeps(7)
     async def test_a_claim_takes_a_job_whole_or_leaves_it(self, store: Store, host: StoreHost) -> None:
         jobs = [new(queue=f"q{n}") for n in range(DEATHS)]
         await add(store, *jobs)

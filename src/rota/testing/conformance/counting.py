@@ -19,6 +19,7 @@ from ...model import (
 from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .factories import EVERYTHING, REACHABLE, T0, add, at, change, found, in_state, new, running, want
+from .rules import keeps
 
 
 async def ended(store: Store, since: datetime, until: datetime) -> Counter[tuple[datetime, str, str, str]]:
@@ -29,6 +30,7 @@ async def ended(store: Store, since: datetime, until: datetime) -> Counter[tuple
 
 
 class CountRules:
+    @keeps(11)
     async def test_matching_jobs_are_counted_up_to_a_bound(self, store: Store) -> None:
         await add(store, *[new(queue="a", task="t") for _ in range(5)], new(queue="b"))
         await in_state(store, State.SUCCEEDED, queue="c")
@@ -38,12 +40,14 @@ class CountRules:
         assert await store.survey(JobCount(JobFilter(queue="a", states=(State.FAILED,)), 100)) == 0
         assert await store.survey(JobCount(JobFilter(queue="nobody"), 100)) == 0
 
+    @keeps(11)
     async def test_each_state_can_be_counted(self, store: Store) -> None:
         for state in reversed(REACHABLE):
             await in_state(store, state, queue=state.value)
         for state in REACHABLE:
             assert await store.survey(JobCount(JobFilter(states=(state,)), 10)) == 1
 
+    @keeps(11)
     async def test_a_place_in_line_counts_what_a_claim_would_take_before(self, store: Store) -> None:
         await running(store)
         urgent, earlier = new(priority=5, task="other"), new(run_at=at(-5))
@@ -57,6 +61,7 @@ class CountRules:
         assert places == [0, 1, 2, 3, 4]
         assert await store.survey(JobsAhead(await found(store, low.id), 3)) == 3
 
+    @keeps(11)
     async def test_live_jobs_are_counted_by_tenant(self, store: Store) -> None:
         assert dict(await store.survey(DepthByTenant(T0, 100))) == {}
         await running(store, tenant="x")
@@ -69,6 +74,7 @@ class CountRules:
         assert (told["y"].queued, told["y"].scheduled, told["y"].running) == (0, 1, 0)
         assert (told["x"].oldest_due_s, told["y"].oldest_due_s) == (30, None)
 
+    @keeps(11)
     async def test_tenants_are_counted_from_the_oldest_jobs_first(self, store: Store) -> None:
         await add(store, *[new(tenant="old") for _ in range(3)], *[new(tenant="young") for _ in range(3)])
         assert {name: depth.queued for name, depth in (await store.survey(DepthByTenant(T0, 4))).items()} == {
@@ -76,6 +82,7 @@ class CountRules:
             "young": 1,
         }
 
+    @keeps(11)
     async def test_the_overview_of_a_tenant_counts_its_jobs_only(self, store: Store) -> None:
         for state in reversed(REACHABLE):
             await in_state(store, state, queue=state.value, tenant="x")
@@ -91,11 +98,13 @@ class CountRules:
         assert told.oldest_due_s == 15
         assert set(told.queues) == {"q", "queued", "running"}
 
+    @keeps(11)
     async def test_the_overview_of_an_unknown_tenant_is_empty(self, store: Store) -> None:
         await running(store)
         told = await store.survey(CurrentOverview(at(1), "nobody"))
         assert (sum(told.counts.values()), dict(told.queues), told.oldest_due_s) == (0, {}, None)
 
+    @keeps(11)
     async def test_activity_tells_how_many_jobs_ended_how_in_which_minute(self, store: Store) -> None:
         for state in (State.SUCCEEDED, State.SUCCEEDED, State.FAILED, State.QUEUED):
             job = await running(store, queue="a", task="t")
@@ -112,6 +121,7 @@ class CountRules:
             (at(120), "c", "work", "cancelled"): 1,
         }
 
+    @keeps(11)
     async def test_activity_covers_the_minutes_that_began_within(self, store: Store) -> None:
         await in_state(store, State.SUCCEEDED)
         assert sum((await ended(store, T0, at(60))).values()) == 1
@@ -119,6 +129,7 @@ class CountRules:
         assert not await ended(store, at(1), at(60))
         assert not await ended(store, at(-60), T0)
 
+    @keeps(11)
     async def test_old_activity_keeps_its_sum(self, store: Store) -> None:
         for n in (1, 2, 3):
             job = await running(store)
@@ -127,6 +138,7 @@ class CountRules:
         await store.maintain(RetentionCutoffs(), 1, at(days))
         assert sum((await ended(store, at(-days), at(days))).values()) == 3
 
+    @keeps(11)
     async def test_an_examination_names_what_it_looked_at(self, store: Store) -> None:
         findings = await store.check_health(T0)
         assert findings
@@ -135,6 +147,7 @@ class CountRules:
             assert finding.text
             assert finding.level in ("fine", "warning")
 
+    @keeps(11)
     async def test_gauges_are_numbers_and_need_no_connection(self, store: Store) -> None:
         await claim(store, want(), T0)
         before = store.gauges

@@ -12,6 +12,7 @@ from .audit import line, lines
 from .factories import ERROR, T0, add, at, change, found, new, record, running
 from .firing import firing
 from .host import StoreHost, child
+from .rules import keeps
 from .schedules import kept, rule, stored
 
 MANY = 60
@@ -54,17 +55,20 @@ async def acknowledged(host: StoreHost, action: str, **given: Any) -> Sequence[s
 class DurabilityRules:
     """Each acknowledgement outlives its process. ``host`` is the fixture: see ``StoreHost``."""
 
+    @keeps(17)
     async def test_acknowledged_inserts_survive_a_kill(self, store: Store, host: StoreHost) -> None:
         jobs = [new() for _ in range(MANY)]
         for id in await acknowledged(host, "acknowledge_inserts", jobs=jobs):
             assert (await found(store, id)).state is State.QUEUED
 
+    @keeps(17)
     async def test_acknowledged_settlements_survive_a_kill_whole(self, store: Store, host: StoreHost) -> None:
         settlements = {one.id: one for one in [whole(await running(store)) for _ in range(MANY)]}
         ids = await acknowledged(host, "acknowledge_settlements", settlements=list(settlements.values()))
         for id in ids:
             assert await parts(store, settlements[id]) == (True, True, True, True)
 
+    @keeps(17)
     async def test_acknowledged_fires_survive_a_kill(self, store: Store, host: StoreHost) -> None:
         schedules = await stored(store, *[rule(f"s{n}") for n in range(MANY)])
         firings = {schedule.id: firing(schedule) for schedule in schedules}
@@ -72,27 +76,32 @@ class DurabilityRules:
             assert (await kept(store, id)).version == 2
             assert (await found(store, firings[id].jobs[0].id)).state is State.QUEUED
 
+    @keeps(17)
     async def test_acknowledged_schedules_survive_a_kill(self, store: Store, host: StoreHost) -> None:
         schedules = [rule(f"s{n}") for n in range(MANY)]
         for id in await acknowledged(host, "acknowledge_schedules", schedules=schedules):
             assert (await kept(store, id)).version == 1
 
+    @keeps(17)
     async def test_acknowledged_edits_survive_a_kill(self, store: Store, host: StoreHost) -> None:
         jobs = [new() for _ in range(MANY)]
         await add(store, *jobs)
         for id in await acknowledged(host, "acknowledge_edits", ids=[job.id for job in jobs]):
             assert (await found(store, id)).state is State.CANCELLED
 
+    @keeps(17)
     async def test_acknowledged_documents_survive_a_kill(self, store: Store, host: StoreHost) -> None:
         for key in await acknowledged(host, "acknowledge_documents", count=MANY):
             (document,) = await store.documents("crash", key)
             assert document.version == 1
 
+    @keeps(17)
     async def test_acknowledged_audit_entries_survive_a_kill(self, store: Store, host: StoreHost) -> None:
         entries = [line("crash.audit", object=f"job:{n}") for n in range(MANY)]
         ids = await acknowledged(host, "acknowledge_audit", entries=entries)
         assert set(ids) <= {entry.object for entry in await lines(store)}
 
+    @keeps(17)
     async def test_acknowledged_jobs_survive_a_crash_of_the_server(
         self, store: Store, host: StoreHost
     ) -> None:

@@ -27,6 +27,7 @@ from .factories import (
     new,
     want,
 )
+from .rules import keeps
 from .schedules import ALL, changed, due, kept, rule, stored
 
 NEXT = at(60)
@@ -62,6 +63,7 @@ async def busy(store: Store, *pairs: tuple[str, str]) -> set[tuple[str, str]]:
 class FiringRules:
     # --- firing ----------------------------------------------------------------------------------
 
+    @keeps(8)
     async def test_a_fire_moves_the_schedule_and_makes_its_job(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         act = firing(schedule, run_of(schedule, payload_json="[1]", queue="mail", priority=3, tags=("a",)))
@@ -73,12 +75,14 @@ class FiringRules:
         assert (job.payload_json, job.run_at, job.created_at) == ("[1]", at(1), at(1))
         assert (await store.due_schedules(at(1), 5)).next_look_at == NEXT
 
+    @keeps(8)
     async def test_a_fired_job_can_be_claimed_at_once(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         act = firing(schedule)
         await store.fire([act], at(1))
         assert (await claimed(store, act.jobs[0].id, at(1))).schedule == "nightly"
 
+    @keeps(8)
     async def test_a_fire_may_make_many_jobs_or_none(self, store: Store) -> None:
         many, none = await stored(store, rule("many"), rule("none"))
         jobs = [run_of(many, at(-n), origin="catchup") for n in range(9)]
@@ -87,6 +91,7 @@ class FiringRules:
         assert set(await made(store)) == {job.id for job in jobs}
         assert await due(store) == []
 
+    @keeps(8)
     async def test_a_second_fire_of_the_same_version_is_refused(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         first, second = firing(schedule), firing(schedule, run_of(schedule, at(1)), look_at=at(999))
@@ -95,6 +100,7 @@ class FiringRules:
         assert await made(store) == [first.jobs[0].id]
         assert (await kept(store, schedule.id)).look_at == NEXT
 
+    @keeps(8)
     async def test_a_schedule_edited_meanwhile_does_not_fire(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         await stored(store, changed(schedule, description="edited"))
@@ -102,6 +108,7 @@ class FiringRules:
         assert await made(store) == []
         assert (await kept(store, schedule.id)).description == "edited"
 
+    @keeps(8)
     async def test_a_schedule_disabled_meanwhile_does_not_fire(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         (off,) = await stored(store, changed(schedule, enabled=False, reason="stop"))
@@ -110,6 +117,7 @@ class FiringRules:
         assert await made(store) == []
         assert await kept(store, schedule.id) == off
 
+    @keeps(8)
     async def test_a_dropped_schedule_does_not_fire(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         await store.delete_schedules([schedule.id])
@@ -117,6 +125,7 @@ class FiringRules:
         assert await made(store) == []
         assert list((await store.schedules(ALL, PageRequest())).items) == []
 
+    @keeps(8)
     async def test_a_fire_may_disable_its_schedule(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         off = changed(schedule, enabled=False, reason="cron='x': is no rule", look_at=None)
@@ -124,6 +133,7 @@ class FiringRules:
         assert (await kept(store, schedule.id)).reason == "cron='x': is no rule"
         assert await due(store, at(999)) == []
 
+    @keeps(8)
     async def test_a_refused_fire_harms_no_other_of_its_batch(self, store: Store) -> None:
         schedules = await stored(store, *[rule(f"s{n}") for n in range(6)])
         await stored(store, changed(schedules[1], description="edited"))
@@ -134,9 +144,11 @@ class FiringRules:
         assert set(await made(store)) == {job_id(schedule.id, T0) for schedule in fired}
         assert await due(store) == ["s1"]
 
+    @keeps(8)
     async def test_nothing_to_fire_is_no_error(self, store: Store) -> None:
         assert await store.fire([], T0) == frozenset()
 
+    @keeps(8)
     async def test_a_job_that_exists_in_any_state_is_left_out(self, store: Store) -> None:
         for state in REACHABLE:
             (schedule,) = await stored(store, rule(state.value))
@@ -148,6 +160,7 @@ class FiringRules:
             assert set(await made(store, schedule=schedule.name)) == {there.id, fresh.id}
             assert (await kept(store, schedule.id)).version == 2
 
+    @keeps(8)
     async def test_an_old_version_written_back_makes_no_job_twice(self, store: Store) -> None:
         """As after a restored backup: the schedule goes back in time, its jobs do not."""
         (schedule,) = await stored(store, rule())
@@ -158,6 +171,7 @@ class FiringRules:
 
     # --- many schedulers -------------------------------------------------------------------------
 
+    @keeps(8)
     async def test_concurrent_schedulers_fire_each_schedule_exactly_once(self, store: Store) -> None:
         schedules = await stored(store, *[rule(f"s{n:03}", look_at=at(n % 7)) for n in range(200)])
         fired: Counter[str] = Counter()
@@ -173,6 +187,7 @@ class FiringRules:
         assert sorted(await made(store)) == sorted(job_id(schedule.id, T0) for schedule in schedules)
         assert (await store.survey(CurrentOverview(at(7)))).counts["queued"] == 200
 
+    @keeps(8)
     async def test_batches_in_opposite_orders_do_not_block_each_other(self, store: Store) -> None:
         schedules = await stored(store, *[rule(f"s{n:02}") for n in range(40)])
         orders = [schedules, schedules[::-1], schedules[20:] + schedules[:20], schedules[::-1]]
@@ -184,6 +199,7 @@ class FiringRules:
         assert len(await made(store)) == 40
         assert {(await kept(store, schedule.id)).version for schedule in schedules} == {2}
 
+    @keeps(8)
     async def test_a_fire_and_a_disable_at_once_agree_on_who_was_first(self, store: Store) -> None:
         for n in range(20):
             (schedule,) = await stored(store, rule(f"s{n}"))
@@ -198,6 +214,7 @@ class FiringRules:
 
     # --- busy ------------------------------------------------------------------------------------
 
+    @keeps(8)
     async def test_a_schedule_is_busy_while_it_has_a_live_job(self, store: Store) -> None:
         job = new(schedule="s")
         await add(store, job)
@@ -207,22 +224,26 @@ class FiringRules:
         await settle(store, [change(ran, State.QUEUED, run_at=at(900))], at(1))
         assert await busy(store, ("default", "s")) == {("default", "s")}
 
+    @keeps(8)
     async def test_a_schedule_whose_jobs_have_ended_is_not_busy(self, store: Store) -> None:
         for state in FINAL_STATES:
             await in_state(store, state, schedule="s")
         assert await busy(store, ("default", "s")) == set()
 
+    @keeps(8)
     async def test_a_cancelled_or_deleted_job_keeps_no_schedule_busy(self, store: Store) -> None:
         await add(store, new(schedule="a"), new(schedule="b"))
         await edit_matching(store, JobFilter(schedule="a"), lifecycle.cancel("no", T0), 5, T0)
         await edit_matching(store, JobFilter(schedule="b"), lifecycle.delete(), 5, T0)
         assert await busy(store, ("default", "a"), ("default", "b")) == set()
 
+    @keeps(8)
     async def test_a_retried_job_makes_its_schedule_busy_again(self, store: Store) -> None:
         job = await in_state(store, State.FAILED, schedule="s")
         await store.edit((job,), lifecycle.retry(at(2)), at(2))
         assert await busy(store, ("default", "s")) == {("default", "s")}
 
+    @keeps(8)
     async def test_schedules_of_different_tenants_are_told_apart(self, store: Store) -> None:
         await add(store, new(schedule="s", tenant="a"), new(schedule="t", tenant="b"), new())
         asked = [("a", "s"), ("b", "s"), ("a", "t"), ("b", "t"), ("default", "s"), ("a", "s")]
@@ -230,6 +251,7 @@ class FiringRules:
 
     # --- runs ------------------------------------------------------------------------------------
 
+    @keeps(8)
     async def test_last_runs_are_the_newest_jobs_of_each_schedule(self, store: Store) -> None:
         newest = []
         for state in REACHABLE:
@@ -244,6 +266,7 @@ class FiringRules:
         assert found_ids == {*newest, other.id}
         assert not await store.survey(LastRuns([]))
 
+    @keeps(8)
     async def test_runs_are_listed_apart_from_other_jobs(self, store: Store) -> None:
         ended = [await in_state(store, state, schedule="s", queue=state.value) for state in REACHABLE]
         await add(store, new(), other := new(schedule="t", tenant="x"))
@@ -259,6 +282,7 @@ class FiringRules:
             assert await made(store, states=(state,), tenant="default") == [job]
         assert len((await store.jobs(JobFilter(), PageRequest())).items) == 7
 
+    @keeps(8)
     async def test_an_edit_of_scheduled_jobs_leaves_the_others_alone(self, store: Store) -> None:
         await add(store, plain := new(), run := new(schedule="s"), other := new(schedule="s", tenant="x"))
         cancel = lifecycle.cancel("no", T0)
@@ -268,6 +292,7 @@ class FiringRules:
         assert list(await edit_matching(store, JobFilter(scheduled=True), cancel, 9, T0)) == [other.id]
         assert (await found(store, plain.id)).state is State.QUEUED
 
+    @keeps(8)
     async def test_the_overview_counts_fired_jobs_like_any_other(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         await store.fire([firing(schedule)], T0)

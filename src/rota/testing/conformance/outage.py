@@ -17,12 +17,14 @@ from .audit import line
 from .durability import recovered
 from .factories import T0, add, at, change, found, lease, new, pulse, running, want
 from .host import StoreHost
+from .rules import keeps
 from .schedules import rule
 
 ANSWER_S = 60.0  # a call may wait for the store to return, but never for ever
 
 
 class OutageRules:
+    @keeps(18)
     async def test_every_verb_reports_an_outage_as_store_unavailable(
         self, store: Store, host: StoreHost
     ) -> None:
@@ -51,6 +53,7 @@ class OutageRules:
         assert (await found(store, job.id)).state is State.RUNNING
         assert not await settle(store, [change(job, State.SUCCEEDED)], at(2))
 
+    @keeps(18)
     async def test_a_store_works_again_after_an_outage(self, store: Store, host: StoreHost) -> None:
         outage = host.outage()
         if outage is None:

@@ -9,6 +9,7 @@ from ...model import CurrentOverview, JobFilter, Overview, RetentionCutoffs, Sta
 from ...store.calls import edit_matching, settle
 from ...store.protocol import Store
 from .factories import T0, add, at, change, claimed, new, running
+from .rules import keeps
 
 
 async def counts(store: Store, now: datetime, **expected: int) -> Overview:
@@ -22,15 +23,18 @@ async def counts(store: Store, now: datetime, **expected: int) -> Overview:
 
 
 class OverviewRules:
+    @keeps(11)
     async def test_an_empty_store_counts_nothing(self, store: Store) -> None:
         told = await counts(store, T0)
         assert (told.oldest_due_s, dict(told.queues)) == (None, {})
 
+    @keeps(11)
     async def test_live_counts_are_exact(self, store: Store) -> None:
         await running(store)
         told = await counts(store, T0, running=1)
         assert not told.estimated & {"queued", "running", "waiting"}
 
+    @keeps(11)
     async def test_a_job_is_counted_in_one_state_at_a_time(self, store: Store) -> None:
         job = await running(store)
         await counts(store, at(1), running=1)
@@ -47,6 +51,7 @@ class OverviewRules:
         await store.edit((job.id,), lifecycle.delete(), at(8))
         await counts(store, at(8))
 
+    @keeps(11)
     async def test_cancelled_and_pruned_jobs_are_counted(self, store: Store) -> None:
         await add(store, new(), new(), new())
         await edit_matching(store, JobFilter(), lifecycle.cancel("no", at(1)), 2, at(1))
@@ -54,6 +59,7 @@ class OverviewRules:
         await store.maintain(RetentionCutoffs(jobs={State.CANCELLED: at(50)}), 1, at(60))
         await counts(store, at(60), queued=1, cancelled=1)
 
+    @keeps(11)
     async def test_a_queue_tells_due_from_scheduled_and_running(self, store: Store) -> None:
         await running(store, queue="a")
         await add(store, new(queue="a", run_at=at(-90)), new(queue="a"), new(queue="a", run_at=at(60)))
@@ -66,6 +72,7 @@ class OverviewRules:
         assert (later.queued, later.scheduled, later.running, later.oldest_due_s) == (0, 1, 0, None)
         assert told.oldest_due_s == 100
 
+    @keeps(11)
     async def test_jobs_become_due_as_time_goes_by(self, store: Store) -> None:
         await add(store, new(run_at=at(60)))
         before, after = (

@@ -10,12 +10,14 @@ from ...store.calls import settle
 from ...store.protocol import Store
 from .factories import T0, add, at, change, found, ids, new
 from .host import StoreHost, child
+from .rules import keeps
 
 MANY = 300
 HELD = 7
 
 
 class ProcessRules:
+    @keeps(3)
     async def test_two_processes_share_the_jobs_and_each_ends_once(
         self, store: Store, host: StoreHost
     ) -> None:
@@ -26,6 +28,7 @@ class ProcessRules:
         assert sorted(done) == sorted(job.id for job in jobs)
         assert (await store.survey(CurrentOverview(at(3)))).counts[State.SUCCEEDED] == MANY
 
+    @keeps(3)
     async def test_what_a_killed_process_held_is_reclaimed_when_its_lease_has_expired(
         self, store: Store, host: StoreHost
     ) -> None:
@@ -41,6 +44,7 @@ class ProcessRules:
 
 
 class LoopRules:
+    @keeps(19)
     async def test_another_event_loop_uses_the_same_data(self, store: Store) -> None:
         there, here = new(), new()
         await add(store, here)

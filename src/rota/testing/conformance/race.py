@@ -10,9 +10,11 @@ from ...model import CurrentOverview, Job, JobFilter, PageRequest, Settlement, S
 from ...store.calls import claim, settle
 from ...store.protocol import Store
 from .factories import T0, add, at, change, found, ids, lease, new, pulse, running, want
+from .rules import keeps
 
 
 class RaceRules:
+    @keeps(3)
     async def test_concurrent_claimers_get_each_job_exactly_once(self, store: Store) -> None:
         jobs = [new(queue=f"q{n % 3}") for n in range(500)]
         await add(store, *jobs)
@@ -30,23 +32,27 @@ class RaceRules:
         assert len(taken) == 500
         assert set(taken) == {job.id for job in jobs}
 
+    @keeps(2)
     async def test_concurrent_inserts_with_one_key_make_one_job(self, store: Store) -> None:
         answers = await asyncio.gather(*[add(store, new(key="k")) for _ in range(20)])
         outcomes = [answer.outcome for (answer,) in answers]
         assert sorted(outcomes) == ["created", *["existing"] * 19]
         assert len({answer.id for (answer,) in answers}) == 1
 
+    @keeps(1)
     async def test_concurrent_inserts_of_one_id_make_one_job(self, store: Store) -> None:
         job = new()
         answers = await asyncio.gather(*[store.insert([job], T0, retrying=n % 2 == 0) for n in range(20)])
         assert sorted(answer.outcome for (answer,) in answers) == ["created", *["existing"] * 19]
 
+    @keeps(2)
     async def test_concurrent_batches_with_the_same_keys_do_not_block_each_other(self, store: Store) -> None:
         keys = [f"k{n}" for n in range(20)]
         orders = [keys, keys[::-1], keys[10:] + keys[:10], keys]
         await asyncio.gather(*[add(store, *[new(key=key) for key in order]) for order in orders])
         assert (await store.survey(CurrentOverview(T0))).counts["queued"] == 20
 
+    @keeps(6)
     async def test_of_a_thousand_equal_settles_one_is_accepted(self, store: Store) -> None:
         job = await running(store)
         refusals: list[frozenset[str]] = []
@@ -62,6 +68,7 @@ class RaceRules:
         assert set(refusals) == {frozenset(), frozenset({job.id})}
         assert (await store.survey(CurrentOverview(at(1)))).counts["queued"] == 1
 
+    @keeps(6)
     async def test_of_different_ends_one_is_accepted(self, store: Store) -> None:
         job = await running(store)
         ends = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.QUEUED)
@@ -69,6 +76,7 @@ class RaceRules:
         assert refusals.count(frozenset()) == 1
         assert (await found(store, job.id)).state is ends[refusals.index(frozenset())]
 
+    @keeps(3)
     async def test_concurrent_rescuers_get_each_job_exactly_once(self, store: Store) -> None:
         jobs = {(await running(store)).id for _ in range(40)}
         shares = await asyncio.gather(*[store.reclaim(f"r{n}", 600, 9, at(100)) for n in range(8)])
@@ -77,6 +85,7 @@ class RaceRules:
             taken += ids(batch)
         assert (len(taken), set(taken)) == (40, jobs)
 
+    @keeps(6)
     async def test_a_settle_and_a_reclaim_at_once_agree_on_who_was_first(self, store: Store) -> None:
         for _ in range(20):
             job = await running(store)
@@ -88,6 +97,7 @@ class RaceRules:
             assert settled is (kept.state is State.SUCCEEDED)
             assert settled is (not taken)
 
+    @keeps(6)
     async def test_a_settle_and_a_beat_at_once_never_bring_a_job_back(self, store: Store) -> None:
         for _ in range(20):
             job = await running(store)
@@ -98,6 +108,7 @@ class RaceRules:
             assert refused == frozenset()
             assert (await found(store, job.id)).state is State.SUCCEEDED
 
+    @keeps(9)
     async def test_a_cancel_and_a_claim_at_once_agree(self, store: Store) -> None:
         for n in range(20):
             job = new(queue=f"q{n}")
@@ -113,6 +124,7 @@ class RaceRules:
             else:
                 assert (kept.state, list(touched)) == (State.CANCELLED, [job.id])
 
+    @keeps(3)
     async def test_workers_turning_at_once_finish_everything_once(self, store: Store) -> None:
         await add(store, *[new(queue=f"q{n % 2}") for n in range(300)])
 

@@ -12,6 +12,7 @@ from ...model import ErrorRecord, JobCount, JobFilter, JobId, PageRequest, Reten
 from ...store.calls import claim, edit_matching, settle
 from ...store.protocol import Store
 from .factories import EVERYTHING, REACHABLE, T0, add, at, change, ids, in_state, new, running, want
+from .rules import keeps
 
 
 async def paged(store: Store, where: JobFilter, limit: int, newest_first: bool) -> list[JobId]:
@@ -32,6 +33,7 @@ async def pages(store: Store, where: JobFilter, limit: int, newest_first: bool) 
 
 
 class ReadRules:
+    @keeps(10)
     async def test_pages_go_through_all_jobs_once_in_both_directions(self, store: Store) -> None:
         made = [await in_state(store, REACHABLE[n % 5], queue=f"q{n}") for n in range(23)]
         for newest_first in (True, False):
@@ -39,17 +41,20 @@ class ReadRules:
             assert [len(page) for page in found] == [5, 5, 5, 5, 3]
             assert [job for page in found for job in page] == sorted(made, reverse=newest_first)
 
+    @keeps(10)
     async def test_jobs_made_at_one_instant_are_told_apart(self, store: Store) -> None:
         jobs = [new(run_at=at(5)) for _ in range(9)]
         await add(store, *jobs)
         found = await paged(store, EVERYTHING, 2, newest_first=True)
         assert found == sorted([job.id for job in jobs], reverse=True)
 
+    @keeps(10)
     async def test_a_full_last_page_ends_without_repeating(self, store: Store) -> None:
         await add(store, *[new() for _ in range(4)])
         found = await paged(store, EVERYTHING, 2, newest_first=True)
         assert len(set(found)) == len(found) == 4
 
+    @keeps(10)
     async def test_new_jobs_do_not_disturb_the_pages_of_older_ones(self, store: Store) -> None:
         old = [new() for _ in range(6)]
         await add(store, *old)
@@ -58,6 +63,7 @@ class ReadRules:
         rest = await store.jobs(EVERYTHING, PageRequest(limit=10, cursor=page.next))
         assert ids(page.items) + ids(rest.items) == sorted([job.id for job in old], reverse=True)
 
+    @keeps(10)
     async def test_a_brief_page_has_everything_but_payload_and_output(self, store: Store) -> None:
         job = await running(store, payload_json='{"a":1}', tags=("t",), key="k")
         error = fault_json(ErrorRecord(type="E", message="m"))
@@ -67,6 +73,7 @@ class ReadRules:
         assert (whole.payload_json, brief.payload_json, brief.output_json) == ('{"a":1}', "{}", None)
         assert replace(whole, payload_json="{}", output_json=None) == brief
 
+    @keeps(10)
     async def test_pages_keep_to_their_filter(self, store: Store) -> None:
         wanted = [new(queue="a") for _ in range(5)]
         for job in wanted:
@@ -74,6 +81,7 @@ class ReadRules:
         found = await paged(store, JobFilter(queue="a"), 2, newest_first=False)
         assert found == [job.id for job in wanted]
 
+    @keeps(10)
     async def test_each_filter_finds_its_jobs(self, store: Store) -> None:
         parent = new().id
         marks: dict[str, Any] = {
@@ -88,6 +96,7 @@ class ReadRules:
         await add(store, job := new(tags=("one", "two")))
         assert ids((await store.jobs(JobFilter(tag="two"), PageRequest())).items) == [job.id]
 
+    @keeps(10)
     async def test_jobs_are_found_by_the_worker_that_had_them(self, store: Store) -> None:
         await add(store, new())
         (job,) = await claim(store, want(worker="w9"), T0)
@@ -98,6 +107,7 @@ class ReadRules:
             assert ids((await store.jobs(both, PageRequest())).items) == [job.id]
             await settle(store, [change(job, State.SUCCEEDED)], at(1))
 
+    @keeps(10)
     async def test_jobs_are_found_by_what_stands_in_their_payload(self, store: Store) -> None:
         texts = (
             '{"order":{"id":42,"paid":true,"to":"a b"}}',
@@ -123,6 +133,7 @@ class ReadRules:
         await store.insert([job], T0)
         return job.id
 
+    @keeps(10)
     async def test_jobs_are_found_by_words_of_their_error(self, store: Store) -> None:
         async def failing(kind: str, message: str, state: State = State.FAILED) -> JobId:
             job = await running(store, queue="e")
@@ -146,6 +157,7 @@ class ReadRules:
         for nowhere in ("gateway", "c%n", "for.ever", "message", "forXever", '"type"'):
             assert await with_error(nowhere) == [], nowhere
 
+    @keeps(10)
     async def test_tasks_and_queues_can_be_left_out(self, store: Store) -> None:
         jobs = {(task, queue): new(task=task, queue=queue) for task in "tuv" for queue in "abc"}
         await add(store, *jobs.values())
@@ -155,6 +167,7 @@ class ReadRules:
         both = JobFilter(not_tasks=("t", "v"), not_queues=("a", "b"))
         assert ids((await store.jobs(both, PageRequest())).items) == [jobs["u", "c"].id]
 
+    @keeps(10)
     async def test_ids_bound_what_is_read_and_are_not_part_of_it(self, store: Store) -> None:
         made = [await in_state(store, REACHABLE[n % 5], queue=f"q{n}") for n in range(10)]
         between = JobFilter(after_id=made[2], before_id=made[7])
@@ -167,6 +180,7 @@ class ReadRules:
         gone = await edit_matching(store, between, lifecycle.cancel("no", at(5)), 100, at(5))
         assert set(gone) <= set(made[3:7])
 
+    @keeps(10)
     async def test_each_state_can_be_filtered(self, store: Store) -> None:
         made = {state: await in_state(store, state, queue=state.value) for state in reversed(REACHABLE)}
         for state, job in made.items():
@@ -177,6 +191,7 @@ class ReadRules:
             made[State.FAILED],
         }
 
+    @keeps(10)
     async def test_every_given_filter_must_hold(self, store: Store) -> None:
         await add(
             store, new(queue="a", tenant="x"), new(queue="a"), hit := new(queue="a", tenant="x", task="t")
@@ -184,33 +199,39 @@ class ReadRules:
         page = await store.jobs(JobFilter(queue="a", tenant="x", task="t"), PageRequest())
         assert ids(page.items) == [hit.id]
 
+    @keeps(10)
     async def test_filters_reach_running_and_ended_jobs_too(self, store: Store) -> None:
         for state in (State.SUCCEEDED, State.RUNNING):
             job = await in_state(store, state, tags=("t",), tenant="x", key="k")
             for where in (JobFilter(tag="t"), JobFilter(tenant="x"), JobFilter(key="k")):
                 assert job in ids((await store.jobs(where, PageRequest())).items)
 
+    @keeps(10)
     async def test_named_ids_are_found_and_strangers_are_not(self, store: Store) -> None:
         await add(store, first := new(), second := new(), new())
         page = await store.jobs(JobFilter(ids=(first.id, second.id, new().id)), PageRequest())
         assert ids(page.items) == [second.id, first.id]
         assert list((await store.jobs(JobFilter(ids=()), PageRequest())).items) == []
 
+    @keeps(10)
     async def test_a_job_without_records_has_no_attempts(self, store: Store) -> None:
         assert list(await store.attempts(new().id)) == []
         job = await running(store)
         await settle(store, [change(job, State.SUCCEEDED)], at(1))
         assert list(await store.attempts(job.id)) == []
 
+    @keeps(10)
     async def test_the_store_tells_an_aware_time(self, store: Store) -> None:
         offset = (await store.clock()).utcoffset()
         assert offset is not None
         assert offset.total_seconds() == 0
 
+    @keeps(10)
     async def test_a_migrated_store_has_nothing_pending(self, store: Store) -> None:
         assert list(await store.schema.pending()) == []
         assert list(await store.schema.migrate()) == []
 
+    @keeps(10)
     async def test_upkeep_can_run_at_any_time(self, store: Store) -> None:
         job = await in_state(store, State.SUCCEEDED)
         for now in (T0, at(1), at(86_400 * 3)):

@@ -12,6 +12,7 @@ import msgspec
 from ...model import Firing, PageRequest, Schedule, ScheduleFilter
 from ...store.protocol import Store
 from .factories import T0, at, new_id
+from .rules import keeps
 
 ALL = ScheduleFilter()
 
@@ -97,11 +98,13 @@ FULL: dict[str, Any] = {
 class ScheduleRules:
     # --- writing ---------------------------------------------------------------------------------
 
+    @keeps(8)
     async def test_a_new_schedule_has_version_one(self, store: Store) -> None:
         schedule = rule()
         assert list(await store.put_schedules([schedule], at(1))) == [1]
         assert await kept(store, schedule.id) == changed(schedule, version=1, updated_at=at(1))
 
+    @keeps(8)
     async def test_every_field_of_a_schedule_comes_back(self, store: Store) -> None:
         full = rule(**FULL)
         once = rule("once", cron=None, at=at(50.123456), next_run_at=None, look_at=None)
@@ -109,12 +112,14 @@ class ScheduleRules:
             await store.put_schedules([schedule], at(1))
             assert await kept(store, schedule.id) == changed(schedule, version=1, updated_at=at(1))
 
+    @keeps(8)
     async def test_every_field_can_be_rewritten(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         after = changed(schedule, **FULL, name="renamed", task="other")
         assert list(await store.put_schedules([after], at(2))) == [2]
         assert await kept(store, schedule.id) == changed(after, version=2, updated_at=at(2))
 
+    @keeps(8)
     async def test_a_schedule_written_with_an_old_version_is_refused(self, store: Store) -> None:
         (first,) = await stored(store, rule())
         await stored(store, changed(first, description="newer"))
@@ -122,37 +127,44 @@ class ScheduleRules:
         after = await kept(store, first.id)
         assert (after.description, after.version, after.updated_at) == ("newer", 2, T0)
 
+    @keeps(8)
     async def test_a_schedule_that_should_be_new_but_exists_is_refused(self, store: Store) -> None:
         schedule = rule()
         await stored(store, schedule)
         assert list(await store.put_schedules([changed(schedule, name="other")], at(9))) == [None]
         assert (await kept(store, schedule.id)).name == "nightly"
 
+    @keeps(8)
     async def test_a_schedule_that_should_exist_but_is_gone_is_refused(self, store: Store) -> None:
         assert list(await store.put_schedules([rule(version=3)], T0)) == [None]
         assert await listed(store) == [[]]
 
+    @keeps(8)
     async def test_a_name_is_taken_once_per_tenant(self, store: Store) -> None:
         await stored(store, rule("a"), rule("a", tenant="acme"))
         assert list(await store.put_schedules([rule("a")], T0)) == [None]
         assert await listed(store) == [["a", "a"]]
 
+    @keeps(8)
     async def test_renaming_to_a_taken_name_is_refused(self, store: Store) -> None:
         _, second = await stored(store, rule("a"), rule("b"))
         assert list(await store.put_schedules([changed(second, name="a")], T0)) == [None]
         assert await kept(store, second.id) == second
         assert list(await store.put_schedules([changed(second, name="c")], T0)) == [2]
 
+    @keeps(8)
     async def test_a_refused_schedule_harms_no_other_of_its_batch(self, store: Store) -> None:
         await stored(store, rule("taken"))
         batch = [rule("a"), rule("taken"), rule("old", version=4), rule("b"), rule("a")]
         assert list(await store.put_schedules(batch, T0)) == [1, None, None, 1, None]
         assert await listed(store) == [["a", "b", "taken"]]
 
+    @keeps(8)
     async def test_nothing_to_write_is_no_error(self, store: Store) -> None:
         assert list(await store.put_schedules([], T0)) == []
         assert list(await store.delete_schedules([])) == []
 
+    @keeps(8)
     async def test_of_many_writers_of_one_schedule_one_wins(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         writes = [store.put_schedules([changed(schedule, description=str(n))], T0) for n in range(12)]
@@ -162,12 +174,14 @@ class ScheduleRules:
         assert set(versions) == {2, None}
         assert (await kept(store, schedule.id)).description == str(winner)
 
+    @keeps(8)
     async def test_of_many_who_want_one_name_one_gets_it(self, store: Store) -> None:
         versions = await asyncio.gather(*[store.put_schedules([rule("a")], T0) for _ in range(12)])
         assert sorted((version for (version,) in versions), key=str) == [1, *[None] * 11]
 
     # --- forgetting ------------------------------------------------------------------------------
 
+    @keeps(8)
     async def test_dropped_schedules_are_gone_and_their_names_free(self, store: Store) -> None:
         first, second = await stored(store, rule("a"), rule("b"))
         assert list(await store.delete_schedules([first.id, rule().id])) == [first.id]
@@ -179,11 +193,13 @@ class ScheduleRules:
 
     # --- reading ---------------------------------------------------------------------------------
 
+    @keeps(8)
     async def test_schedules_are_listed_by_tenant_and_name(self, store: Store) -> None:
         for tenant, name in (("b", "x"), ("a", "z"), ("a", "y/2"), ("B", "w"), ("a", "Y")):
             await stored(store, rule(name, tenant=tenant))
         assert await listed(store) == [["w", "Y", "y/2", "z", "x"]]
 
+    @keeps(8)
     async def test_pages_go_through_all_schedules_once(self, store: Store) -> None:
         made = [("t1", f"{n:02}") for n in range(7)] + [("t2", f'"{n:02}",') for n in range(6)]
         await stored(store, *[rule(name, tenant=tenant) for tenant, name in reversed(made)])
@@ -192,6 +208,7 @@ class ScheduleRules:
         assert [name for page in found for name in page] == [name for _, name in made]
         assert [len(page) for page in await listed(store, ScheduleFilter(tenant="t2"), limit=3)] == [3, 3]
 
+    @keeps(8)
     async def test_each_schedule_filter_finds_its_own(self, store: Store) -> None:
         await stored(store, rule("plain"))
         marks: dict[str, Any] = {"tenant": "x", "task": "t", "enabled": False, "source": "code", "owner": "o"}
@@ -203,12 +220,14 @@ class ScheduleRules:
         enabled = await listed(store, ScheduleFilter(enabled=True))
         assert enabled == [["owner", "plain", "source", "task", "tenant"]]
 
+    @keeps(8)
     async def test_every_given_schedule_filter_must_hold(self, store: Store) -> None:
         await stored(store, rule("a", task="t"), rule("b", task="t", enabled=False), rule("a", tenant="x"))
         assert await listed(store, ScheduleFilter(task="t", enabled=False)) == [["b"]]
         (only,) = (await store.schedules(ScheduleFilter(name="a", tenant="x"), PageRequest(limit=1))).items
         assert only.tenant == "x"
 
+    @keeps(8)
     async def test_schedules_are_found_by_id(self, store: Store) -> None:
         second, first, _ = await stored(store, rule("b"), rule("a"), rule("c"))
         assert await listed(store, ScheduleFilter(ids=(second.id, first.id, rule().id))) == [["a", "b"]]
@@ -216,16 +235,19 @@ class ScheduleRules:
 
     # --- what is due -----------------------------------------------------------------------------
 
+    @keeps(8)
     async def test_the_most_overdue_schedule_comes_first(self, store: Store) -> None:
         for name, seconds in (("b", -5), ("c", 0), ("a", -90)):
             await stored(store, rule(name, look_at=at(seconds)))
         assert await due(store) == ["a", "b", "c"]
         assert await due(store, limit=2) == ["a", "b"]
 
+    @keeps(8)
     async def test_a_due_schedule_is_told_in_full(self, store: Store) -> None:
         (schedule,) = await stored(store, rule(**(FULL | {"enabled": True, "look_at": T0})))
         assert list((await store.due_schedules(T0, 5)).schedules) == [schedule]
 
+    @keeps(8)
     async def test_a_schedule_that_is_not_due_yet_says_when(self, store: Store) -> None:
         await stored(store, rule("later", look_at=at(90)), rule("soon", look_at=at(60)))
         told = await store.due_schedules(at(59), 10)
@@ -233,21 +255,25 @@ class ScheduleRules:
         assert await due(store, at(60)) == ["soon"]
         assert await due(store, at(90)) == ["soon", "later"]
 
+    @keeps(8)
     async def test_when_to_look_is_not_when_it_fires(self, store: Store) -> None:
         await stored(store, rule("spread", next_run_at=T0, look_at=at(30)), rule("held", next_run_at=at(99)))
         assert await due(store) == ["held"]
         assert await due(store, at(30)) == ["held", "spread"]
 
+    @keeps(8)
     async def test_a_disabled_schedule_is_never_due(self, store: Store) -> None:
         await stored(store, rule("off", enabled=False), rule("later off", enabled=False, look_at=at(5)))
         await stored(store, rule("off, not computed", enabled=False, next_run_at=None, look_at=None))
         told = await store.due_schedules(T0, 10)
         assert (list(told.schedules), told.next_look_at) == ([], None)
 
+    @keeps(8)
     async def test_an_empty_store_has_nothing_due(self, store: Store) -> None:
         told = await store.due_schedules(T0, 10)
         assert (list(told.schedules), told.next_look_at) == ([], None)
 
+    @keeps(8)
     async def test_a_schedule_whose_times_were_never_computed_is_due(self, store: Store) -> None:
         """As is one written by hand: it has no times, has not fired, and nobody wrote it again."""
         (raw,) = await stored(store, rule("raw", next_run_at=None, look_at=None))
@@ -257,10 +283,12 @@ class ScheduleRules:
         assert await due(store) == []
         assert await due(store, at(60)) == ["raw"]
 
+    @keeps(8)
     async def test_schedules_never_computed_come_before_those_that_are_due(self, store: Store) -> None:
         await stored(store, rule("overdue", look_at=at(-900)), rule("raw", next_run_at=None, look_at=None))
         assert await due(store, limit=1) == ["raw"]
 
+    @keeps(8)
     async def test_a_rule_that_is_over_is_not_looked_at_again(self, store: Store) -> None:
         never, last = await stored(store, rule("never", next_run_at=None, look_at=None), rule("last"))
         over = changed(last, next_run_at=None, look_at=None, last_fire_at=T0)
@@ -271,6 +299,7 @@ class ScheduleRules:
         await stored(store, changed(await kept(store, last.id), description="was useful once"))
         assert await due(store, at(86_400)) == []
 
+    @keeps(8)
     async def test_what_is_left_by_a_small_limit_comes_next(self, store: Store) -> None:
         await stored(store, *[rule(f"s{n}", look_at=at(n - 7)) for n in range(7)])
         seen: list[str] = []

@@ -22,11 +22,13 @@ from .factories import (
     running,
     want,
 )
+from .rules import keeps
 
 ENDS = (State.QUEUED, *FINAL_STATES)
 
 
 class SettleRules:
+    @keeps(7)
     async def test_success_is_written_with_its_output(self, store: Store) -> None:
         job = await running(store)
         assert (
@@ -38,6 +40,7 @@ class SettleRules:
         assert (kept.started_at, kept.finished_at) == (T0, at(5))
         assert (kept.attempt, kept.token, kept.lease_until) == (1, 1, None)
 
+    @keeps(7)
     async def test_failure_and_cancellation_are_written_with_their_error(self, store: Store) -> None:
         for state in (State.FAILED, State.CANCELLED):
             job = await running(store)
@@ -45,6 +48,7 @@ class SettleRules:
             kept = await found(store, job.id)
             assert (kept.state, kept.error_json, kept.finished_at) == (state, ERROR, at(5))
 
+    @keeps(7)
     async def test_a_job_that_goes_back_waits_until_its_time(self, store: Store) -> None:
         job = await running(store)
         await settle(store, [change(job, State.QUEUED, run_at=at(60), error_json=ERROR)], at(5))
@@ -55,11 +59,13 @@ class SettleRules:
         assert list(await claim(store, want(), at(59))) == []
         assert (await claimed(store, job.id, at(60))).token == 2
 
+    @keeps(7)
     async def test_a_job_that_goes_back_without_a_time_is_due_at_once(self, store: Store) -> None:
         job = await running(store)
         await settle(store, [change(job, State.QUEUED)], at(5))
         assert (await claimed(store, job.id, at(5))).attempt == 2
 
+    @keeps(7)
     async def test_success_after_a_failure_clears_the_error(self, store: Store) -> None:
         job = await running(store)
         await settle(store, [change(job, State.QUEUED, error_json=ERROR)], at(1))
@@ -68,6 +74,7 @@ class SettleRules:
         await settle(store, [change(job, State.SUCCEEDED)], at(3))
         assert (await found(store, job.id)).error_json is None
 
+    @keeps(6)
     async def test_a_late_settle_is_refused_and_changes_nothing(self, store: Store) -> None:
         for state in ENDS:
             job = await running(store)
@@ -78,6 +85,7 @@ class SettleRules:
             assert await found(store, job.id) == before
             assert await settle(store, [change(taken, State.SUCCEEDED, worker="w2")], at(102)) == frozenset()
 
+    @keeps(6)
     async def test_a_job_that_does_not_run_cannot_be_settled(self, store: Store) -> None:
         for before in ENDS:
             job = await running(store)
@@ -86,11 +94,13 @@ class SettleRules:
                 assert await settle(store, [change(job, after)], at(2)) == {job.id}
             assert (await found(store, job.id)).state is before
 
+    @keeps(6)
     async def test_a_token_from_the_future_is_refused(self, store: Store) -> None:
         job = await running(store)
         assert await settle(store, [change(job, State.SUCCEEDED, token=job.token + 1)], at(1)) == {job.id}
         assert (await found(store, job.id)).state is State.RUNNING
 
+    @keeps(6)
     async def test_a_settle_with_the_token_of_another_holder_is_refused(self, store: Store) -> None:
         """A server that lost its last transactions may give the same token to two workers."""
         for state in ENDS:
@@ -101,12 +111,14 @@ class SettleRules:
             assert await found(store, job.id) == before
             assert await settle(store, [change(job, state, run_at=at(500))], at(1)) == frozenset()
 
+    @keeps(6)
     async def test_an_unknown_job_is_refused(self, store: Store) -> None:
         job = await running(store)
         stranger = new_id()
         assert await settle(store, [change(job, State.SUCCEEDED, id=stranger)], at(1)) == {stranger}
         assert await read(store, stranger) is None
 
+    @keeps(6)
     async def test_one_refused_change_does_not_harm_the_others(self, store: Store) -> None:
         jobs = [await running(store) for _ in range(5)]
         await settle(store, [change(jobs[2], State.FAILED)], at(1))
@@ -115,25 +127,30 @@ class SettleRules:
         states = [(await found(store, job.id)).state for job in jobs]
         assert states == [State.SUCCEEDED] * 2 + [State.FAILED] + [State.SUCCEEDED] * 2
 
+    @keeps(7)
     async def test_a_batch_may_hold_every_kind_of_end(self, store: Store) -> None:
         jobs = [await running(store) for _ in ENDS]
         changes = [change(job, state) for job, state in zip(jobs, ENDS, strict=True)]
         assert await settle(store, changes, at(1)) == frozenset()
         assert [(await found(store, job.id)).state for job in jobs] == list(ENDS)
 
+    @keeps(7)
     async def test_settling_nothing_is_fine(self, store: Store) -> None:
         assert await settle(store, [], T0) == frozenset()
 
+    @keeps(7)
     async def test_the_attempt_is_stored_as_decided(self, store: Store) -> None:
         job = await running(store)
         await settle(store, [change(job, State.QUEUED, attempt=0, run_at=at(9))], at(1))
         assert (await found(store, job.id)).attempt == 0
 
+    @keeps(7)
     async def test_the_start_of_the_code_replaces_the_time_of_the_claim(self, store: Store) -> None:
         job = await running(store)
         await settle(store, [change(job, State.SUCCEEDED, started_at=at(2))], at(5))
         assert (await found(store, job.id)).started_at == at(2)
 
+    @keeps(7)
     async def test_costs_add_up_over_attempts(self, store: Store) -> None:
         job = await running(store)
         for round_ in range(1, 3):
@@ -143,6 +160,7 @@ class SettleRules:
         await settle(store, [change(job, State.SUCCEEDED, cost_cents=2.25)], at(3))
         assert (await found(store, job.id)).cost_cents == 5.25
 
+    @keeps(7)
     async def test_progress_is_kept_unless_a_newer_one_is_given(self, store: Store) -> None:
         first, second = '{"percent":1.0,"message":""}', '{"percent":2.0,"message":""}'
         job = await running(store)
@@ -159,6 +177,7 @@ class SettleRules:
         await settle(store, [change(other, State.SUCCEEDED)], at(8))
         assert (await found(store, other.id)).progress_json == first
 
+    @keeps(7)
     async def test_attempt_records_are_kept_oldest_first(self, store: Store) -> None:
         job = await running(store)
         one = record(job, "failed", at(1), error_json=ERROR, logs_json="[]", cost_cents=2.5)
@@ -171,12 +190,14 @@ class SettleRules:
         await settle(store, [change(job, State.SUCCEEDED, record=three)], at(5))
         assert list(await store.attempts(job.id)) == [one, two, three]
 
+    @keeps(7)
     async def test_a_refused_change_leaves_no_record(self, store: Store) -> None:
         job = await running(store)
         await settle(store, [change(job, State.SUCCEEDED)], at(1))
         await settle(store, [change(job, State.FAILED, record=record(job, "failed", at(2)))], at(2))
         assert list(await store.attempts(job.id)) == []
 
+    @keeps(7)
     async def test_follow_up_jobs_are_stored_with_the_change(self, store: Store) -> None:
         job = await running(store)
         then = (new(parent=job.id, origin="job", payload_json="[1]"), new(queue="q2", run_at=at(90)))
@@ -186,6 +207,7 @@ class SettleRules:
         assert (two.queue, two.run_at) == ("q2", at(90))
         assert (await claimed(store, one.id, at(2))).attempt == 1
 
+    @keeps(7)
     async def test_follow_up_jobs_of_a_refused_change_are_not_stored(self, store: Store) -> None:
         job = await running(store)
         await settle(store, [change(job, State.SUCCEEDED)], at(1))
@@ -193,12 +215,14 @@ class SettleRules:
         assert await settle(store, [refused], at(2)) == {job.id}
         assert await read(store, then.id) is None
 
+    @keeps(7)
     async def test_a_follow_up_job_may_take_the_key_of_the_job_that_ends(self, store: Store) -> None:
         job = await running(store, key="chain")
         then = new(key="chain")
         await settle(store, [change(job, State.SUCCEEDED, then=(then,))], at(1))
         assert (await found(store, then.id)).key == "chain"
 
+    @keeps(7)
     async def test_a_follow_up_job_whose_key_is_taken_does_not_stop_the_change(self, store: Store) -> None:
         await add(store, holder := new(key="k", queue="other", run_at=at(900)))
         job = await running(store)
@@ -207,6 +231,7 @@ class SettleRules:
         assert await read(store, then.id) is None
         assert (await found(store, holder.id)).state is State.QUEUED
 
+    @keeps(7)
     async def test_a_removed_job_leaves_nothing(self, store: Store) -> None:
         job = await self._failed_once(store, new(auto_remove=True, key="k"))
         then = new(run_at=at(99))
@@ -217,6 +242,7 @@ class SettleRules:
         counts = (await store.survey(CurrentOverview(at(3)))).counts
         assert (counts["running"], counts["succeeded"]) == (0, 0)
 
+    @keeps(6)
     async def test_a_late_removal_is_refused(self, store: Store) -> None:
         job = await running(store, auto_remove=True)
         await store.reclaim("w2", 300, 10, at(100))
@@ -230,6 +256,7 @@ class SettleRules:
         await settle(store, [change(job, State.QUEUED, record=told)], at(1))
         return await claimed(store, asked.id, at(2))
 
+    @keeps(7)
     async def test_a_change_is_written_with_its_audit_lines(self, store: Store) -> None:
         first, second, third = [await running(store) for _ in range(3)]
         await settle(
@@ -246,6 +273,7 @@ class SettleRules:
         assert (told[0].object, told[0].at, told[2].at) == (f"job:{first.id}", T0, at(3))
         assert [entry.id for entry in told] == sorted({entry.id for entry in told})
 
+    @keeps(7)
     async def test_a_refused_change_leaves_no_audit_line(self, store: Store) -> None:
         late = await running(store)
         await store.reclaim("w2", 3000, 10, at(100))
@@ -257,6 +285,7 @@ class SettleRules:
         assert await settle(store, changes, at(101)) == {late.id}
         assert [entry.action for entry in await lines(store)] == ["good"]
 
+    @keeps(7)
     async def test_a_job_that_leaves_no_row_leaves_its_audit_lines(self, store: Store) -> None:
         job = await running(store, auto_remove=True)
         await settle(store, [change(job, State.SUCCEEDED, remove=True, audit=(line("email.sent"),))], at(1))

@@ -13,6 +13,7 @@ from ...model import InsertResult, NewJob, State
 from ...store.protocol import Store
 from .factories import T0, found, new, read
 from .host import StoreHost
+from .rules import keeps
 
 
 async def insert_with(store: Store, connection: Any, *jobs: NewJob) -> Sequence[InsertResult]:
@@ -21,6 +22,7 @@ async def insert_with(store: Store, connection: Any, *jobs: NewJob) -> Sequence[
 
 
 class TransactionRules:
+    @keeps(20)
     async def test_a_job_is_stored_when_the_callers_transaction_commits(
         self, store: Store, host: StoreHost
     ) -> None:
@@ -36,6 +38,7 @@ class TransactionRules:
         for job in jobs:
             assert (await found(store, job.id)).state is State.QUEUED
 
+    @keeps(20)
     async def test_no_job_is_stored_when_the_callers_transaction_rolls_back(
         self, store: Store, host: StoreHost
     ) -> None:
@@ -51,6 +54,7 @@ class TransactionRules:
 
 
 class ConnectionRules:
+    @keeps(20)
     async def test_a_connection_of_an_unknown_kind_is_refused_by_name(self, store: Store) -> None:
         with pytest.raises(ConfigError, match="object"):
             await insert_with(store, object(), new())

@@ -16,6 +16,7 @@ from ...store.protocol import Store, Waker
 from .factories import add, at, change, new, running
 from .firing import firing, run_of
 from .host import StoreHost, child
+from .rules import keeps
 from .schedules import rule, stored
 
 WAIT_S = 300.0  # what the waiter asks for
@@ -44,19 +45,23 @@ def for_mail(waker: Waker) -> Awaitable[None]:
 
 
 class WakeUpRules:
+    @keeps(15)
     async def test_an_insert_wakes_a_waiting_worker(self, store: Store) -> None:
         await woken(for_mail, store, lambda: add(store, new(queue="mail")))
 
+    @keeps(15)
     async def test_a_fire_wakes_a_waiting_worker(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         act = firing(schedule, run_of(schedule, queue="mail"))
         await woken(for_mail, store, lambda: store.fire([act], at(1)))
 
+    @keeps(15)
     async def test_a_follow_up_job_wakes_a_waiting_worker(self, store: Store) -> None:
         job = await running(store)
         settlement = change(job, State.SUCCEEDED, then=(new(queue="mail"),))
         await woken(for_mail, store, lambda: settle(store, [settlement], at(1)))
 
+    @keeps(15)
     async def test_the_end_of_a_job_wakes_whoever_waits_for_it(self, store: Store) -> None:
         job = await running(store)
         await woken(
@@ -65,6 +70,7 @@ class WakeUpRules:
             lambda: settle(store, [change(job, State.SUCCEEDED)], at(1)),
         )
 
+    @keeps(15)
     async def test_a_waiter_returns_when_its_time_is_over(self, store: Store) -> None:
         waker = store.waker()
         try:
@@ -76,6 +82,7 @@ class WakeUpRules:
 
 
 class WakeUpsBetweenProcessesRules:
+    @keeps(15)
     async def test_an_insert_in_another_process_wakes_a_waiting_worker(
         self, store: Store, host: StoreHost
     ) -> None:
@@ -85,6 +92,7 @@ class WakeUpsBetweenProcessesRules:
 
         await woken(for_mail, store, insert)
 
+    @keeps(15)
     async def test_a_job_that_ends_in_another_process_wakes_whoever_waits_for_it(
         self, store: Store, host: StoreHost
     ) -> None:
