@@ -208,10 +208,10 @@ function pythonOf(filter) {
     "from datetime import datetime",
     "",
     "from rota import Rota, State",
-    "from rota.operate.asks import JobsAsk",
+    "from rota.operate.requests import JobsRequest",
     "",
     "app = Rota()",
-    `page = await app.desk().jobs.list(JobsAsk(${given}))`,
+    `page = await app.operations().jobs.list(JobsRequest(${given}))`,
   ].join("\n");
 }
 
