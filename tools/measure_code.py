@@ -270,7 +270,26 @@ async def enqueue_hops() -> int:
     return seen[0]
 
 
+JOB = {"Job", "Run", "Execution", "Change", "Settlement", "Succeeded"}
+SCHEDULE = {"Schedule", "Due", "DueSchedules", "Firing"}
+
+
+def carries(frame: FrameType, cargo: set[str]) -> bool:
+    """Whether the function is handed the thing in one of its forms; constructors only make another form."""
+    code = frame.f_code
+    given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    values = [frame.f_locals.get(name) for name in given if name != "self"]
+    return code.co_name != "__init__" and any(is_cargo(value, cargo) for value in values)
+
+
+def is_cargo(value: Any, cargo: set[str]) -> bool:
+    if isinstance(value, list | tuple):
+        return bool(value) and is_cargo(value[0], cargo)
+    return type(value).__name__ in cargo
+
+
 async def fire_hops() -> int:
+    """The longest chain of our functions from the tick of the scheduler to a decision, and the two verbs."""
     from rota import Rota
 
     app = Rota("sqlite://:memory:")
@@ -278,30 +297,38 @@ async def fire_hops() -> int:
     @app.every("1s", start_at="2020-01-01T00:00:00Z", missed="latest")
     async def nothing() -> None: ...
 
-    calls: set[tuple[str, str]] = set()
+    depths: list[int] = []
     state = {"on": False}
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
         if event != "call" or not is_ours(frame):
             return
-        code = frame.f_code
-        if code.co_name == "due_schedules" and is_store(frame):
+        if frame.f_code.co_name == "due_schedules" and is_store(frame):
             state["on"] = True
-        elif code.co_name == "fire" and is_store(frame):
+        elif frame.f_code.co_name == "fire" and is_store(frame):
             state["on"] = False
-        elif state["on"] and not is_store(frame) and "/scheduler.py" in code.co_filename:
-            calls.add((code.co_filename, code.co_name))
+        elif state["on"] and not is_store(frame) and carries(frame, SCHEDULE):
+            depths.append(depth(frame))
 
     async with app.worker(**still()) as worker:
         scheduler = worker.scheduler
         assert scheduler is not None
-        turn = getattr(scheduler, "tick", None) or scheduler.step
-        await turn()
+        tick = getattr(scheduler, "tick", None) or scheduler.step
+        await tick()
         with profiled(profile):
             await asyncio.sleep(1.1)
-            await turn()
+            await tick()
     await app.close()
-    return len(calls) + 2  # and the two verbs
+    return max(depths) + 2
+
+
+def depth(frame: FrameType | None) -> int:
+    """How many of our functions are on the stack."""
+    found = 0
+    while frame is not None:
+        found += is_ours(frame) and not is_store(frame)
+        frame = frame.f_back
+    return found
 
 
 def still(**given: Any) -> dict[str, Any]:
@@ -318,22 +345,6 @@ def still(**given: Any) -> dict[str, Any]:
     return {key: value for key, value in quiet.items() if key in known} | given
 
 
-CARGO = {"Job", "Run", "Execution", "Change", "Settlement", "Succeeded"}
-
-
-def carries(frame: FrameType) -> bool:
-    """Whether the function is handed the job in one of its forms (what it is a method of does not count)."""
-    code = frame.f_code
-    given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return any(is_cargo(frame.f_locals.get(name)) for name in given if name != "self")
-
-
-def is_cargo(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return bool(value) and is_cargo(value[0])
-    return type(value).__name__ in CARGO
-
-
 async def run_hops() -> int:
     """Functions of ours that one job passes from the claim that brings it to the turn that settles it."""
     from rota import Rota
@@ -347,7 +358,7 @@ async def run_hops() -> int:
     state = {"on": False}
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
-        if state["on"] and event == "call" and is_ours(frame) and not is_store(frame) and carries(frame):
+        if state["on"] and event == "call" and is_ours(frame) and not is_store(frame) and carries(frame, JOB):
             one = (Path(frame.f_code.co_filename).name, frame.f_code.co_qualname)
             if one not in calls:
                 calls.append(one)
@@ -374,6 +385,9 @@ async def run_hops() -> int:
     return len(calls) + 2  # and the two turns of the store
 
 
+VERBS = {"jobs", "edit", "append_audit", "get", "find", "documents", "put", "put_document", "count", "survey"}
+
+
 async def retry_calls() -> int:
     """Calls of the store that one retry by an operator makes."""
     from rota import Rota
@@ -382,19 +396,19 @@ async def retry_calls() -> int:
     job = await app.enqueue("nothing", {})
     await job.cancel()
     operations = getattr(app, "operations", None) or app.desk
-    calls = 0
+    seen: list[FrameType] = []
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal calls
         if event == "call" and frame.f_code.co_filename.endswith("/sqlite/store.py") and frame.f_back:
             above: FrameType | None = frame.f_back
-            if above is not None and not is_store(above) and not frame.f_code.co_name.startswith("_"):
-                calls += 1
+            name = frame.f_code.co_name
+            if above is not None and not is_store(above) and name in VERBS and frame not in seen:
+                seen.append(frame)  # a coroutine that is resumed is not called again
 
     with profiled(profile):
         await operations().jobs.retry(job.id)
     await app.close()
-    return calls
+    return len(seen)
 
 
 def seconds_of_core(root: Path) -> float:
