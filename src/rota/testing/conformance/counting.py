@@ -145,7 +145,7 @@ class CountRules:
         for finding in findings:
             assert finding.check
             assert finding.text
-            assert finding.level in ("fine", "warning")
+            assert finding.level in ("ok", "warning")
 
     @keeps(11)
     async def test_gauges_are_numbers_and_need_no_connection(self, store: Store) -> None:
