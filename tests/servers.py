@@ -23,7 +23,7 @@ from typing import Any, Self
 START_S = 60.0
 SUPERUSER = "rota"
 # PostgreSQL refuses to run as root; these accounts exist already where root runs tests.
-ACCOUNTS = ("postgres", "nobody")
+ACCOUNTS = ("postgres", "nobody")  # wording: ok
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",

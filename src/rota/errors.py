@@ -46,7 +46,7 @@ class StoreError(RotaError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be reached, or went away before it answered."""
+    """The store cannot be reached, or the connection was lost before it answered."""
 
 
 class SchemaMismatch(StoreError):

@@ -76,7 +76,7 @@ def test_application_works_under_any_prefix(
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
         yield
-        await rota.close()  # whoever mounts it has opened it
+        await rota.close()  # the mounting app opened it
 
     mounted = admin.app(rota, prefix=prefix)
     app = Starlette(routes=[Route("/hello", hello), Mount(mount, app=mounted)], lifespan=life)

@@ -217,7 +217,7 @@ def test_caller_has_at_most_five_streams(site: Site) -> None:
 
 def test_quiet_stream_is_kept_alive(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "ALIVE_S", 0.2)
-    with listening(site, site.token("viewer", "nobody")) as line:
+    with listening(site, site.token("viewer", "empty")) as line:
         eventually(lambda: line.answer.readline().startswith(b":"), "a comment comes")
 
 

@@ -45,7 +45,7 @@ def test_worker_metrics_are_exported_per_worker(site: Site) -> None:
     metrics.runs["succeeded"] = 2
     metrics.duration.add(timedelta(seconds=0.02))
     metrics.duration.add(timedelta(seconds=99_999))
-    written = {"host": "h", "pid": 1, "measures": metrics.told()}
+    written = {"host": "h", "pid": 1, "measures": metrics.snapshot()}
     invalid = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
 
     async def beat() -> None:

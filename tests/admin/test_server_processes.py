@@ -40,11 +40,11 @@ class Process:
         self.popen, self._out = popen, out
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._out.read_text()
 
     def match(self, pattern: str) -> str:
-        return str(eventually(lambda: re.search(pattern, self.said), f"{pattern} in {self.said}")[1])
+        return str(eventually(lambda: re.search(pattern, self.output), f"{pattern} in {self.output}")[1])
 
     @property
     def url(self) -> str:
@@ -101,13 +101,13 @@ def test_the_first_start_prints_an_admin_token_and_the_second_does_not(tmp_path:
         token = server.match(r"(rota_\w+_\S{43})")
         assert server.ask("GET", "/api/admin/jobs")[0] == 401
         assert server.ask("GET", "/api/admin/settings", token)[0] == 200
-        assert "once=" not in server.said  # there is no terminal
+        assert "once=" not in server.output  # there is no terminal
         server.popen.send_signal(signal.SIGTERM)
         assert server.popen.wait(DEADLINE_S) == 0
-        assert server.said.index("API stopped") < server.said.index("store closed")
+        assert server.output.index("API stopped") < server.output.index("store closed")
     with started("serve", "--port", "0", "--url", "sqlite:///shop.db", cwd=tmp_path) as server:
         assert server.ask("GET", "/api/admin/settings", token)[0] == 200
-        assert "rota_" not in server.said
+        assert "rota_" not in server.output
 
 
 def test_up_stops_scheduler_claims_jobs_api_and_store_in_this_order(tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ def test_up_stops_scheduler_claims_jobs_api_and_store_in_this_order(tmp_path: Pa
         running = "/api/admin/jobs?state=running&task=nap"
         eventually(lambda: json.loads(up.ask("GET", running, token)[1])["items"], "the job runs")
         up.popen.send_signal(signal.SIGTERM)
-        eventually(lambda: "no new jobs" in up.said, "the signal is heard")
+        eventually(lambda: "no new jobs" in up.output, "the signal is heard")
         status, body = up.ask("GET", running, token)  # the API outlives the jobs
         assert status == 200 and len(json.loads(body)["items"]) == 1
         assert up.popen.wait(DEADLINE_S) == 0
         steps = ("no new jobs", "stopped (jobs run", "API stopped", "store closed")
-        places = [up.said.index(step) for step in steps]
+        places = [up.output.index(step) for step in steps]
         assert places == sorted(places)
     listed = finished("--app", "shop:app", "jobs", "list", "--task", "nap", "--json", cwd=tmp_path)
     assert [job["state"] for job in json.loads(listed.stdout)["items"]] == ["succeeded"]
@@ -139,10 +139,10 @@ def test_a_second_signal_forces_up_to_stop(tmp_path: Path) -> None:
         running = "/api/admin/jobs?state=running&task=nap"
         eventually(lambda: json.loads(up.ask("GET", running, token)[1])["items"], "the job runs")
         up.popen.send_signal(signal.SIGINT)
-        eventually(lambda: "no new jobs" in up.said, "the first signal is heard")
+        eventually(lambda: "no new jobs" in up.output, "the first signal is heard")
         up.popen.send_signal(signal.SIGINT)
         assert up.popen.wait(DEADLINE_S) == 1
-        assert "store closed" in up.said
+        assert "store closed" in up.output
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""An address at which nobody listens: bound, so that nobody else can begin to, but never listening."""
+"""An address without a listener: bound, so that no other process can take it, but never listening."""
 
 from __future__ import annotations
 

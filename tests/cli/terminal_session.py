@@ -1,4 +1,4 @@
-"""Somebody at a terminal: ``rota`` on a real pty, keys typed and the screen read."""
+"""A terminal session: ``rota`` on a real pty, keys typed and the screen read."""
 
 from __future__ import annotations
 

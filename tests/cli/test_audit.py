@@ -20,7 +20,7 @@ from rota.model import AuditEntry
 def test_every_change_is_audited_and_found_by_filter(folder: Path) -> None:
     output("queues", "pause", "mail", "--reason", "night work")
     output("queues", "resume", "mail")
-    invoke("users", "remove", "nobody", "--yes")
+    invoke("users", "remove", "missing", "--yes")
     output("token", "create", "--role", "viewer")
     lines = output_json("audit", "list")["items"]
     assert [line["action"] for line in lines] == ["token.create", "queue.resume", "queue.pause"]
@@ -34,7 +34,7 @@ def test_every_change_is_audited_and_found_by_filter(folder: Path) -> None:
     assert actions("--action", "queue.") == ["queue.resume", "queue.pause"]
     assert actions("--object", "queue:mail", "--action", "queue.pause") == ["queue.pause"]
     assert actions("--actor", actor, "--since", "1h") == [line["action"] for line in lines]
-    assert actions("--actor", "nobody") == actions("--until", "1h") == actions("--result", "failed") == []
+    assert actions("--actor", "missing") == actions("--until", "1h") == actions("--result", "failed") == []
     assert "night work" in output("audit", "list")
     assert "No audit entry matches." in output("audit", "list", "--tenant", "acme")
 

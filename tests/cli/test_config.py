@@ -44,7 +44,7 @@ failed = 90  # until the yearly review
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, the current one; warnings that are given once are given anew."""
+    """An empty folder, the current one; warnings that are given once are given again."""
     monkeypatch.chdir(tmp_path)
     sources._warn_once.cache_clear()
     return tmp_path

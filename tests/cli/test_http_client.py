@@ -43,8 +43,8 @@ TOKEN = "rota_canary_s3cret-token"
 JOB = "0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60"
 
 
-def nobody() -> str:
-    """An address where nobody listens."""
+def closed_url() -> str:
+    """An address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return f"http://127.0.0.1:{taken.getsockname()[1]}"
 
@@ -60,21 +60,21 @@ def invoke(api: str, *args: str, **env: str) -> Result:
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.action)
 async def test_every_operation_has_a_remote_counterpart(route: Route) -> None:
-    room, _, name = route.action.partition(".")
+    group, _, name = route.action.partition(".")
     app = Rota("sqlite://:memory:")
-    near = getattr(getattr(app.operations(Actor(name="t")), room), name)
-    far = getattr(getattr(RemoteOperations("http://127.0.0.1:1", TOKEN), room), name)
+    near = getattr(getattr(app.operations(Actor(name="t")), group), name)
+    far = getattr(getattr(RemoteOperations("http://127.0.0.1:1", TOKEN), group), name)
     assert inspect.signature(far) == inspect.signature(near)
     assert inspect.iscoroutinefunction(far)
 
 
 def test_every_action_of_a_group_has_a_route() -> None:
     operations = Rota("sqlite://:memory:").operations(Actor(name="t"))
-    for room in ("jobs", "schedules", "gates", "system", "access"):
-        own = getattr(operations, room)
+    for group in ("jobs", "schedules", "gates", "system", "access"):
+        own = getattr(operations, group)
         marked = [name for name in dir(own) if hasattr(getattr(own, name), "permission")]
-        assert {f"{room}.{name}" for name in marked} == {
-            route.action for route in ROUTES if route.action.startswith(f"{room}.")
+        assert {f"{group}.{name}" for name in marked} == {
+            route.action for route in ROUTES if route.action.startswith(f"{group}.")
         }
 
 
@@ -173,7 +173,7 @@ def test_an_unreachable_server_exits_with_3() -> None:
 
     with answering(hang_up) as (url, _):
         assert invoke(url, "stats").exit_code == 3
-    gone = invoke(url := nobody(), "stats")
+    gone = invoke(url := closed_url(), "stats")
     assert (gone.exit_code, f"{url} is unreachable" in gone.stderr) == (3, True)
     health = invoke(url, "health", "--json")
     assert (health.exit_code, msgspec.json.decode(health.stdout)["status"]) == (3, "unreachable")
@@ -263,7 +263,7 @@ def test_an_invalid_token_is_rejected_without_showing_it(token: str) -> None:
 
 
 def test_the_token_is_not_in_a_traceback_either() -> None:
-    result = CliRunner(env={"ROTA_TOKEN": TOKEN}).invoke(root, ["--debug", "--api", nobody(), "stats"])
+    result = CliRunner(env={"ROTA_TOKEN": TOKEN}).invoke(root, ["--debug", "--api", closed_url(), "stats"])
     assert "Traceback" in result.stderr
     assert TOKEN not in result.output
 
@@ -273,7 +273,7 @@ def test_the_token_is_not_in_a_traceback_either() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that only those trust who are told to, with its key."""
+    """A certificate for 127.0.0.1 that is trusted only when named explicitly, with its key."""
     file = tmp_path_factory.mktemp("tls") / "both.pem"
     made = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{file}.key",

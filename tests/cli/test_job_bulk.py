@@ -1,4 +1,4 @@
-"""``rota jobs`` on many: what will happen is said first, then done in steps; why, move, delete, filters."""
+"""``rota jobs`` on many: what will happen is shown first, then done in steps; why, move, delete, filters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def invoke(*args: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(root, args, input=stdin)
 
 
-def told(*args: str) -> Any:
+def as_json(*args: str) -> Any:
     return msgspec.json.decode(invoke(*args, "--json").stdout)
 
 
@@ -44,7 +44,7 @@ def enqueue(*args: str) -> str:
 
 
 def many(count: int, task: str = "add") -> None:
-    """So many jobs at once."""
+    """Enqueue ``count`` jobs at once."""
     import asyncio
 
     async def go() -> None:
@@ -60,7 +60,7 @@ def many(count: int, task: str = "add") -> None:
 
 
 def count(state: str) -> int:
-    found: int = told("stats")[state]
+    found: int = as_json("stats")[state]
     return found
 
 
@@ -81,18 +81,18 @@ def test_each_filter_finds_its_jobs(folder: Path) -> None:
         "--not-task nap --not-task z",
         "--state queued --task add",
     ):
-        assert [job["id"] for job in told("jobs", "list", *filters.split())["items"]] == [parent], filters
+        assert [job["id"] for job in as_json("jobs", "list", *filters.split())["items"]] == [parent], filters
     for filters in (["--schedule", "s"], ["--parent", parent], ["--worker", "w"], ["--error", "x"]):
-        assert told("jobs", "list", *filters)["items"] == [], filters
-    assert [job["id"] for job in told("jobs", "list", "--since", "1h")["items"]] == [other, parent]
-    assert told("jobs", "list", "--until", "1h")["items"] == []
-    assert told("jobs", "list", "--since", "2099-01-01T00:00Z")["items"] == []
+        assert as_json("jobs", "list", *filters)["items"] == [], filters
+    assert [job["id"] for job in as_json("jobs", "list", "--since", "1h")["items"]] == [other, parent]
+    assert as_json("jobs", "list", "--until", "1h")["items"] == []
+    assert as_json("jobs", "list", "--since", "2099-01-01T00:00Z")["items"] == []
 
 
 def test_a_failed_job_is_found_by_a_text_in_its_error(folder: Path) -> None:
     one, _ = enqueue("add"), enqueue("add")
     invoke("jobs", "cancel", one, "--reason", "provider down")
-    assert [job["id"] for job in told("jobs", "list", "--error", "provider")["items"]] == [one]
+    assert [job["id"] for job in as_json("jobs", "list", "--error", "provider")["items"]] == [one]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_dry_run_shows_a_count_and_a_sample_and_changes_nothing(folder: Path) 
     assert "7 live jobs of task add will be cancelled" in result.stdout
     assert result.stdout.count("queued") == 5
     assert "nothing was changed" in result.stdout
-    assert told("jobs", "cancel", "--task", "add", "--dry-run")["matched"] == 7
+    assert as_json("jobs", "cancel", "--task", "add", "--dry-run")["matched"] == 7
     assert count("queued") == 7
 
 
@@ -135,9 +135,9 @@ def test_bulk_actions_run_after_confirmation(folder: Path) -> None:
     assert count("cancelled") == 1203
     again = invoke("jobs", "retry", "--state", "cancelled", "--task", "add", "--yes")
     assert (again.exit_code, again.stdout) == (0, "1,203 jobs queued.\n")
-    done = told("jobs", "delete", "--task", "add", "--yes")
+    done = as_json("jobs", "delete", "--task", "add", "--yes")
     assert (done["done"], done["refused"], done["stopped"]) == (1203, 0, False)
-    assert told("jobs", "list")["items"] == []
+    assert as_json("jobs", "list")["items"] == []
 
 
 def test_deleting_more_than_ten_jobs_needs_their_number(folder: Path) -> None:
@@ -156,7 +156,7 @@ def test_jobs_are_deleted_by_their_ids(folder: Path) -> None:
     result = invoke("jobs", "delete", one, UNKNOWN, two, "--yes")
     assert (result.exit_code, UNKNOWN in result.stderr) == (1, True)
     assert result.stdout == f"{one}  deleted\n{two}  deleted\n"
-    assert told("jobs", "list")["items"] == []
+    assert as_json("jobs", "list")["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_jobs_created_during_the_prompt_are_not_changed(folder: Path) -> None:
     assert "3 live jobs" in process.stderr.readline()
     late = enqueue("add")
     assert process.communicate("y\n", timeout=30)[0] == "3 jobs cancelled.\n"
-    assert told("jobs", "show", late)["state"] == "queued"
+    assert as_json("jobs", "show", late)["state"] == "queued"
 
 
 # --- why and move --------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_why_lists_reasons_and_remedies(folder: Path) -> None:
         "No worker is running",
     ):
         assert words in text.replace("in 1 h", "in 60 min")
-    found = told("jobs", "why", job)
+    found = as_json("jobs", "why", job)
     assert [reason["code"] for reason in found["reasons"]] == ["due_later", "no_worker"]
     assert invoke("jobs", "why", "abc").exit_code == 2
     assert invoke("jobs", "why", UNKNOWN).exit_code == 1
@@ -236,13 +236,13 @@ def test_update_changes_a_queued_job(folder: Path) -> None:
     job = enqueue("add", "--delay", "1h")
     result = invoke("jobs", "update", job, "--now", "--priority", "9", "--queue", "fast")
     assert (result.exit_code, "due now, priority 9, queue fast" in result.stdout) == (0, True), result.output
-    stored = told("jobs", "show", job)
+    stored = as_json("jobs", "show", job)
     assert (stored["priority"], stored["queue"]) == (9, "fast")
     assert datetime.fromisoformat(stored["run_at"]) <= datetime.now(UTC) + timedelta(seconds=5)
     invoke("jobs", "update", job, "--at", "2099-01-01T08:00+02:00")
-    assert told("jobs", "show", job)["run_at"] == "2099-01-01T06:00:00Z"
+    assert as_json("jobs", "show", job)["run_at"] == "2099-01-01T06:00:00Z"
     invoke("jobs", "update", job, "--delay", "1h")
-    assert datetime.fromisoformat(told("jobs", "show", job)["run_at"]) > datetime.now(UTC)
+    assert datetime.fromisoformat(as_json("jobs", "show", job)["run_at"]) > datetime.now(UTC)
     invoke("jobs", "cancel", job)
     late = invoke("jobs", "update", job, "--now")
     assert (late.exit_code, "which is cancelled" in late.stderr) == (1, True)
@@ -275,7 +275,7 @@ def test_changes_are_audited_with_their_actor(folder: Path) -> None:
     invoke("jobs", "cancel", job)
     invoke("jobs", "retry", "--task", "add", "--yes")
     invoke("schedules", "create", "--name", "n", "--task", "add", "--every", "5m")
-    lines = told("audit", "list")["items"]
+    lines = as_json("audit", "list")["items"]
     assert [(line["action"], line["result"]) for line in reversed(lines)] == [
         ("job.enqueue", "done"), ("job.cancel", "done"), ("job.cancel", "denied"), ("jobs.retry", "done"),
         ("schedule.create", "done"),

@@ -38,7 +38,7 @@ def invoke(*args: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(root, args, input=stdin)
 
 
-def told(*args: str) -> Any:
+def as_json(*args: str) -> Any:
     return msgspec.json.decode(invoke(*args, "--json").stdout)
 
 
@@ -56,12 +56,12 @@ def work(folder: Path) -> None:
 
 
 def test_every_flag_of_enqueue_reaches_the_job(folder: Path) -> None:
-    job = told(
+    job = as_json(
         "jobs", "enqueue", "add", "--payload", '{"a": 1}', "--queue", "mail", "--priority", "7", "--run-at",
         "2099-01-01T08:00:00+02:00", "--key", "k", "--on-conflict", "raise", "--tenant", "acme",
         "--max-attempts", "9", "--timeout", "1m", "--tag", "x", "--tag", "y",
     )  # fmt: skip
-    stored = told("jobs", "show", job["id"])
+    stored = as_json("jobs", "show", job["id"])
     expected = {
         "task": "add", "payload": {"a": 1}, "queue": "mail", "priority": 7,
         "run_at": "2099-01-01T06:00:00Z", "key": "k", "tenant": "acme", "max_attempts": 9, "tags": ["x", "y"],
@@ -104,7 +104,7 @@ def test_a_payload_is_read_from_a_file_and_from_stdin(folder: Path) -> None:
     (folder / "payload.json").write_text('{"a": 1}')
     first = enqueue("add", "--payload", "@payload.json")
     second = invoke("jobs", "enqueue", "add", "--payload", "-", stdin='{"a": 2}').stdout.strip()
-    assert [told("jobs", "show", j)["payload"] for j in (first, second)] == [{"a": 1}, {"a": 2}]
+    assert [as_json("jobs", "show", j)["payload"] for j in (first, second)] == [{"a": 1}, {"a": 2}]
 
 
 def test_a_payload_that_does_not_fit_the_apps_task_is_rejected(folder: Path) -> None:
@@ -160,18 +160,19 @@ def test_a_wait_that_times_out_ends_with_a_hint(folder: Path) -> None:
 def test_an_empty_list_shows_the_first_step(folder: Path) -> None:
     assert "rota jobs enqueue TASK" in invoke("jobs", "list").stdout
     assert "No job matches" in invoke("jobs", "list", "--queue", "mail").stdout
-    assert told("jobs", "list") == {"items": [], "next": None}
+    assert as_json("jobs", "list") == {"items": [], "next": None}
 
 
 def test_filters_and_pages_find_every_job_once(folder: Path) -> None:
     ids = [enqueue("add", "--queue", q, "--tag", f"t{q}", "--tenant", q) for q in ("a", "b", "a", "b", "a")]
-    assert [j["id"] for j in told("jobs", "list", "--queue", "a")["items"]] == [ids[4], ids[2], ids[0]]
-    assert len(told("jobs", "list", "--tag", "tb")["items"]) == 2
-    assert len(told("jobs", "list", "--tenant", "b", "--state", "queued", "--state", "failed")["items"]) == 2
-    assert told("jobs", "list", "--state", "failed")["items"] == []
+    assert [j["id"] for j in as_json("jobs", "list", "--queue", "a")["items"]] == [ids[4], ids[2], ids[0]]
+    assert len(as_json("jobs", "list", "--tag", "tb")["items"]) == 2
+    page = as_json("jobs", "list", "--tenant", "b", "--state", "queued", "--state", "failed")
+    assert len(page["items"]) == 2
+    assert as_json("jobs", "list", "--state", "failed")["items"] == []
     seen, cursor = [], []
     while True:
-        page = told("jobs", "list", "--limit", "2", *cursor)
+        page = as_json("jobs", "list", "--limit", "2", *cursor)
         seen += [job["id"] for job in page["items"]]
         if page["next"] is None:
             break
@@ -213,7 +214,7 @@ def test_show_prints_all_facts_of_a_finished_job(folder: Path) -> None:
     text = invoke("jobs", "show", failed.upper()).stdout
     for words in ("failed", "ValueError: no luck", "Traceback (most recent call last)", "1 of 1"):
         assert words in text
-    assert told("jobs", "show", failed)["attempts"][0]["error"]["type"] == "ValueError"
+    assert as_json("jobs", "show", failed)["attempts"][0]["error"]["type"] == "ValueError"
     assert "ValueError: no luck" in invoke("jobs", "list", "--state", "failed").stdout
 
 
@@ -249,13 +250,13 @@ def test_one_job_that_cannot_be_cancelled_does_not_stop_the_others(folder: Path)
     assert result.exit_code == 1
     assert f"{two}  cancelled" in result.stdout
     assert one in result.stderr and "which is cancelled" in result.stderr
-    assert told("jobs", "show", one)["error"]["message"] == "not today"
+    assert as_json("jobs", "show", one)["error"]["message"] == "not today"
 
 
 def test_one_invalid_id_prevents_all_changes(folder: Path) -> None:
     job = enqueue("add")
     assert invoke("jobs", "cancel", job, "nonsense").exit_code == 2
-    assert told("jobs", "show", job)["state"] == "queued"
+    assert as_json("jobs", "show", job)["state"] == "queued"
 
 
 def test_a_failed_job_is_retried(folder: Path) -> None:
@@ -299,7 +300,7 @@ def test_hostile_text_is_shown_escaped(folder: Path) -> None:
         text = invoke(*args).stdout
         assert "owned" in text
         assert text.replace("\n", "").isprintable(), args
-    assert told("jobs", "show", job)["payload"] == {"text": HOSTILE}
+    assert as_json("jobs", "show", job)["payload"] == {"text": HOSTILE}
 
 
 def on_a_terminal(folder: Path, columns: int, *args: str, **env: str) -> str:

@@ -41,7 +41,7 @@ class Both:
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    def told(self, *args: str) -> Any:
+    def as_json(self, *args: str) -> Any:
         return msgspec.json.decode(self.do(*args, "--json"))
 
 
@@ -97,7 +97,7 @@ def test_reads_through_the_server_match_the_store(both: Both) -> None:
 
 
 def test_jobs_are_enqueued_updated_cancelled_retried_and_deleted_through_the_server(both: Both) -> None:
-    job = both.told(
+    job = both.as_json(
         "jobs", "enqueue", "add", "--payload", '{"a": 1, "b": 2}', "--key", "far", "--delay", "1h"
     )
     assert (job["payload"], job["state"]) == ({"a": 1, "b": 2}, "queued")
@@ -107,7 +107,7 @@ def test_jobs_are_enqueued_updated_cancelled_retried_and_deleted_through_the_ser
     assert (taken.exit_code, job["id"] in taken.stderr) == (1, True)
     assert "priority 5" in both.do("jobs", "update", job["id"], "--now", "--priority", "5")
     assert "cancelled" in both.do("jobs", "cancel", job["id"], "--reason", "from afar")
-    assert both.told("jobs", "show", job["id"])["error"]["message"] == "from afar"
+    assert both.as_json("jobs", "show", job["id"])["error"]["message"] == "from afar"
     assert "queued  due now" in both.do("jobs", "retry", job["id"])
     assert "deleted" in both.do("jobs", "delete", job["id"], "--yes")
     assert both.near("jobs", "show", job["id"]).exit_code == 1
@@ -122,7 +122,7 @@ def test_bulk_actions_work_through_the_server(both: Both) -> None:
     assert both.do("jobs", "cancel", "--tag", "many", "--yes", "--rate", "600/s") == "12 jobs cancelled.\n"
     assert both.do("jobs", "retry", "--tag", "many", "--state", "cancelled", "--yes") == "12 jobs queued.\n"
     assert both.far("jobs", "delete", "--tag", "many", stdin="12\n").exit_code == 0
-    assert both.told("jobs", "list", "--tag", "many")["items"] == []
+    assert both.as_json("jobs", "list", "--tag", "many")["items"] == []
 
 
 def test_waiting_for_a_job_works_through_the_server(both: Both) -> None:
@@ -136,14 +136,14 @@ def test_waiting_for_a_job_works_through_the_server(both: Both) -> None:
 
 
 def test_schedules_are_managed_through_the_server(both: Both) -> None:
-    made = both.told(
+    made = both.as_json(
         "schedules", "create", "--name", "far", "--task", "add", "--cron", "@hourly", "--timeout", "1m",
         "--payload", '{"a": 1}', "--start-at", "2020-01-01T00:00+01:00", "--tenant", "acme",
     )  # fmt: skip
     assert (made["timeout"], made["payload"], made["start_at"]) == (60.0, {"a": 1}, "2019-12-31T23:00:00Z")
     of = ("--tenant", "acme")
     both.do("schedules", "update", "far", "--every", "15m", "--description", "often", *of)
-    shown = both.told("schedules", "show", "far", *of)
+    shown = both.as_json("schedules", "show", "far", *of)
     assert (shown["cron"], shown["every"], shown["description"]) == (None, 900.0, "often")
     assert "far  disabled" in both.do("schedules", "disable", "far", "--reason", "quiet", *of)
     assert "far  enabled  next run" in both.do("schedules", "enable", "far", *of)
@@ -171,7 +171,7 @@ def test_a_crontab_and_a_calendar_are_imported_through_the_server(both: Both) ->
     assert (again.exit_code, "already has a schedule" in again.stderr) == (1, True)
     (both.folder / "far.ics").write_text(HOLIDAYS)
     assert "1 date" in both.do("calendars", "import", "far.ics", "--name", "far")
-    assert both.told("calendars", "list")["items"][0]["dates"] == ["2099-12-25"]
+    assert both.as_json("calendars", "list")["items"][0]["dates"] == ["2099-12-25"]
     assert "deleted" in both.do("calendars", "delete", "far", "--yes")
 
 

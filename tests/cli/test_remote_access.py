@@ -49,7 +49,7 @@ async def _fill(folder: Path) -> None:
 @pytest.fixture(autouse=True)
 def nothing_stays_paused(server: Server) -> Iterator[None]:
     yield
-    for gate in told(server, "admin", "gates", "list")["items"]:
+    for gate in as_json(server, "admin", "gates", "list")["items"]:
         scope, name = gate["scope"], gate["name"]
         whose = ["--tenant", gate["tenant"]] if gate["tenant"] else []
         ask(server, "admin", "resume", *([] if scope == "all" else [f"--{scope}", name]), *whose)
@@ -66,7 +66,7 @@ def done(server: Server, who: str, *args: str, stdin: str | None = None) -> str:
     return result.stdout
 
 
-def told(server: Server, who: str, *args: str) -> Any:
+def as_json(server: Server, who: str, *args: str) -> Any:
     return msgspec.json.decode(done(server, who, *args, "--json"))
 
 
@@ -88,29 +88,30 @@ def test_everything_can_be_paused_and_resumed(
     server: Server, pausing: list[str], resuming: list[str], gate: str
 ) -> None:
     assert "Paused " in done(server, "operator", *pausing, "--reason", "night work")
-    (listed,) = told(server, "operator", "gates", "list")["items"]
+    (listed,) = as_json(server, "operator", "gates", "list")["items"]
     assert (listed["id"], listed["reason"]) == (gate, "night work")
     assert listed["actor"].startswith("token:operator#")
     assert "night work" in done(server, "operator", "gates", "list")
     assert "Resumed " in done(server, "operator", *resuming)
-    assert told(server, "operator", "gates", "list")["items"] == []
+    assert as_json(server, "operator", "gates", "list")["items"] == []
 
 
 def test_remote_lists_match_those_of_the_store(server: Server) -> None:
-    assert [one["name"] for one in told(server, "viewer", "queues", "list")["items"]] == ["default", "mail"]
-    assert [one["name"] for one in told(server, "viewer", "tenants", "list")["items"]] == ["acme", "other"]
+    queues = as_json(server, "viewer", "queues", "list")["items"]
+    assert [one["name"] for one in queues] == ["default", "mail"]
+    assert [one["name"] for one in as_json(server, "viewer", "tenants", "list")["items"]] == ["acme", "other"]
     assert "mail" in done(server, "viewer", "queues", "list")
-    assert told(server, "viewer", "tasks", "list")["items"] == []
+    assert as_json(server, "viewer", "tasks", "list")["items"] == []
 
 
 def test_the_audit_log_names_the_token_and_denied_actions(server: Server) -> None:
     done(server, "operator", "queues", "pause", "mail")
     refused = ask(server, "viewer", "queues", "pause", "mail")
     assert refused.exit_code == 1 and "viewer" in refused.stderr
-    done_line, *_ = told(server, "admin", "audit", "list", "--action", "queue.pause")["items"]
+    done_line, *_ = as_json(server, "admin", "audit", "list", "--action", "queue.pause")["items"]
     assert done_line["actor"].startswith("token:operator#")
     assert (done_line["via"], done_line["result"]) == ("http", "done")
-    refused_line, *_ = told(server, "admin", "audit", "list", "--result", "denied")["items"]
+    refused_line, *_ = as_json(server, "admin", "audit", "list", "--result", "denied")["items"]
     assert refused_line["actor"].startswith("token:viewer#")
     exported = done(server, "admin", "audit", "export", "--since", "1h").splitlines()
     actors = {msgspec.json.decode(line)["actor"].partition("#")[0] for line in exported}
@@ -118,11 +119,11 @@ def test_the_audit_log_names_the_token_and_denied_actions(server: Server) -> Non
 
 
 def test_a_tenants_operator_can_change_only_that_tenant(server: Server) -> None:
-    assert [one["name"] for one in told(server, "acme", "tenants", "list")["items"]] == ["acme"]
+    assert [one["name"] for one in as_json(server, "acme", "tenants", "list")["items"]] == ["acme"]
     assert ask(server, "acme", "pause").exit_code == 1
     assert ask(server, "acme", "queues", "pause", "mail").exit_code == 1
     assert ask(server, "acme", "tenants", "pause", "other").exit_code == 1
-    assert told(server, "admin", "gates", "list")["items"] == []
+    assert as_json(server, "admin", "gates", "list")["items"] == []
     done(server, "acme", "tenants", "pause", "acme")
     done(server, "acme", "tenants", "resume", "acme")
     done(server, "acme", "pause", "--schedule", "nightly")
@@ -130,7 +131,7 @@ def test_a_tenants_operator_can_change_only_that_tenant(server: Server) -> None:
 
 
 def test_a_revoked_token_is_denied_at_once(server: Server) -> None:
-    made = told(server, "admin", "token", "create", "--role", "viewer")
+    made = as_json(server, "admin", "token", "create", "--role", "viewer")
     assert ask(server, made["token"], "queues", "list").exit_code == 0
     assert done(server, "admin", "token", "revoke", made["id"], "--yes") == f"{made['id']}  revoked\n"
     refused = ask(server, made["token"], "queues", "list")
@@ -140,7 +141,7 @@ def test_a_revoked_token_is_denied_at_once(server: Server) -> None:
 def test_users_are_managed_through_the_server(server: Server) -> None:
     args = ("users", "set", "anna", "--role", "viewer", "--password-file", "-")
     assert "anna can sign in" in done(server, "admin", *args, stdin="correct horse battery\n")
-    assert [one["name"] for one in told(server, "admin", "users", "list")["items"]] == ["anna"]
+    assert [one["name"] for one in as_json(server, "admin", "users", "list")["items"]] == ["anna"]
     done(server, "admin", "users", "remove", "anna", "--yes")
     assert ask(server, "operator", "users", "list").exit_code == 1
 
@@ -158,7 +159,7 @@ def test_doctor_works_through_the_server(server: Server) -> None:
 
 def test_top_works_through_the_server_and_hides_what_is_not_allowed(server: Server) -> None:
     folder = Path(server["folder"])
-    before = len(told(server, "admin", "audit", "list", "--result", "denied")["items"])
+    before = len(as_json(server, "admin", "audit", "list", "--result", "denied")["items"])
     for who, seen, unseen in (
         ("operator", "no worker is running", "tenant acme"),
         ("acme", "tenant acme", "worker"),
@@ -170,4 +171,4 @@ def test_top_works_through_the_server_and_hides_what_is_not_allowed(server: Serv
             assert "mail" in shown and f" {unseen} " not in shown
             typist.type("q")
             assert typist.end() == 0
-    assert len(told(server, "admin", "audit", "list", "--result", "denied")["items"]) == before
+    assert len(as_json(server, "admin", "audit", "list", "--result", "denied")["items"]) == before

@@ -61,7 +61,7 @@ def invoke(*args: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(root, args, input=stdin)
 
 
-def told(*args: str) -> Any:
+def as_json(*args: str) -> Any:
     return msgspec.json.decode(invoke(*args, "--json").stdout)
 
 
@@ -73,11 +73,11 @@ def do(*args: str) -> str:
 
 def create(name: str, *args: str, task: str = "add") -> Any:
     rule = () if {"--cron", "--every", "--at"} & set(args) else ("--cron", "0 3 * * *")
-    return told("schedules", "create", "--name", name, "--task", task, *rule, *args)
+    return as_json("schedules", "create", "--name", name, "--task", task, *rule, *args)
 
 
 def names() -> list[str]:
-    return [schedule["name"] for schedule in told("schedules", "list")["items"]]
+    return [schedule["name"] for schedule in as_json("schedules", "list")["items"]]
 
 
 # --- create --------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def test_every_flag_of_create_reaches_the_schedule(folder: Path) -> None:
         "all", "--missed-cap", "5", "--missed-window", "2d", "--overlap", "skip", "--jitter", "90",
         "--description", "sweeps", "--calendar", "holidays", "--calendar-mode", "next_working_day",
     )  # fmt: skip
-    stored = told("schedules", "show", "nightly", "--tenant", "acme")
+    stored = as_json("schedules", "show", "nightly", "--tenant", "acme")
     expected = {
         "name": "nightly", "task": "add", "cron": "30 3 * * MON-FRI", "timezone": "Europe/Berlin",
         "payload": {"a": 1}, "enabled": False, "tenant": "acme", "queue": "mail", "priority": 7,
@@ -209,7 +209,7 @@ def test_a_terminal_points_at_the_error_in_a_cron_expression(folder: Path) -> No
 def test_an_update_changes_what_is_given_and_keeps_the_rest(folder: Path) -> None:
     before = create("nightly", "--queue", "mail", "--priority", "3", "--description", "old")
     do("schedules", "update", "nightly", "--every", "15m", "--description", "new", "--clear", "queue")
-    after = told("schedules", "show", "nightly")
+    after = as_json("schedules", "show", "nightly")
     assert (after["cron"], after["every"], after["description"]) == (None, 900.0, "new")
     assert (after["queue"], after["priority"], after["id"]) == (None, 3, before["id"])
 
@@ -217,10 +217,10 @@ def test_an_update_changes_what_is_given_and_keeps_the_rest(folder: Path) -> Non
 def test_start_at_and_until_can_be_cleared(folder: Path) -> None:
     create("n", "--every", "1h", "--start-at", "2030-01-01T00:00Z", "--until", "2040-01-01T00:00Z")
     do("schedules", "update", "n", "--clear", "until", "--description", "x")
-    after = told("schedules", "show", "n")
+    after = as_json("schedules", "show", "n")
     assert (after["start_at"], after["until"]) == ("2030-01-01T00:00:00Z", None)
     do("schedules", "update", "n", "--clear", "start-at")
-    assert told("schedules", "show", "n")["start_at"] is None
+    assert as_json("schedules", "show", "n")["start_at"] is None
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_the_task_may_change_while_the_stored_payload_stays(folder: Path) -> Non
     create("n", "--payload", '{"text": "x"}', task="other")
     done = rota_command("--app", "shop", "schedules", "update", "n", "--task", "boom", cwd=folder)
     assert done.returncode == 0, done.stderr
-    stored = told("schedules", "show", "n")
+    stored = as_json("schedules", "show", "n")
     assert (stored["task"], stored["payload"]) == ("boom", {"text": "x"})
 
 
@@ -257,8 +257,8 @@ def test_enable_shows_the_next_run_and_an_unknown_name_does_not_stop_the_others(
     result = invoke("schedules", "enable", "nope", "a")
     assert (result.exit_code, "no schedule 'nope'" in result.stderr) == (1, True)
     assert "a  enabled  next run in " in result.stdout
-    assert [s["enabled"] for s in told("schedules", "list")["items"]] == [True, False]
-    assert [s["name"] for s in told("schedules", "list", "--disabled")["items"]] == ["b"]
+    assert [s["enabled"] for s in as_json("schedules", "list")["items"]] == [True, False]
+    assert [s["name"] for s in as_json("schedules", "list", "--disabled")["items"]] == ["b"]
 
 
 def test_an_unknown_schedule_is_a_failure_that_names_it(folder: Path) -> None:
@@ -289,7 +289,7 @@ def test_empty_lists_show_the_first_step(folder: Path) -> None:
     assert "rota schedules list" in do("runs", "list")
     assert "rota calendars import" in do("calendars", "list")
     for what in ("schedules", "runs", "calendars"):
-        assert told(what, "list") == {"items": [], "next": None}
+        assert as_json(what, "list") == {"items": [], "next": None}
     create("nightly")
     assert "rota schedules trigger nightly" in do("runs", "list", "--schedule", "nightly")
 
@@ -303,7 +303,7 @@ def test_the_list_is_sorted_and_shows_rule_next_and_last_run(folder: Path) -> No
     assert "At 08:00, Monday through Friday, New York time" in ape
     assert "08:00 E" in ape and "  in " in ape
     assert "Every 15 minutes" in zebra and "queued" in zebra
-    items = told("schedules", "list")["items"]
+    items = as_json("schedules", "list")["items"]
     assert [item["last_run"] and item["last_run"]["triggered_by"] for item in items] == [None, "manual"]
 
 
@@ -322,7 +322,7 @@ def test_a_preview_notes_clock_changes(folder: Path) -> None:
     text = do("schedules", "preview", "night", "-n", "3")
     assert "2030-03-31 03:00 CEST" in text
     assert "02:30 does not exist, runs at 03:00" in text
-    fires = told("schedules", "preview", "night", "-n", "2")["items"]
+    fires = as_json("schedules", "preview", "night", "-n", "2")["items"]
     assert fires[1]["at"] == "2030-03-31T01:00:00Z"
     assert fires[1]["local"] == "2030-03-31T03:00:00+02:00"
 
@@ -330,7 +330,7 @@ def test_a_preview_notes_clock_changes(folder: Path) -> None:
 def test_a_rule_is_validated_without_a_store(folder: Path) -> None:
     text = do("schedules", "validate", "--cron", "@daily", "--timezone", "Asia/Tokyo", "-n", "2")
     assert text.startswith("At 00:00, every day, Tokyo time\n")
-    good = told("schedules", "validate", "--every", "15m", "-n", "3")
+    good = as_json("schedules", "validate", "--every", "15m", "-n", "3")
     assert (good["valid"], len(good["fires"])) == (True, 3)
     result = invoke("schedules", "validate", "--cron", "0 25 * * *", "--json")
     assert result.exit_code == 2
@@ -367,12 +367,12 @@ def test_a_triggered_run_is_manual_and_keeps_the_next_run(folder: Path) -> None:
     job = do("schedules", "trigger", "sum").strip()
     do("schedules", "trigger", "bad")
     assert rota_command("worker", "--app", "shop", "--burst", cwd=folder).returncode == 0
-    assert told("jobs", "show", job)["origin"] == "manual"
-    assert told("schedules", "show", "sum")["next_run_at"] == before["next_run_at"]
-    (run,) = told("runs", "list", "--schedule", "sum")["items"]
+    assert as_json("jobs", "show", job)["origin"] == "manual"
+    assert as_json("schedules", "show", "sum")["next_run_at"] == before["next_run_at"]
+    (run,) = as_json("runs", "list", "--schedule", "sum")["items"]
     assert (run["job"], run["success"], run["triggered_by"]) == (job, True, "manual")
     assert run["duration_ms"] >= 0
-    (failed,) = told("runs", "list", "--failed")["items"]
+    (failed,) = as_json("runs", "list", "--failed")["items"]
     assert (failed["schedule"], failed["message"]) == ("bad", "no luck")
     assert "no luck" in do("runs", "list", "--failed")
     summary = invoke("runs", "list", "--schedule", "sum").stderr
@@ -392,13 +392,13 @@ def test_a_backfill_is_a_dry_run_first_and_creates_each_job_once(folder: Path) -
     asked = ("schedules", "backfill", "hourly", "--since", since, "--until", until)
     assert "12 fire times without a job" in do(*asked)
     assert "Dry run: nothing was created" in do(*asked)
-    assert told("runs", "list")["items"] == []
+    assert as_json("runs", "list")["items"] == []
     refused = invoke(*asked, "--apply", stdin="n\n")
     assert (refused.exit_code, "origin catchup" in refused.stderr) == (1, True)
     assert "12 jobs created" in do(*asked, "--apply", "--yes")
-    assert {run["triggered_by"] for run in told("runs", "list")["items"]} == {"catchup"}
+    assert {run["triggered_by"] for run in as_json("runs", "list")["items"]} == {"catchup"}
     assert "no fire time without a job in that range" in do(*asked, "--apply", "--yes")
-    assert len(told("runs", "list")["items"]) == 12
+    assert len(as_json("runs", "list")["items"]) == 12
 
 
 @pytest.mark.parametrize(
@@ -442,7 +442,7 @@ def test_an_applied_crontab_passes_each_command_to_the_task(folder: Path) -> Non
     args = ("schedules", "import", "crontab", "crontab", "--task", "shell", "--queue", "cron", "--apply")
     result = invoke(*args)
     assert (result.exit_code, "4 schedules created" in result.stdout) == (1, True)
-    sweep = told("schedules", "show", "sweep")
+    sweep = as_json("schedules", "show", "sweep")
     assert sweep["payload"] == {"command": "cd /srv/shop && ./sweep.py"}
     assert (sweep["cron"], sweep["timezone"], sweep["queue"]) == ("@daily", "Europe/Berlin", "cron")
     again = invoke(*args)
@@ -489,7 +489,7 @@ def test_a_calendar_is_imported_shown_used_and_deleted_with_a_warning(folder: Pa
     assert "2 dates" in do("calendars", "import", "holidays.ics", "--name", "holidays")
     assert "replacing 2 dates" in do("calendars", "import", "holidays.ics", "--name", "holidays")
     create("nightly", "--calendar", "holidays")
-    assert told("calendars", "list")["items"][0]["dates"] == ["2099-12-25", "2099-12-26"]
+    assert as_json("calendars", "list")["items"][0]["dates"] == ["2099-12-25", "2099-12-26"]
     assert "2099-12-25" in do("calendars", "list")
     text = do("calendars", "show", "holidays")
     assert "2099-12-25  Friday" in text and "Used by nightly" in text
@@ -497,7 +497,7 @@ def test_a_calendar_is_imported_shown_used_and_deleted_with_a_warning(folder: Pa
     assert kept.exit_code == 1
     assert "Used by nightly: each will be disabled at its next fire time" in kept.stderr
     do("calendars", "delete", "holidays", "--yes")
-    assert told("calendars", "list")["items"] == []
+    assert as_json("calendars", "list")["items"] == []
     assert invoke("calendars", "show", "holidays").exit_code == 1
     assert invoke("calendars", "delete", "holidays", "--yes").exit_code == 1
 
@@ -506,7 +506,7 @@ def test_an_invalid_calendar_file_is_rejected_with_its_line(folder: Path) -> Non
     (folder / "bad.ics").write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:someday\n")
     result = invoke("calendars", "import", "bad.ics", "--name", "n")
     assert (result.exit_code, "line" in result.stderr) == (2, True)
-    assert told("calendars", "list")["items"] == []
+    assert as_json("calendars", "list")["items"] == []
 
 
 def test_everything_works_on_postgres_too(folder: Path, migrated_postgres_url: str) -> None:

@@ -42,14 +42,14 @@ def test_json_text_is_printable_and_reads_back(text: str, indent: int) -> None:
         (345_600, "4 d"),
     ],
 )
-def test_a_span_is_told_in_one_unit(seconds: float, words: str) -> None:
+def test_a_duration_is_shown_in_one_unit(seconds: float, words: str) -> None:
     assert short_duration(seconds) == words
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"), [(300, "in 5 min"), (-3, "3 s ago"), (0.1, "now"), (-90, "2 min ago")]
 )
-def test_an_instant_is_told_from_now(seconds: float, words: str) -> None:
+def test_a_time_is_shown_relative_to_now(seconds: float, words: str) -> None:
     assert relative_time(NOW + timedelta(seconds=seconds), NOW) == words
 
 
@@ -62,12 +62,12 @@ def test_a_duration_is_read(text: str, seconds: float) -> None:
 
 
 @given(st.lists(st.integers(1, 60), min_size=3, max_size=3), st.integers(20, 200))
-def test_a_table_fits_or_shows_only_what_must_be_shown(widths: list[int], room: int) -> None:
+def test_a_table_fits_or_shows_only_what_must_be_shown(widths: list[int], space: int) -> None:
     columns = (Column("id"), Column("task", yields=2), Column("note", yields=1))
-    fitted = fit(columns, widths, room)
+    fitted = fit(columns, widths, space)
     shown = [w for w in fitted if w]
     assert fitted[0] == widths[0]
-    assert sum(shown) + 2 * (len(shown) - 1) <= room or shown == [widths[0]]
+    assert sum(shown) + 2 * (len(shown) - 1) <= space or shown == [widths[0]]
 
 
 @given(st.text(st.characters(categories=["L", "N"])), st.integers(1, 40))
@@ -100,5 +100,5 @@ def test_any_stored_error_has_a_headline(stored: object, words: str) -> None:
         (None, ""),
     ],
 )
-def test_any_stored_progress_can_be_told(stored: object, words: str) -> None:
+def test_any_stored_progress_can_be_shown(stored: object, words: str) -> None:
     assert progress_line(stored) == words

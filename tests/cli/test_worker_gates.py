@@ -1,4 +1,4 @@
-"""Gates between processes: one program pauses and resumes, ``rota worker`` in another heeds it."""
+"""Gates between processes: one program pauses and resumes, ``rota worker`` in another follows them."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class Switch:
 
     async def pause(self, **what: Any) -> None:
         await self.app.pause(**what)
-        await self.app.pause(reason="so that the worker says that it has looked")
-        await self._says("paused")
+        await self.app.pause(reason="so that the worker shows that it has looked")
+        await self._reaches("paused")
         await self.app.resume()
-        await self._says("running")
+        await self._reaches("running")
 
-    async def _says(self, state: str) -> None:
-        async def said() -> bool:
+    async def _reaches(self, state: str) -> None:
+        async def reached() -> bool:
             return await states(self.app) == [state]
 
-        await self.until(said)
+        await self.until(reached)
 
 
 async def is_queued(job: JobHandle) -> bool:

@@ -39,26 +39,26 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return make_shop(tmp_path)
 
 
-def hear(socket_of_systemd: socket.socket) -> list[str]:
+def receive(socket_of_systemd: socket.socket) -> list[str]:
     return socket_of_systemd.recv(4096).decode().splitlines()
 
 
 def rest(socket_of_systemd: socket.socket) -> list[str]:
-    """What has been said by now."""
+    """The messages received by now."""
     socket_of_systemd.setblocking(False)
     seen: list[str] = []
     try:
         while True:
-            seen += hear(socket_of_systemd)
+            seen += receive(socket_of_systemd)
     except BlockingIOError:
         return seen
 
 
-def hear_until(socket_of_systemd: socket.socket, word: str) -> list[str]:
-    """What was said up to the first message that has the word."""
+def receive_until(socket_of_systemd: socket.socket, word: str) -> list[str]:
+    """The messages up to the first that has the word."""
     seen: list[str] = []
     while word not in seen:
-        seen += hear(socket_of_systemd)
+        seen += receive(socket_of_systemd)
     return seen
 
 
@@ -68,14 +68,15 @@ def test_a_worker_notifies_systemd_of_ready_watchdog_and_stopping(
 ) -> None:
     env = {"NOTIFY_SOCKET": socket_of_systemd.getsockname(), "WATCHDOG_USEC": "200000"}
     with started(*WORKER, "--processes", str(processes), cwd=shop, **env) as worker:
-        first = hear_until(socket_of_systemd, "READY=1")
+        first = receive_until(socket_of_systemd, "READY=1")
         assert "STOPPING=1" not in first
-        alive = hear_until(socket_of_systemd, "WATCHDOG=1") + hear_until(socket_of_systemd, "WATCHDOG=1")
+        alive = receive_until(socket_of_systemd, "WATCHDOG=1")
+        alive += receive_until(socket_of_systemd, "WATCHDOG=1")
         assert alive.count("READY=1") == 0 and alive.count("WATCHDOG=1") >= 2
         eventually(lambda: said(shop).count(" started: ") == processes, "all workers are up")
         worker.send_signal(signal.SIGTERM)
         assert any(
-            "waiting for the running ones" in line for line in hear_until(socket_of_systemd, "STOPPING=1")
+            "waiting for the running ones" in line for line in receive_until(socket_of_systemd, "STOPPING=1")
         )
         assert worker.wait(20) == 0
     assert "READY=1" not in rest(socket_of_systemd)
@@ -89,13 +90,13 @@ def test_a_worker_with_a_blocked_loop_sends_no_watchdog_ping(
         file.write("    open('blocked', 'w').close()\n    signal.pause()\n")
     env = {"NOTIFY_SOCKET": socket_of_systemd.getsockname(), "WATCHDOG_USEC": "100000"}
     with started(*WORKER, cwd=shop, **env):
-        hear_until(socket_of_systemd, "WATCHDOG=1")
+        receive_until(socket_of_systemd, "WATCHDOG=1")
         _enqueue(shop, "block")
         eventually(lambda: (shop / "blocked").exists(), "the task blocks the loop")
         rest(socket_of_systemd)
         socket_of_systemd.settimeout(1.0)  # ten times the time within which it would have reported
         with pytest.raises(TimeoutError):
-            hear(socket_of_systemd)
+            receive(socket_of_systemd)
 
 
 def _enqueue(shop: Path, task: str) -> None:
@@ -110,7 +111,7 @@ def _enqueue(shop: Path, task: str) -> None:
 def test_without_systemd_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     assert not systemd.is_wanted() and not systemd.ready()
-    monkeypatch.setenv("NOTIFY_SOCKET", str(folder / "nobody"))
+    monkeypatch.setenv("NOTIFY_SOCKET", str(folder / "missing"))
     assert systemd.is_wanted() and not systemd.ready()
     monkeypatch.setenv("NOTIFY_SOCKET", "relative")
     assert not systemd.notify("READY=1")
@@ -123,7 +124,7 @@ def test_an_abstract_socket_works_and_a_message_stays_on_one_line(monkeypatch: p
         listener.settimeout(5)
         monkeypatch.setenv("NOTIFY_SOCKET", f"@rota-{os.getpid()}")
         assert systemd.ready("fine\nREADY=0")
-        assert hear(listener) == ["READY=1", "STATUS=fine READY=0"]
+        assert receive(listener) == ["READY=1", "STATUS=fine READY=0"]
 
 
 @pytest.mark.parametrize(

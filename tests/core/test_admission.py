@@ -1,4 +1,4 @@
-"""How a claim's room is shared between queues."""
+"""How a claim is shared between queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cron texts: the grammar, the position of every error, and a search checked against brute force."""
+"""Cron expressions: the grammar, the position of every error, and a search checked against brute force."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ SPECIALS = {
 
 
 def random_text(chance: random.Random) -> str:
-    """Often a cron text, often almost one, sometimes not at all."""
+    """Often a cron expression, often almost one, sometimes not at all."""
     if chance.random() < 0.1:
         return "".join(chance.choices(SCRAPS, k=chance.randrange(300)))
     fields = [random_field(chance, place) for place in range(chance.choice((0, 1, 1, 1)), 6)]

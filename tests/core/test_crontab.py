@@ -44,10 +44,10 @@ def test_a_user_crontab_becomes_rules_and_errors() -> None:
 
 def test_a_system_crontab_names_a_user() -> None:
     (first, second) = from_crontab(
-        "17 * * * * root run-parts /etc/cron.hourly\n@daily nobody true\n", system=True
+        "17 * * * * root run-parts /etc/cron.hourly\n@daily backup true\n", system=True
     )
     assert (first.user, first.command) == ("root", "run-parts /etc/cron.hourly")
-    assert (second.cron, second.user, second.command) == ("@daily", "nobody", "true")
+    assert (second.cron, second.user, second.command) == ("@daily", "backup", "true")
 
 
 def test_lines_end_as_they_like() -> None:

@@ -1,4 +1,4 @@
-"""Which gates stand, what they cover, and what they leave of a worker's wish."""
+"""Which gates are active, what they cover, and what they leave of a claim request."""
 
 from __future__ import annotations
 
@@ -71,15 +71,15 @@ def test_a_narrowed_claim_keeps_its_own_exclusions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "gates"),
+    ("claim", "gates"),
     [
         (want(), [gate("all")]),
         (want(), [gate("task", name) for name in NAMES]),
         (want(queues=("a",)), [gate("queue", "a")]),
     ],
 )
-def test_no_claim_is_left_when_all_it_names_is_paused(wish: ClaimRequest, gates: list[Gate]) -> None:
-    assert narrow_claim(wish, gates) is None
+def test_no_claim_is_left_when_all_it_names_is_paused(claim: ClaimRequest, gates: list[Gate]) -> None:
+    assert narrow_claim(claim, gates) is None
 
 
 some = st.sampled_from(NAMES)
@@ -93,9 +93,9 @@ gates_of = st.lists(
 def test_a_narrowed_claim_asks_for_exactly_the_jobs_that_are_not_paused(
     gates: list[Gate], queue: str, task: str, tenant: str, queues: tuple[str, ...] | None
 ) -> None:
-    wish = want(queues=queues)
+    claim = want(queues=queues)
     asked = queues is None or queue in queues
-    left = narrow_claim(wish, gates)
+    left = narrow_claim(claim, gates)
     covers = (
         left is not None
         and (left.queues is None or queue in left.queues)

@@ -92,7 +92,7 @@ def test_when_the_bits_of_a_millisecond_are_used_up_the_next_one_is_taken(
     assert made == [uuid7(ms, 2**74 - 1), *(uuid7(ms + 1, (7 << 48) + step) for step in range(3))]
 
 
-def test_what_is_not_an_id_is_told_apart() -> None:
+def test_a_string_that_is_not_an_id_is_recognised() -> None:
     good = uuid7(1, 1)
     for text in (
         "",

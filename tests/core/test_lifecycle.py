@@ -131,7 +131,7 @@ def test_an_older_error_is_no_reason_to_stop(asked: bool, error: str | None) -> 
     assert lifecycle.reason_to_stop(a_job(cancel_requested=asked, error_json=error)) is None
 
 
-# --- what the audit log is told --------------------------------------------------------------------
+# --- audit entries ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ CORPUS: tuple[str, ...] = (
     "x" * 200,
 )  # fmt: skip
 ENDS = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.FAILED)
-LEFT_QUEUED = 8  # the first so many are left as they are, the next so many run on
+LEFT_QUEUED = 8  # the first 8 stay queued, the next 8 keep running
 LEASE_S = 3600.0
 
 

@@ -43,7 +43,7 @@ def at_work(site: Site, folder: Path, *more: str) -> Iterator[str]:
 
 
 def worked_off(site: Site, folder: Path, jobs: int) -> None:
-    """A worker in a process of its own has done so many jobs, and is gone."""
+    """Run a worker in its own process until it has run ``jobs`` jobs and stopped."""
     (folder / "program.py").write_text(PROGRAM)
     ask = ("worker", "--app", "program:app", "--url", site.rota.settings.url, "--max-jobs", f"{jobs}")
     done = rota_command(*ask, "--queues", "halls", cwd=folder)

@@ -80,7 +80,7 @@ def everything(site: Site) -> list[str]:
         "/queues/mail",
         "/schedules/nightly",
         "/schedules/nightly/edit",
-        "/workers/nobody",
+        "/workers/missing",
         "/lost",
     ]
 

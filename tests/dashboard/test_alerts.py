@@ -49,7 +49,7 @@ def pager() -> Iterator[tuple[str, list[Any]]]:
     """An external notification service: its address, and what it received."""
     received: list[Any] = []
 
-    class Desk(BaseHTTPRequestHandler):
+    class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(204)
@@ -57,7 +57,7 @@ def pager() -> Iterator[tuple[str, list[Any]]]:
 
         def log_message(self, format: str, *args: Any) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Desk)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

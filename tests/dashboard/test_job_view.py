@@ -132,7 +132,7 @@ async def bake(ctx: Context, folder: str) -> dict:
 
 @pytest.fixture
 def baking(visit: Visit, site: Site, tmp_path: Path) -> Iterator[Visitor]:
-    """A job that a worker of its own process runs, until files let it go on."""
+    """A job run by a worker in its own process, which continues when files appear."""
     (tmp_path / "bakery.py").write_text(BAKERY)
     with started("worker", "--app", "bakery:app", "--url", site.rota.settings.url, cwd=tmp_path):
         visitor = visit()

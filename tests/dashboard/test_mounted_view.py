@@ -24,7 +24,7 @@ expect = pytest.importorskip("playwright.sync_api").expect
 
 @contextmanager
 def hosted(app: Any) -> Iterator[str]:
-    """Somebody else's server: its address."""
+    """The address of a server that hosts the app."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -148,7 +148,7 @@ def test_queue_page_shows_throughput_and_oldest_jobs(visit: Visit, site: Site) -
     visitor.open("/queues/billing?range=1h")
     chart = page.get_by_role("img", name=re.compile("4 jobs finished in 1 hour, 4 of them failed"))
     expect(chart).to_be_visible()
-    visitor.open("/queues/nobody-uses-this")
+    visitor.open("/queues/unused")
     expect(page.get_by_text("No jobs in this queue")).to_be_visible()
 
 

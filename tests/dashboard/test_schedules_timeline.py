@@ -50,7 +50,7 @@ def test_frequent_schedule_is_named_and_left_out_of_the_map(visit: Visit, site: 
 
 
 def test_late_schedule_and_catch_up_runs_are_distinct(visit: Visit, site: Site) -> None:
-    """Late: its fire is still to come. Made up for: it was missed, and has run since."""
+    """Late: its run has not started yet. Caught up: it was missed, and has run since."""
     clear(site)
     make(site, "slow")
     overdue(site, "slow")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.parametrize("site", ["sqlite"], indirect=True)  # no st
 
 @pytest.fixture
 def stranger(browser: Any, site: Site) -> Any:
-    """Somebody who has not signed in."""
+    """A visitor who has not signed in."""
     context = browser.new_context()
     visitor = Visitor(context, site)
     yield visitor

@@ -48,12 +48,12 @@ def many_jobs(site: Site) -> None:
 
 
 def ended(site: Site) -> set[str]:
-    async def look() -> set[str]:
+    async def read() -> set[str]:
         where = JobFilter(task="quick", states=(State.SUCCEEDED,))
         page = await (await site.operations().store()).jobs(where, PageRequest(limit=200))
         return {job.id for job in page.items}
 
-    found: set[str] = site.do(look)
+    found: set[str] = site.do(read)
     return found
 
 

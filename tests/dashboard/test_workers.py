@@ -82,7 +82,7 @@ def test_worker_page_lists_jobs_and_tasks(visit: Visit, site: Site, tmp_path: Pa
         expect(visitor.page.get_by_role("link", name="quick", exact=True)).to_be_visible()
         (tmp_path / "enough").touch()
         expect(visitor.page.get_by_text("It claims the next due job.")).to_be_visible()
-        visitor.open("/workers/nobody-1-aa")
+        visitor.open("/workers/missing-1-aa")
         expect(visitor.page.get_by_text("This worker is not listed")).to_be_visible()
 
 

@@ -32,7 +32,7 @@ def run(site: Site, name: str, tenant: str = "default") -> None:
 
 
 def caught_up(site: Site, name: str) -> None:
-    """The fires of the last three hours, made up for."""
+    """Catch up the fires of the last three hours."""
 
     async def act() -> None:
         now = site.rota.clock.now()

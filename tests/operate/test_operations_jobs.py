@@ -294,7 +294,9 @@ async def test_idempotency_key_does_not_recreate_a_removed_job(operations: Opera
 
 async def test_rejected_request_does_not_use_up_its_idempotency_key(operations: Operations) -> None:
     with pytest.raises(PayloadError):
-        await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"nobody": 1}, idempotency_key="k"))
+        await operations.jobs.enqueue(
+            EnqueueRequest(task="send", payload={"unknown": 1}, idempotency_key="k")
+        )
     created = await operations.jobs.enqueue(
         EnqueueRequest(task="send", payload={"to": "x"}, idempotency_key="k")
     )

@@ -1,4 +1,4 @@
-"""The scheduler on a clock that stands still: fires, missed fires, calendars, and years in seconds."""
+"""The scheduler on a stopped clock: fires, missed fires, calendars, and years in seconds."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_a_schedule_that_is_over_lets_the_scheduler_rest(app: Rota, ticks:
     assert await ticks.scheduler.tick() == 1.0
 
 
-async def test_hooks_hear_of_every_fire(app: Rota) -> None:
+async def test_hooks_are_called_for_every_fire(app: Rota) -> None:
     heard: list[Event] = []
     app.on("schedule.fired")(heard.append)
     await app.schedules.create(name="hourly", task="t", cron="0 * * * *")
@@ -165,7 +165,7 @@ async def test_an_interval_never_drifts_however_late_the_scheduler_is(app: Rota,
 
 
 async def test_a_schedule_disabled_between_read_and_fire_does_not_fire(app: Rota, ticks: Ticks) -> None:
-    """Q6: the due tick re-checks enabled; zero rows means somebody else was there."""
+    """Q6: the due tick re-checks enabled; zero rows means that another writer was first."""
     await app.schedules.create(name="hourly", task="t", cron="0 * * * *")
     now, store = ticks.clock.advance(HOUR), await app.stores.get()
     (read,) = (await store.due_schedules(now, 10)).schedules

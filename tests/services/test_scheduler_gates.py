@@ -72,6 +72,6 @@ async def test_fires_are_counted_with_how_late_they_were(app: Rota, ticks: Ticks
     await app.schedules.create(name="minutely", task="tick", cron="* * * * *", missed="all")
     await ticks.after(62)
     await ticks.after(181)
-    measures = ticks.scheduler.metrics.told()
+    measures = ticks.scheduler.metrics.snapshot()
     assert measures["fires"] == {"scheduler": 2, "catchup": 2}
     assert (measures["late"]["count"], measures["late"]["sum"]) == (2, 5.0)

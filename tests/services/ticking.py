@@ -1,4 +1,4 @@
-"""A scheduler that is stepped by hand, beside a clock that stands still."""
+"""A scheduler that is stepped by hand, with a stopped clock."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def jobs_of(app: Rota, schedule: str | None = None, *states: State) -> lis
 
 
 async def ended(app: Rota, count: int, seconds: float = 10.0) -> list[Job]:
-    """The jobs that schedules have made, as soon as so many have ended."""
+    """The jobs that schedules have created, as soon as ``count`` have ended."""
     deadline = time.monotonic() + seconds
     while True:
         jobs = await jobs_of(app)

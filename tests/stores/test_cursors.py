@@ -15,7 +15,7 @@ from rota.store import cursors
 @pytest.mark.parametrize(
     ("rows", "shown", "following"), [(0, 0, None), (2, 2, None), (3, 3, None), (4, 3, "3")]
 )
-def test_the_row_beyond_the_limit_tells_that_a_page_follows(
+def test_a_row_beyond_the_limit_means_that_a_page_follows(
     rows: int, shown: int, following: str | None
 ) -> None:
     page = cursors.page([(n + 1,) for n in range(rows)], 3, itemgetter(0), itemgetter(0))

@@ -1,4 +1,4 @@
-"""Hints within one store object: nobody misses one, and nobody is woken for what is not theirs."""
+"""Hints within one store object: no waiter misses one, and no waiter is woken for another queue."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_a_cancelled_wait_is_cancelled_even_if_it_is_woken_too() -> None:
     assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], asyncio.CancelledError)
 
 
-async def test_a_closed_waker_hears_nothing() -> None:
+async def test_a_closed_waker_receives_nothing() -> None:
     hub = HintHub()
     waker = PlainWaker(hub)
     await waker.close()

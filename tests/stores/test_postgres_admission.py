@@ -47,9 +47,9 @@ def claim_by_the_rules(jobs: list[NewJob], limit: int) -> dict[str, list[str]]:
     for lane in queues.values():
         lane.sort()
     taken: dict[str, list[str]] = {}
-    while (room := limit - sum(map(len, taken.values()))) > 0 and any(queues.values()):
+    while (free := limit - sum(map(len, taken.values()))) > 0 and any(queues.values()):
         heads = {queue: lane[0][0] for queue, lane in queues.items() if lane}
-        for queue, share, last_rank in list(shares(heads, room)):
+        for queue, share, last_rank in list(shares(heads, free)):
             given = [id for (rank, _, _), id in queues[queue][:share] if rank <= last_rank]
             taken.setdefault(queue, []).extend(given)
             del queues[queue][: len(given)]

@@ -1,4 +1,4 @@
-"""PostgreSQL: the audit log keeps its lines, whoever asks, and finds them by index."""
+"""PostgreSQL: the audit log keeps its entries for every role, and finds them by index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def actions(store: PostgresStore, where: AuditFilter = EVERYTHING) -> list
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE rota.audit SET actor = 'nobody'",
+        "UPDATE rota.audit SET actor = 'changed'",
         "DELETE FROM rota.audit",
         "TRUNCATE rota.audit",
         "INSERT INTO rota.audit (id, at, action, actor, via, result) VALUES (1, now(), 'a', 'b', 'c', 'd')",

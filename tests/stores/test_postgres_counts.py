@@ -112,10 +112,10 @@ async def test_counts_of_a_tenant_beyond_the_bound_are_said_to_be_estimated(
     rough = await store.survey(CurrentOverview(at(9), "a"))
     assert rough.estimated == {"succeeded", "failed", "cancelled", "queued"}
     assert rough.counts["succeeded"] == 4  # two of the newest four, of eight
-    assert (await store.survey(CurrentOverview(at(9), "nobody"))).queues == {}
+    assert (await store.survey(CurrentOverview(at(9), "missing"))).queues == {}
 
 
-async def test_gauges_tell_lent_idle_and_waiting(store: PostgresStore) -> None:
+async def test_gauges_count_lent_idle_and_waiting_connections(store: PostgresStore) -> None:
     def gauge(name: str) -> float:
         return store.gauges[f"connections_{name}"]
 

@@ -21,7 +21,7 @@ def jobs(sql: Any) -> list[dict[str, Any]]:
     return list(sql.execute("SELECT * FROM rota.jobs ORDER BY id"))
 
 
-def test_a_job_enqueued_with_sql_has_what_was_said_and_defaults(sql: Any) -> None:
+def test_a_job_enqueued_with_sql_has_the_given_values_and_defaults(sql: Any) -> None:
     row = sql.execute(
         "SELECT rota.enqueue('send', '{\"order\": 42}', queue => 'mail', priority => 7, tenant => 'acme', "
         "key => 'k', max_attempts => 5, tags => '{a,b}') AS id"

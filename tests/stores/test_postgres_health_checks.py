@@ -100,7 +100,7 @@ async def test_a_schema_behind_is_a_problem_and_the_rest_is_still_looked_at(post
     await store.close()
 
 
-async def test_jobs_in_the_default_partition_are_told(store: PostgresStore) -> None:
+async def test_jobs_in_the_default_partition_are_reported(store: PostgresStore) -> None:
     job = await running(store)
     await settle(store, [change(job, State.SUCCEEDED)], at(86_400 * 3650))
     told = troubles(of(await store.check_health(NOW), "history"))
@@ -108,7 +108,7 @@ async def test_jobs_in_the_default_partition_are_told(store: PostgresStore) -> N
     assert len(troubles(of(await store.check_health(T0), "history"))) == 2  # by then there are no days left
 
 
-async def test_a_role_that_may_see_little_is_told_so(migrated_postgres_url: str) -> None:
+async def test_a_role_that_may_see_little_is_reported(migrated_postgres_url: str) -> None:
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute(
             "DO $$ BEGIN CREATE ROLE stranger LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
@@ -133,10 +133,10 @@ async def test_a_server_that_is_away_is_an_error_not_a_finding() -> None:
 # --- the way to the server -----------------------------------------------------------------------
 
 
-async def test_a_listener_that_hears_nothing_is_found(
+async def test_a_listener_that_receives_nothing_is_found(
     migrated_postgres_url: str, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Notifications do not leave their database: whoever listens in another one is deaf.
+    # Notifications do not leave their database: a listener in another one receives none.
     monkeypatch.setattr(connection_probes, "PROBE_WITHIN_S", 0.3)
     store = PostgresStore(f"{migrated_postgres_url}?listen={quote(postgres_url, safe='')}")
     (told,) = of(await store.check_health(NOW), "wake-ups")
@@ -178,7 +178,7 @@ def test_a_server_elsewhere_must_be_verified(
     assert not any("secret" in finding.text for finding in found)
 
 
-def test_what_the_environment_says_of_encryption_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encryption_settings_of_the_environment_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSSLMODE", "verify-full")
     assert [one.level for one in connection_probes.encryption(parse("postgresql://db.example/shop"))] == [
         "ok"

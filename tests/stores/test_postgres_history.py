@@ -63,7 +63,7 @@ async def test_a_whole_expired_day_is_dropped(store: PostgresStore) -> None:
     assert await succeeded(store) == 1
 
 
-async def test_a_reader_keeps_its_day_and_nobody_waits(
+async def test_a_reader_keeps_its_day_and_no_one_waits(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
     await store.maintain(RetentionCutoffs(), 1, T0)

@@ -132,7 +132,7 @@ async def test_a_job_joins_the_callers_transaction(
 
 
 @pytest.mark.parametrize("drive", DRIVERS, ids=lambda drive: drive.__name__)
-async def test_a_rolled_back_job_leaves_no_row_and_wakes_nobody(
+async def test_a_rolled_back_job_leaves_no_row_and_wakes_no_one(
     store: PostgresStore, migrated_postgres_url: str, drive: Drive
 ) -> None:
     async with await psycopg.AsyncConnection.connect(migrated_postgres_url, autocommit=True) as ear:
@@ -299,11 +299,11 @@ async def test_the_first_insert_after_a_silence_notifies_in_its_own_transaction(
         await store.insert([new(queue="first")], T0)
         (notice,) = [one async for one in ear.notifies(timeout=10, stop_after=1)]
     assert notice.payload == "first"
-    # Nothing is left to be told in a transaction of its own.
+    # Nothing is left to publish in a separate transaction.
     assert store._publisher._task is None and not store._publisher._pending
 
 
-async def test_later_inserts_are_told_too_once_each_queue(
+async def test_later_inserts_are_published_too_once_per_queue(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
     async with await psycopg.AsyncConnection.connect(migrated_postgres_url, autocommit=True) as ear:

@@ -77,7 +77,7 @@ async def test_a_restart_between_two_calls_is_not_noticed(store: PostgresStore, 
     assert (await store.insert([new()], T0))[0].outcome == "created"
 
 
-async def test_while_the_server_is_down_every_verb_says_so_and_then_recovers(
+async def test_while_the_server_is_down_every_verb_raises_and_then_recovers(
     store: PostgresStore, server: Postgres
 ) -> None:
     job = await running(store)
@@ -180,12 +180,12 @@ async def test_without_listening_a_wait_ends_at_its_timeout(store: PostgresStore
     await waker.wait(None, 0.05)
     assert not await listeners(deaf)
     await deaf.insert([new()], T0)
-    await waker.wait(None, WITHIN_S)  # its own process it still hears
+    await waker.wait(None, WITHIN_S)  # hints of its own process still arrive
     await deaf.close()
 
 
 async def listeners(store: PostgresStore) -> bool:
-    """Whether someone hears: seen from outside, so that the store needs no test hook."""
+    """Whether a listener is connected: seen from outside, so that the store needs no test hook."""
     rows = await store._connections.rows(
         "SELECT 1 FROM pg_stat_activity "
         "WHERE datname = current_database() AND query LIKE 'LISTEN rota_probe%%'"
@@ -203,7 +203,7 @@ async def listening(store: PostgresStore) -> None:
     await eventually(ask)
 
 
-async def test_a_listener_that_hears_very_much_does_not_take_itself_for_deaf(
+async def test_a_busy_listener_does_not_count_as_deaf(
     migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connects = 0

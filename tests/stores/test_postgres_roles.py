@@ -11,7 +11,7 @@ from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, change, in_state, running
 
 
-async def test_upkeep_by_a_role_that_does_not_own_the_schema_says_so_once(
+async def test_upkeep_by_a_role_that_does_not_own_the_schema_warns_once(
     migrated_postgres_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     owner = PostgresStore(migrated_postgres_url)

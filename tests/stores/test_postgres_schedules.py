@@ -128,7 +128,7 @@ def test_what_would_keep_jobs_from_being_stored_is_refused_by_name(
 # --- firing --------------------------------------------------------------------------------------
 
 
-async def test_a_row_that_somebody_holds_is_refused_at_once_and_the_rest_fires(
+async def test_a_locked_row_is_refused_at_once_and_the_rest_fires(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
     await store.put_schedules([rule("held"), rule("free")], T0)

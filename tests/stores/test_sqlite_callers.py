@@ -117,7 +117,7 @@ async def test_without_a_time_the_databases_clock_is_used(store: SqliteStore, pa
     assert before <= job.run_at <= after
 
 
-async def test_a_connection_to_another_database_is_told_apart(store: SqliteStore) -> None:
+async def test_a_connection_to_another_database_is_recognised(store: SqliteStore) -> None:
     with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(SchemaMismatch, match=r"shop\.db"):
         store.insert_with(connection, [new()], T0)
     async with aiosqlite.connect(":memory:") as connection:

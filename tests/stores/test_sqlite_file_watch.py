@@ -21,7 +21,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has inoti
 
 
 @linux
-def test_a_write_is_heard_once_for_each_time_it_is_armed(tmp_path: Path) -> None:
+def test_a_write_is_reported_once_each_time_the_watch_is_armed(tmp_path: Path) -> None:
     path, heard = tmp_path / "log", threading.Semaphore(0)
     path.touch()
     watching = watch(str(path), heard.release)
@@ -65,7 +65,7 @@ def rests(one: writer.Writer) -> None:
 
 
 @pytest.mark.parametrize("heard", [True, False], ids=["watching", "polling"])
-async def test_a_sleeper_that_rests_hears_of_other_commits(
+async def test_a_resting_sleeper_notices_other_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heard: bool
 ) -> None:
     if heard:

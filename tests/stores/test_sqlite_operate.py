@@ -118,7 +118,7 @@ async def test_a_schema_of_the_future_is_a_finding_and_no_error(path: Path, stor
     assert "version 99" in finding.text
 
 
-async def test_a_file_too_large_to_be_checked_is_said_to_be_unchecked(
+async def test_a_file_too_large_to_be_checked_is_reported_as_unchecked(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health_checks, "CHECKED_MB", -1)
@@ -150,7 +150,7 @@ async def test_a_log_that_cannot_shrink_is_reported(
         assert (await findings(store))["log"].level == "warning"
 
 
-async def test_the_measures_tell_how_many_writes_wait(path: Path, store: SqliteStore) -> None:
+async def test_the_metrics_count_waiting_writes(path: Path, store: SqliteStore) -> None:
     assert store.gauges == {"sqlite_writer_backlog": 0, "sqlite_reader_backlog": 0}
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -209,7 +209,9 @@ async def test_an_error_that_is_no_json_is_no_match_and_no_failure(path: Path, s
     assert [job.id for job in page.items] == [sound]
 
 
-async def test_an_overview_that_did_not_read_all_says_so(path: Path, store: SqliteStore) -> None:
+async def test_an_overview_that_did_not_read_all_is_marked_as_estimated(
+    path: Path, store: SqliteStore
+) -> None:
     for _ in range(3):
         await in_state(store, State.FAILED, tenant="x")
     await in_state(store, State.CANCELLED, tenant="x")

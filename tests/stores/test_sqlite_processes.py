@@ -94,7 +94,7 @@ async def test_a_forked_child_opens_the_file_for_itself(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_forked_child_is_told_that_memory_is_not_shared() -> None:
+async def test_a_forked_child_of_a_memory_store_is_refused() -> None:
     store = SqliteStore("sqlite://:memory:")
     await store.insert([new()], T0)
     assert "use a database file" in forked(store)

@@ -95,7 +95,7 @@ async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     assert path.read_text() == "Dear database, " * 100
 
 
-async def test_a_closed_store_says_so_and_can_be_opened_again(tmp_path: Path) -> None:
+async def test_a_closed_store_raises_and_can_be_opened_again(tmp_path: Path) -> None:
     store = SqliteStore(f"sqlite:///{tmp_path}/rota.db")
     await store.open()
     await store.close()

@@ -63,7 +63,7 @@ async def test_an_insert_wakes_those_who_wait_for_its_queue(store: SqliteStore) 
     await waker.close()
 
 
-async def test_a_fire_wakes_those_who_wait_for_its_queue_and_a_refused_one_nobody(store: SqliteStore) -> None:
+async def test_a_fire_wakes_the_waiters_of_its_queue_and_a_refused_one_wakes_none(store: SqliteStore) -> None:
     (late, schedule) = await stored(store, rule("late"), rule("on time"))
     await stored(store, changed(late, description="edited"))
     waker = store.waker()
@@ -82,7 +82,7 @@ async def test_a_hint_between_two_waits_is_not_lost(store: SqliteStore) -> None:
     waker = store.waker()
     await store.insert([new(queue="mail")], T0)
     await asyncio.wait_for(waker.wait(["mail"], LONG), SOON)
-    await waker.wait(["mail"], 0.01)  # it was told once only
+    await waker.wait(["mail"], 0.01)  # the hint came only once
     await waker.close()
 
 
@@ -106,7 +106,7 @@ async def test_a_commit_between_claim_and_wait_is_seen(store: SqliteStore, other
     await asyncio.wait_for(waker.wait(["mail"], LONG), SOON)
 
 
-async def test_writes_that_make_nothing_ready_wake_nobody(store: SqliteStore, other: SqliteStore) -> None:
+async def test_writes_that_make_nothing_ready_wake_no_one(store: SqliteStore, other: SqliteStore) -> None:
     waker = store.waker()
     waiting = asyncio.create_task(waker.wait(["mail"], LONG))
     await begun(store)
@@ -128,7 +128,7 @@ async def test_an_earlier_due_time_wakes_the_sleeper(store: SqliteStore, other: 
     await asyncio.wait_for(waiting, SOON)
 
 
-async def test_the_end_of_a_job_is_heard_here_and_there(store: SqliteStore, other: SqliteStore) -> None:
+async def test_the_end_of_a_job_wakes_waiters_of_both_stores(store: SqliteStore, other: SqliteStore) -> None:
     job = await running(store)
     waits = [
         asyncio.create_task(one.waker().wait_finished(job.id, LONG))
@@ -143,7 +143,7 @@ async def test_waiting_for_a_job_that_has_ended_or_never_was_returns(store: Sqli
     job = await running(store)
     await settle(store, [change(job, State.FAILED)], at(1))
     await asyncio.wait_for(store.waker().wait_finished(job.id, LONG), SOON)
-    await asyncio.wait_for(store.waker().wait_finished("nobody", LONG), SOON)
+    await asyncio.wait_for(store.waker().wait_finished("missing", LONG), SOON)
 
 
 async def test_a_plain_sqlite_client_of_another_process_wakes_us(store: SqliteStore, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ async def test_a_lock_held_too_long_is_unavailable_and_then_it_works_on(
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match=r"rota\.db.*locked.*write lock"):
             await store.insert([new()], T0)
-        assert await count(store) == 0  # reading goes on
+        assert await count(store) == 0  # reading continues
         other.execute("ROLLBACK")
     await store.insert([new()], T0)
     assert await count(store) == 1
@@ -76,8 +76,8 @@ async def test_a_lock_that_is_let_go_in_time_is_not_noticed(tmp_path: Path) -> N
     await store.close()
 
 
-async def test_a_full_disk_refuses_and_stores_nothing_until_there_is_room(store: SqliteStore) -> None:
-    async def leave_room(pages: int) -> None:
+async def test_a_full_disk_refuses_and_stores_nothing_until_there_is_space(store: SqliteStore) -> None:
+    async def leave_space(pages: int) -> None:
         def limit(transaction: Transaction) -> None:
             used = transaction.execute("PRAGMA page_count").fetchone()[0]
             transaction.execute(f"PRAGMA max_page_count = {used + pages}")
@@ -85,11 +85,11 @@ async def test_a_full_disk_refuses_and_stores_nothing_until_there_is_room(store:
         await store._engine.write(limit)
 
     large = new(payload_json='"' + "x" * 100_000 + '"')
-    await leave_room(2)
+    await leave_space(2)
     with pytest.raises(StoreUnavailable, match=r"full.*free some disk space"):
         await store.insert([large], T0)
     assert await count(store) == 0
-    await leave_room(1000)
+    await leave_space(1000)
     await store.insert([large], T0)
     assert await count(store) == 1
 

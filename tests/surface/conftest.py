@@ -1,4 +1,4 @@
-"""Apps for tests of the surface, on each store. PostgreSQL is emptied between tests, not made anew."""
+"""Apps for tests of the surface, on each store. PostgreSQL is emptied between tests, not recreated."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ async def test_a_failed_job_raises_with_its_error(app: Rota) -> None:
 
 
 async def test_a_result_that_does_not_come_in_time_is_a_timeout(app: Rota) -> None:
-    job = await app.enqueue("nobody")
+    job = await app.enqueue("unserved")
     with pytest.raises(TimeoutError, match=f"job {job.id} did not finish within 0.05 s"):
         await job.result(timeout=0.05)
 
@@ -130,7 +130,7 @@ async def test_a_job_that_should_remove_itself_stays_when_it_fails(app: Rota) ->
     assert (await job.refresh()).state == "failed"
 
 
-async def test_a_waiting_program_hears_of_a_job_that_another_process_ran(
+async def test_a_waiting_program_notices_a_job_that_another_process_ran(
     app: Rota, app_url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "shop.py").write_text(
@@ -156,10 +156,10 @@ async def test_progress_is_seen_while_the_job_runs(app: Rota, until: Any) -> Non
     job = await work.enqueue()
     async with app.running(lease_s=0.4, upkeep=False):
 
-        async def told() -> bool:
+        async def recorded() -> bool:
             return (await job.refresh()).progress == {"percent": 50.0, "message": "half of it"}
 
-        await until(told)
+        await until(recorded)
         assert (await job.refresh()).state == "running"
         free.set()
 

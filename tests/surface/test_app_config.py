@@ -1,4 +1,4 @@
-"""Settings: where they come from, which comes first, what is refused, and what is told of them."""
+"""Settings: where they come from, which comes first, what is refused, and how they are explained."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixt
         yield caplog
 
 
-def told(settings: config.Settings) -> dict[str, dict[str, Any]]:
+def explained(settings: config.Settings) -> dict[str, dict[str, Any]]:
     return {setting["name"]: setting for setting in config.explain(settings)}
 
 
@@ -101,7 +101,7 @@ def test_every_setting_can_stand_in_a_file_that_a_variable_names(folder: Path) -
         (folder / "value").write_text(f"{to_text(value)}\n")
         settings = config.load({}, {f"ROTA_{name.upper()}_FILE": str(folder / "value")}, folder)
         assert getattr(settings, name) == value
-        assert told(settings)[name]["source"] == f"environment ROTA_{name.upper()}_FILE"
+        assert explained(settings)[name]["source"] == f"environment ROTA_{name.upper()}_FILE"
 
 
 def test_the_url_may_stand_in_a_file_under_either_name(folder: Path) -> None:
@@ -301,14 +301,14 @@ def test_a_url_of_the_wrong_type_is_refused_without_being_shown(folder: Path) ->
     assert CANARY not in str(caught.value)
 
 
-# --- what is told --------------------------------------------------------------------------------
+# --- explain -------------------------------------------------------------------------------------
 
 
 def test_explain_names_the_source_of_each_value(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "rota.toml").write_text("[rota]\nmax_attempts = 4\npoll_interval_ms = 1000\n")
     monkeypatch.setenv("ROTA_LOG_LEVEL", "debug")
     monkeypatch.setenv("DATABASE_URL", "sqlite:///d.db")
-    found = told(Rota(lease_duration_s=9).settings)
+    found = explained(Rota(lease_duration_s=9).settings)
     names = ("max_attempts", "poll_interval_ms", "log_level", "url", "lease_duration_s", "admin_port")
     assert [found[name]["source"] for name in names] == [
         "rota.toml",
@@ -328,13 +328,13 @@ def test_the_source_is_from_when_the_program_started_and_no_part_of_the_value(fo
     (folder / "pyproject.toml").write_text("[tool.rota]\nmax_attempts = 4\n")
     settings = config.load({}, {}, folder)
     (folder / "pyproject.toml").write_text("[tool.rota]\nmax_attempts = 5\n")
-    assert told(settings)["max_attempts"]["source"] == "pyproject.toml"
+    assert explained(settings)["max_attempts"]["source"] == "pyproject.toml"
     assert settings == config.Settings(max_attempts=4) == config.load({"max_attempts": 4}, {}, folder)
 
 
 def test_a_setting_that_is_replaced_counts_as_given(folder: Path) -> None:
     settings = config.load({}, {"ROTA_MAX_ATTEMPTS": "4"}, folder)
-    found = told(config.replaced(settings, url="sqlite:///x.db"))
+    found = explained(config.replaced(settings, url="sqlite:///x.db"))
     assert (found["url"]["source"], found["url"]["value"]) == ("given", "sqlite:///x.db")
     assert found["max_attempts"]["source"] == "environment ROTA_MAX_ATTEMPTS"
     with pytest.raises(ConfigError, match="out of range"):

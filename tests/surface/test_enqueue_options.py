@@ -175,7 +175,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("tags", "mail", "list of texts"),
     ("tags", [1], "must be text"),
     ("tags", [str(n) for n in range(21)], "at most 20"),
-    ("parent", "somebody", "job id"),
+    ("parent", "no-id", "job id"),
 ]
 
 

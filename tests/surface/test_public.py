@@ -141,7 +141,7 @@ async def test_a_job_as_plain_data_has_the_promised_fields_and_is_json(lite: rot
     assert (told["state"], told["payload"], told["tags"], told["output"]) == ("queued", {"n": 1}, ["a"], None)
 
 
-def test_the_package_says_that_it_is_typed() -> None:
+def test_the_package_is_marked_as_typed() -> None:
     assert resources.files("rota").joinpath("py.typed").is_file()
 
 

@@ -265,7 +265,7 @@ async def test_a_bad_range_backfills_nothing(lite: Rota, since: datetime, until:
 # --- runs ------------------------------------------------------------------------------------------
 
 
-async def test_runs_tell_what_happened_and_the_summary_counts_it(still_app: Rota, clock: FakeClock) -> None:
+async def test_runs_are_listed_and_the_summary_counts_them(still_app: Rota, clock: FakeClock) -> None:
     """S3: started, completed, duration, success, message, details, scheduled_for, triggered_by."""
     app = still_app
     app_clock = clock
@@ -292,7 +292,7 @@ async def test_runs_tell_what_happened_and_the_summary_counts_it(still_app: Rota
     assert (first.scheduled_for, first.duration_ms) == (NOON + timedelta(hours=1), 2000)
     assert first.started_at == first.scheduled_for
     assert len((await app.schedules.runs("s", failed=True)).items) == 1
-    assert len((await app.schedules.runs(tenant="nobody")).items) == 0
+    assert len((await app.schedules.runs(tenant="missing")).items) == 0
     summary = await app.schedules.summary("s")
     assert (summary.runs, summary.succeeded, summary.failed) == (4, 1, 2)
     assert (summary.success_rate_percent, summary.average_ms, summary.longest_ms) == (33.33, 2000, 2000)

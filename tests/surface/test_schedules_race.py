@@ -89,7 +89,7 @@ async def test_five_schedulers_race_and_every_fire_makes_one_job(
         await asyncio.gather(*[rest(scheduler) for scheduler in schedulers])
     found, expected = await fires(apps[0]), Fires()
     for n in range(20):
-        at, held = NOON, n % 4 == 1  # a held fire waits for work that nobody does here
+        at, held = NOON, n % 4 == 1  # a held fire waits for work that no worker does here
         while (at := at + timedelta(seconds=60 + n % 3)) <= clock.now():
             if not held or at == NOON + timedelta(seconds=60 + n % 3):
                 expected[f"s{n}", at] += 1
@@ -140,7 +140,7 @@ async def test_two_cancelling_schedulers_leave_the_newest_run_alive(
 
 
 class WrongClock(Clock):
-    """The clock of a machine that is so many seconds off, until it hears the store's."""
+    """The clock of a machine that is ``seconds`` off, until it receives the store's."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()

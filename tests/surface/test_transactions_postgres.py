@@ -187,12 +187,12 @@ async def caller(request: pytest.FixtureRequest, emptied_postgres_url: str) -> A
 
 
 @asynccontextmanager
-async def ears(url: str) -> AsyncIterator[Any]:
-    """``await heard()``: the wake-ups that came since, with a mark of our own as the last thing heard."""
+async def wake_ups(url: str) -> AsyncIterator[Any]:
+    """``await received()``: the wake-ups since the last call; a mark of our own ends each batch."""
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as listener:
         await listener.execute("LISTEN rota_wake")
 
-        async def heard() -> list[str]:
+        async def received() -> list[str]:
             with psycopg.connect(url, autocommit=True) as other:
                 other.execute("SELECT pg_notify('rota_wake', %s)", (MARK,))
             queues: list[str] = []
@@ -200,22 +200,22 @@ async def ears(url: str) -> AsyncIterator[Any]:
                 if notice.payload == MARK:
                     return queues
                 queues.append(notice.payload)
-            raise AssertionError("the mark was not heard")
+            raise AssertionError("the mark was not received")
 
-        yield heard
+        yield received
 
 
 async def test_a_commit_makes_the_job_and_wakes_a_worker(
     app: Rota, caller: Caller, emptied_postgres_url: str
 ) -> None:
-    async with ears(emptied_postgres_url) as heard:
+    async with wake_ups(emptied_postgres_url) as received:
         work = app.registry.tasks["work"].options(connection=caller.connection)
         job = await work.enqueue(n=7, text="% ? $1 :x '")
         more = await app.enqueue_many("work", [{"n": 8}, {"n": 9}], connection=caller.connection)
         assert (await app.jobs()).items == []
-        assert await heard() == []
+        assert await received() == []
         await caller.end(commit=True)
-        assert set(await heard()) == {"mail"}
+        assert set(await received()) == {"mail"}
     assert await drain(app) == 3
     assert [(await one.refresh()).output for one in [job, *more]] == [7, 8, 9]
     assert (await job.refresh()).payload["text"] == "% ? $1 :x '"
@@ -224,10 +224,10 @@ async def test_a_commit_makes_the_job_and_wakes_a_worker(
 async def test_after_a_rollback_the_job_never_existed(
     app: Rota, caller: Caller, emptied_postgres_url: str
 ) -> None:
-    async with ears(emptied_postgres_url) as heard:
+    async with wake_ups(emptied_postgres_url) as received:
         await app.enqueue("work", {"n": 7}, key="k", connection=caller.connection)
         await caller.end(commit=False)
-        assert await heard() == []
+        assert await received() == []
     assert (await app.stats())["queued"] == 0
     assert (await app.enqueue("work", {"n": 7}, key="k", on_conflict="raise")).state == "queued"
 
@@ -235,14 +235,14 @@ async def test_after_a_rollback_the_job_never_existed(
 async def test_a_savepoint_that_is_rolled_back_takes_only_its_own_jobs(
     app: Rota, caller: Caller, emptied_postgres_url: str
 ) -> None:
-    async with ears(emptied_postgres_url) as heard:
+    async with wake_ups(emptied_postgres_url) as received:
         await caller.execute("SELECT 1")
         outer = await app.enqueue("work", {"n": 1}, queue="outer", connection=caller.connection)
         await caller.execute("SAVEPOINT mine")
         await app.enqueue("work", {"n": 2}, queue="inner", connection=caller.connection)
         await caller.execute("ROLLBACK TO SAVEPOINT mine")
         await caller.end(commit=True)
-        assert await heard() == ["outer"]
+        assert await received() == ["outer"]
     assert [job.id for job in (await app.jobs()).items] == [outer.id]
 
 

@@ -179,7 +179,7 @@ async def test_a_connection_without_a_transaction_is_refused(app: Rota, path: Pa
     assert (await app.stats())["queued"] == 0
 
 
-async def test_a_connection_to_another_database_is_told_apart(app: Rota, tmp_path: Path) -> None:
+async def test_a_connection_to_another_database_is_recognised(app: Rota, tmp_path: Path) -> None:
     with (
         closing(sqlite3.connect(tmp_path / "other.db")) as connection,
         pytest.raises(SchemaMismatch, match=r"without rota's tables: connect it to sqlite:.*rota\.db"),

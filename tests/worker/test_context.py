@@ -25,10 +25,10 @@ async def test_context_gives_job_and_attempt(app: Rota) -> None:
     seen: list[Any] = []
 
     @app.task
-    def look(n: int, ctx: Context) -> None:
+    def record(n: int, ctx: Context) -> None:
         seen.extend([ctx.job.id, ctx.attempt, ctx.job.payload, ctx.cancelled, ctx.job.state])
 
-    job = await look.enqueue(3)
+    job = await record.enqueue(3)
     await drain(app)
     assert seen == [job.id, 1, {"n": 3}, False, "running"]
 

@@ -72,15 +72,15 @@ def in_a_text() -> None:
     compile("1 +", "rule", "eval")
 
 
-def from_made_up_code() -> None:
-    exec(compile("raise OSError('gone')", "<made up>", "exec"))
+def from_generated_code() -> None:
+    exec(compile("raise OSError('gone')", "<generated>", "exec"))
 
 
 @pytest.mark.parametrize(
     "function",
     [
         plainly, without_words, in_many_lines, from_a_cause, while_handling, with_a_note, in_a_group,
-        in_a_text, from_made_up_code,
+        in_a_text, from_generated_code,
     ],
 )  # fmt: skip
 def test_the_traceback_reads_as_the_standard_one(function: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Which process this is: whatever may be used after a fork wants to know, and to ask the system is dear."""
+"""The current process id, cached because getpid is a system call, and refreshed after a fork."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class HintHub:
             self._wakers.discard(waker)
 
     def begin(self, wait: Wait, waker: HubWaker | None = None) -> bool:
-        """Add the sleeper; False if its waker heard of something while it was awake."""
+        """Add the sleeper; False if its waker received a hint while it was awake."""
         with self._lock:
             if waker is not None:
                 heard = _concerns(wait.queues, waker.heard)
@@ -136,7 +136,7 @@ class HubWaker(ABC):
         self._hub.leave(self)
 
     def _attend(self) -> None:
-        """A wait for work begins: a store that must do something to hear of other processes does it."""
+        """Called when a wait for work begins, for stores that must act to notice other processes."""
 
     @abstractmethod
     async def _until_finished(self, job: JobId, wait: Wait, timeout: float) -> None:

@@ -181,7 +181,7 @@ class Top:
         self._wake.set()
 
     def _suspend(self) -> None:
-        """Ctrl-Z: give the terminal back to the shell until it resumes this program."""
+        """Ctrl-Z: return the terminal to the shell until the shell resumes this program."""
         self._terminal.leave()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._terminal.enter()

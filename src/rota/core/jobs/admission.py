@@ -1,4 +1,4 @@
-"""Which jobs a claim may take: how the room of a claim is shared between queues. Pure.
+"""Which jobs a claim may take: how a claim is shared between queues. Pure.
 
 Owns the policy. The SQLite store calls it; the PL/pgSQL of the PostgreSQL store is a copy made for
 speed, and ``tests/stores/test_postgres_admission.py`` holds it to this one. Limits on what may run at
@@ -23,8 +23,8 @@ class Share(NamedTuple):
     last_rank: int  # jobs of a larger rank wait for the next round
 
 
-def shares(heads: Mapping[str, Head], room: int) -> Iterator[Share]:
-    """What each queue may give to a claim that has room for so many jobs.
+def shares(heads: Mapping[str, Head], limit: int) -> Iterator[Share]:
+    """What each queue may contribute to a claim of at most ``limit`` jobs.
 
     Queues whose best priority is the best of all share evenly, the one whose first job is due longest
     first. A queue that leads alone may give until its priority falls to that of the next. A claim asks
@@ -35,7 +35,7 @@ def shares(heads: Mapping[str, Head], room: int) -> Iterator[Share]:
     others = (rank for rank, _, _ in heads.values() if rank != best)
     last = min(others, default=LAST_RANK + 1) - 1 if len(leading) == 1 else best
     for place, (_, queue) in enumerate(leading):
-        share = -(-room // (len(leading) - place))
+        share = -(-limit // (len(leading) - place))
         if share:
             yield Share(queue, share, last)
-        room -= share
+        limit -= share

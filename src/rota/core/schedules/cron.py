@@ -1,4 +1,4 @@
-"""Cron texts: the grammar, with the position of every error, and the search for the next matching wall.
+"""Cron expressions: the grammar, with the position of every error, and the search for the next matching wall.
 
 Pure and bounded: a text has at most 256 characters, and one that never fires is refused here. Knows
 nothing of time zones; it searches wall times (naive datetimes). The grammar is ours, the search for the

@@ -45,7 +45,7 @@ class Connection(AsyncConnection[Row]):
     """A connection with a short way for single statements.
 
     ``ask`` goes past the driver's cursors, which cost more than most of our statements do: parameters
-    and rows are adapted by the driver as ever, but the socket is watched for good instead of anew for
+    and rows are adapted by the driver as usual, but the socket is registered once instead of again for
     each answer.
 
     It is closed when its caller gives up in the middle of a statement. The driver would ask the

@@ -238,7 +238,7 @@ CREATE TABLE rota.tally (
     PRIMARY KEY (minute, queue, task, state, slot)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
 
--- Jobs whose end somebody waits for; a hint, so it need not survive a crash.
+-- Jobs whose end a client waits for; a hint, so it need not survive a crash.
 CREATE UNLOGGED TABLE rota.waiters (
     id uuid PRIMARY KEY,
     until timestamptz NOT NULL
@@ -562,7 +562,7 @@ BEGIN
             seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
         END IF;
         IF cardinality(lane) = 1 THEN
-            sharing := 1;  -- with nobody: it may give all it has
+            sharing := 1;  -- a single queue: it may contribute all it has
             top := 2147483648;
         ELSE
             SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),
@@ -969,7 +969,7 @@ $$;
 
 -- History by UTC day: partitions made ahead, whole days dropped, the rest deleted in batches.
 
--- Make the partition of a day; false if it is there already, or if somebody holds a lock just now;
+-- Make the partition of a day; false if it exists already, or if another session holds a lock;
 -- NULL if the role may not: its jobs then end in the default partition.
 CREATE OR REPLACE FUNCTION rota.make_day(day timestamptz) RETURNS boolean
 LANGUAGE plpgsql
@@ -994,7 +994,7 @@ BEGIN
     EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
     RETURN true;
 EXCEPTION
-    -- somebody holds a lock, was faster, or ended a job of that day this moment: the default
+    -- another session holds a lock, was faster, or just ended a job of that day: the default
     -- partition serves until the next time
     WHEN lock_not_available OR duplicate_table OR unique_violation OR check_violation OR deadlock_detected THEN
         RETURN false;
@@ -1003,7 +1003,7 @@ EXCEPTION
 END
 $$;
 
--- Drop a whole day. False if somebody is reading it: the next time will do. NULL if the role may not.
+-- Drop a whole day. False if another session is reading it: the next run will do. NULL if the role may not.
 CREATE OR REPLACE FUNCTION rota.drop_day(part regclass, start timestamptz) RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -1253,7 +1253,7 @@ BEGIN
 END
 $$;
 
--- What becomes of a job whose key another job holds; NULL: nobody holds it any more.
+-- What becomes of a job whose key another job holds; NULL if the key is free again.
 CREATE OR REPLACE FUNCTION rota.resolve_conflict(job json, now timestamptz, again boolean, OUT id uuid, OUT outcome text, OUT state text)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -1410,7 +1410,7 @@ END
 $$;
 
 -- Each firing whole or not at all: the schedules that were refused because their version moved on, they
--- are no longer enabled, or somebody writes them at this moment. Nobody waits for a lock.
+-- are no longer enabled, or another session is writing them. It never waits for a lock.
 -- A firing is {"s": the row to write, with the version that is expected, "j": its jobs}.
 CREATE OR REPLACE FUNCTION rota.fire(firings json, now timestamptz) RETURNS text[]
 LANGUAGE plpgsql

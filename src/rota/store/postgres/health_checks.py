@@ -1,7 +1,7 @@
 """What ``rota doctor`` asks a PostgreSQL server: schema, dead rows, what holds back vacuum, room to connect.
 
 Owns the questions and the remedies. Must never change anything, nor raise for what the role may not
-see: that is a finding of its own. A server that is away is raised as ever.
+see: that is a finding of its own. An unreachable server is raised as usual.
 """
 
 from __future__ import annotations

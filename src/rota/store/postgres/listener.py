@@ -25,7 +25,7 @@ FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 5.0
 DEAF_DELAY_S = 60.0
 DEAF = (
-    "hears no notifications, as behind a pooler in transaction mode, so workers poll instead; "
+    "receives no notifications, as behind a pooler in transaction mode, so workers poll instead; "
     "add ?listen=URL with a direct address to the store's URL, or ?listen=off to be silent"
 )
 DEAF_AFTER = 2  # connections on which no probe ever came back
@@ -87,22 +87,22 @@ class Listener:
             for channel in ("rota_wake", "rota_done", self._probe):
                 await connection.execute(f"LISTEN {channel}".encode())
             self._hub.publish((ANY_QUEUE,))  # for what came before we listened
-            await self._hear(connection)
+            await self._receive(connection)
         finally:
             await connection.close()
 
-    async def _hear(self, connection: Connection) -> None:
+    async def _receive(self, connection: Connection) -> None:
         ever = False
         while True:
             await self._connections.rows("SELECT pg_notify(%s, '')", (self._probe,))
-            if not await self._hear_probe(connection):
+            if not await self._receive_probe(connection):
                 raise _ListenerTimeout(ever)
             ever = True
             self._recovered()
             async for notice in connection.notifies(timeout=PROBE_EVERY_S):
                 self._pass_on(notice)
 
-    async def _hear_probe(self, connection: Connection) -> bool:
+    async def _receive_probe(self, connection: Connection) -> bool:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PROBE_WITHIN_S
         found = False
@@ -114,7 +114,7 @@ class Listener:
 
     def _recovered(self) -> None:
         if self._complained:
-            log.info("%s hears notifications again", self._shown)
+            log.info("%s receives notifications again", self._shown)
         self._delay, self._deaf, self._complained = FIRST_DELAY_S, 0, False
 
     def _pass_on(self, notice: Notify) -> bool:

@@ -47,7 +47,7 @@ async def delete(connections: Connections, ids: Sequence[str]) -> list[str]:
 
 
 async def due(connections: Connections, now: datetime, limit: int) -> DueSchedules:
-    """The server adds the first schedule whose time has not come: it tells when to look again."""
+    """The server adds the first schedule whose time has not come: its time is when to look again."""
     found = [schedule(row) for row in await connections.rows(_DUE, (now, limit))]
     later = found.pop().look_at if found and (found[-1].look_at or now) > now else None
     return DueSchedules(schedules=found, next_look_at=later, busy=await _busy(connections, found))

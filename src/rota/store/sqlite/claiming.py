@@ -32,11 +32,11 @@ def claim(transaction: Transaction, want: ClaimRequest, now: int) -> Sequence[Jo
     if want.exclude_tenants:
         park(transaction, want)
     jobs: list[Job] = []
-    while (room := want.limit - len(jobs)) > 0:
+    while (free := want.limit - len(jobs)) > 0:
         queues = open_queues(transaction, want)
         before = len(jobs)
         heads = {queue: min(lanes.values()) for queue, lanes in queues.items()}
-        for queue, limit, last_rank in shares(heads, room):
+        for queue, limit, last_rank in shares(heads, free):
             chosen = _select(transaction, queue, list(queues[queue]), limit, last_rank)
             jobs += _take(transaction, chosen, want, now)
         if len(jobs) == before or len(queues) == 1:
@@ -66,7 +66,7 @@ def _select(
 
 @cache
 def merged_select(lanes: int) -> str:
-    """Reads so many lanes as one. The answer is one text: each row would cost a switch of threads."""
+    """Reads ``lanes`` lanes as one. The result is one string: each row would cost a switch of threads."""
     selects = "\nUNION ALL\n".join([statement("select_claimable")] * lanes)
     merged = f"{selects}\nORDER BY rank, run_at, id LIMIT ?"
     return f"SELECT json_group_array(json_array(rank, run_at, id, rowid)) FROM (\n{merged}\n)"

@@ -1,6 +1,6 @@
 """New jobs. Many are stored with few statements, whether they come from one call or from many.
 
-Where a job meets one that is there already, a script goes on job by job. The same script serves the
+Where a job conflicts with a stored one, a script continues job by job. The same script serves the
 caller's own transactions.
 """
 

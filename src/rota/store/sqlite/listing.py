@@ -132,7 +132,7 @@ def count(connection: sqlite3.Connection, where: JobFilter, most: int) -> int:
 def _searched(
     connection: sqlite3.Connection, where: JobFilter, query: str, params: Sequence[Any]
 ) -> list[tuple[Any, ...]]:
-    """A search in texts has to read them all: it gets so many steps, then the caller must narrow it."""
+    """A text search has to read every row: its steps are limited, then the caller must narrow it."""
     if where.error is None and not where.payload:
         return connection.execute(query, params).fetchall()
     left = iter(range(SEARCH_STEPS // STEPS_AT_ONCE))

@@ -3,7 +3,7 @@
 The columns are the fields of ``Schedule``, by the same names and in the same order. What a wrong
 guess could not harm (held fires, the next check) gets a stand-in that the scheduler corrects; anything
 else that is unreadable makes the schedule read as disabled, with the reason, so that no rule is run
-that nobody wrote.
+that was never written.
 """
 
 from __future__ import annotations

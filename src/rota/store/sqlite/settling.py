@@ -59,7 +59,7 @@ def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now:
     """Carry out changes that end in one way; those of them whose lease still holds.
 
     The number of rows that were written tells whether a single change was refused. Of several it does not
-    tell which, and a savepoint to find out would cost more than to ask first.
+    show which one, and a savepoint to find out would cost more than to ask first.
     """
     text = _texts(changes)
     if len(changes) > 1:

@@ -17,8 +17,8 @@ ALL = AuditFilter()
 
 
 def line(action: str = "job.cancel", **fields: Any) -> AuditEntry:
-    told: dict[str, Any] = {"action": action, "at": T0}
-    return AuditEntry(**(told | fields))
+    defaults: dict[str, Any] = {"action": action, "at": T0}
+    return AuditEntry(**(defaults | fields))
 
 
 async def lines(store: Store, where: AuditFilter = ALL) -> Sequence[AuditEntry]:
@@ -64,10 +64,10 @@ class AuditRules:
     async def test_lines_added_at_once_are_each_there_in_their_order(self, store: Store) -> None:
         calls = [[line(f"{n}.begin"), line(f"{n}.end")] for n in range(12)]
         await asyncio.gather(*[store.append_audit(call) for call in calls])
-        told = await lines(store)
-        assert len({entry.id for entry in told}) == 24
+        entries = await lines(store)
+        assert len({entry.id for entry in entries}) == 24
         for n in range(12):
-            mine = [entry.action for entry in told if entry.action.startswith(f"{n}.")]
+            mine = [entry.action for entry in entries if entry.action.startswith(f"{n}.")]
             assert mine == [f"{n}.begin", f"{n}.end"]
 
     @keeps(13)

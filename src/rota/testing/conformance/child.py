@@ -47,7 +47,7 @@ class Order(msgspec.Struct):
     verb: str = ""
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
@@ -58,43 +58,43 @@ def say(text: str) -> None:
 async def acknowledge_inserts(store: Store, order: Order) -> None:
     for job in order.jobs:
         await store.insert([job], T0)
-        say(job.id)
+        report(job.id)
 
 
 async def acknowledge_settlements(store: Store, order: Order) -> None:
     for settlement in order.settlements:
         assert not await settle(store, [settlement], at(1))
-        say(settlement.id)
+        report(settlement.id)
 
 
 async def acknowledge_fires(store: Store, order: Order) -> None:
     for firing in order.firings:
         assert not await store.fire([firing], at(1))
-        say(firing.schedule.id)
+        report(firing.schedule.id)
 
 
 async def acknowledge_schedules(store: Store, order: Order) -> None:
     for schedule in order.schedules:
         assert await store.put_schedules([schedule], T0) == [1]
-        say(schedule.id)
+        report(schedule.id)
 
 
 async def acknowledge_edits(store: Store, order: Order) -> None:
     for id in order.ids:
         assert await store.edit((id,), lifecycle.cancel("crash", at(1)), at(1))
-        say(id)
+        report(id)
 
 
 async def acknowledge_documents(store: Store, order: Order) -> None:
     for number in range(order.count):
         assert await store.put_document("crash", f"key-{number}", "{}", 0, T0) == 1
-        say(f"key-{number}")
+        report(f"key-{number}")
 
 
 async def acknowledge_audit(store: Store, order: Order) -> None:
     for entry in order.entries:
         await store.append_audit([entry])
-        say(entry.object or "")
+        report(entry.object or "")
 
 
 # --- working beside others -------------------------------------------------------------------------
@@ -106,25 +106,25 @@ async def work(store: Store, order: Order) -> None:
         refused = await settle(store, [change(job, State.SUCCEEDED) for job in jobs], at(2))
         for job in jobs:
             if job.id not in refused:
-                say(job.id)
+                report(job.id)
 
 
 async def hold(store: Store, order: Order) -> None:
-    """Claim, say which, and keep them until killed."""
+    """Claim, report which, and keep them until killed."""
     for job in await claim(store, want(order.count, worker=order.worker), at(1)):
-        say(job.id)
-    say("held")
+        report(job.id)
+    report("held")
     await asyncio.Event().wait()
 
 
 async def insert_all(store: Store, order: Order) -> None:
     await store.insert(order.jobs, T0)
-    say("inserted")
+    report("inserted")
 
 
 async def settle_all(store: Store, order: Order) -> None:
     assert not await settle(store, order.settlements, at(1))
-    say("settled")
+    report("settled")
 
 
 # --- dying in the middle ---------------------------------------------------------------------------
@@ -145,10 +145,10 @@ def die(order: Order) -> None:
     act = acts[order.verb]
     _made(order)  # import the driver once, before the processes part
     steps, code = _forked(order, partial(_item, act, 0), FAR)
-    say(str(code))
+    report(str(code))
     for number in range(1, order.count):
         last = 1 + steps * number // (order.count - 2)
-        say(str(_forked(order, partial(_item, act, number), last)[1]))
+        report(str(_forked(order, partial(_item, act, number), last)[1]))
 
 
 def _item(act: Callable[[Store, int], Awaitable[Any]], number: int, store: Store) -> Awaitable[Any]:

@@ -121,7 +121,7 @@ class ClaimRules:
     @keeps(5)
     async def test_only_the_named_queues_are_claimed(self, store: Store) -> None:
         await add(store, new(queue="a"), new(queue="b"), new(queue="c"))
-        taken = await claim(store, want(queues=("a", "c", "nobody")), T0)
+        taken = await claim(store, want(queues=("a", "c", "missing")), T0)
         assert sorted(job.queue for job in taken) == ["a", "c"]
 
     @keeps(5)
@@ -134,7 +134,7 @@ class ClaimRules:
     @keeps(5)
     async def test_jobs_of_excluded_tenants_are_left_alone(self, store: Store) -> None:
         await add(store, new(tenant="x"), new(tenant="y"), new(tenant="z"))
-        taken = await claim(store, want(exclude_tenants=("x", "z", "nobody")), T0)
+        taken = await claim(store, want(exclude_tenants=("x", "z", "missing")), T0)
         assert [job.tenant for job in taken] == ["y"]
         assert list(await claim(store, want(exclude_tenants=("x", "z")), T0)) == []
         assert [job.tenant for job in await claim(store, want(), T0)] == ["x", "z"]
@@ -181,8 +181,9 @@ class ClaimRules:
         first, second, key = new(tenant="x"), new(tenant="x"), new(tenant="x", key="k")
         await add(store, first, second, key)
         assert list(await claim(store, want(exclude_tenants=("x",)), at(5))) == []
-        told = await store.survey(CurrentOverview(at(10)))
-        assert (told.counts["queued"], told.queues["default"].queued, told.oldest_due_s) == (3, 3, 10)
+        overview = await store.survey(CurrentOverview(at(10)))
+        assert overview.counts["queued"] == overview.queues["default"].queued == 3
+        assert overview.oldest_due_s == 10
         again = new(tenant="x", key="k", on_conflict="replace", priority=7)
         assert [answer.id for answer in await add(store, again, now=at(6))] == [key.id]
         await store.edit((first.id,), lifecycle.cancel("no", at(6)), at(6))
@@ -230,7 +231,7 @@ class ClaimRules:
         assert (turn.refused, list(turn.jobs)) == (frozenset(), [])
 
     @keeps(5)
-    async def test_a_turn_tells_when_the_next_job_is_due(self, store: Store) -> None:
+    async def test_a_turn_reports_when_the_next_job_is_due(self, store: Store) -> None:
         assert (await store.turn([], want(), T0)).next_due_at is None
         await add(store, new(), new(run_at=at(70)), new(run_at=at(50), queue="other"))
         assert (await store.turn([], want(), T0)).next_due_at == at(50)

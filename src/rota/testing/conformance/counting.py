@@ -23,10 +23,10 @@ from .rules import keeps
 
 
 async def ended(store: Store, since: datetime, until: datetime) -> Counter[tuple[datetime, str, str, str]]:
-    told: Counter[tuple[datetime, str, str, str]] = Counter()
+    tallies: Counter[tuple[datetime, str, str, str]] = Counter()
     for tally in await store.survey(ActivityBetween(since, until)):
-        told[tally.at, tally.queue, tally.task, tally.state] += tally.n
-    return told
+        tallies[tally.at, tally.queue, tally.task, tally.state] += tally.n
+    return tallies
 
 
 class CountRules:
@@ -38,7 +38,7 @@ class CountRules:
         assert await store.survey(JobCount(EVERYTHING, 3)) == 3
         assert await store.survey(JobCount(JobFilter(queue="a"), 100)) == 5
         assert await store.survey(JobCount(JobFilter(queue="a", states=(State.FAILED,)), 100)) == 0
-        assert await store.survey(JobCount(JobFilter(queue="nobody"), 100)) == 0
+        assert await store.survey(JobCount(JobFilter(queue="missing"), 100)) == 0
 
     @keeps(11)
     async def test_each_state_can_be_counted(self, store: Store) -> None:
@@ -68,11 +68,11 @@ class CountRules:
         await add(store, new(tenant="x", run_at=at(-20)), new(tenant="x"), new(tenant="x", run_at=at(70)))
         await add(store, new(tenant="y", run_at=at(70)))
         await in_state(store, State.FAILED, tenant="z", queue="z")
-        told = await store.survey(DepthByTenant(at(10), 100))
-        assert set(told) == {"x", "y"}
-        assert (told["x"].queued, told["x"].scheduled, told["x"].running) == (2, 1, 1)
-        assert (told["y"].queued, told["y"].scheduled, told["y"].running) == (0, 1, 0)
-        assert (told["x"].oldest_due_s, told["y"].oldest_due_s) == (30, None)
+        depths = await store.survey(DepthByTenant(at(10), 100))
+        assert set(depths) == {"x", "y"}
+        assert (depths["x"].queued, depths["x"].scheduled, depths["x"].running) == (2, 1, 1)
+        assert (depths["y"].queued, depths["y"].scheduled, depths["y"].running) == (0, 1, 0)
+        assert (depths["x"].oldest_due_s, depths["y"].oldest_due_s) == (30, None)
 
     @keeps(11)
     async def test_tenants_are_counted_from_the_oldest_jobs_first(self, store: Store) -> None:
@@ -88,24 +88,24 @@ class CountRules:
             await in_state(store, state, queue=state.value, tenant="x")
             await in_state(store, state, queue=state.value, tenant="y")
         await add(store, new(tenant="x", queue="q", run_at=at(60)), new(tenant="x", queue="q", run_at=at(-5)))
-        told = await store.survey(CurrentOverview(at(10), "x"))
+        overview = await store.survey(CurrentOverview(at(10), "x"))
         expected = {"waiting": 0, "queued": 3, "running": 1, "succeeded": 1, "failed": 1, "cancelled": 1}
-        for state_, n in told.counts.items():
-            assert state_ in told.estimated or n == expected[state_], state_
-        assert set(told.counts) == set(expected)
-        depth = told.queues["q"]
+        for state_, n in overview.counts.items():
+            assert state_ in overview.estimated or n == expected[state_], state_
+        assert set(overview.counts) == set(expected)
+        depth = overview.queues["q"]
         assert (depth.queued, depth.scheduled, depth.running, depth.oldest_due_s) == (1, 1, 0, 15)
-        assert told.oldest_due_s == 15
-        assert set(told.queues) == {"q", "queued", "running"}
+        assert overview.oldest_due_s == 15
+        assert set(overview.queues) == {"q", "queued", "running"}
 
     @keeps(11)
     async def test_the_overview_of_an_unknown_tenant_is_empty(self, store: Store) -> None:
         await running(store)
-        told = await store.survey(CurrentOverview(at(1), "nobody"))
-        assert (sum(told.counts.values()), dict(told.queues), told.oldest_due_s) == (0, {}, None)
+        overview = await store.survey(CurrentOverview(at(1), "missing"))
+        assert (sum(overview.counts.values()), dict(overview.queues), overview.oldest_due_s) == (0, {}, None)
 
     @keeps(11)
-    async def test_activity_tells_how_many_jobs_ended_how_in_which_minute(self, store: Store) -> None:
+    async def test_activity_counts_finished_jobs_by_minute_and_state(self, store: Store) -> None:
         for state in (State.SUCCEEDED, State.SUCCEEDED, State.FAILED, State.QUEUED):
             job = await running(store, queue="a", task="t")
             await settle(store, [change(job, state, run_at=at(10_000))], at(59))
@@ -145,7 +145,7 @@ class CountRules:
         for finding in findings:
             assert finding.check
             assert finding.text
-            assert finding.level in ("fine", "warning")
+            assert finding.level in ("ok", "warning")
 
     @keeps(11)
     async def test_gauges_are_numbers_and_need_no_connection(self, store: Store) -> None:

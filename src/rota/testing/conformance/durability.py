@@ -36,20 +36,20 @@ async def parts(store: Store, settlement: Settlement) -> tuple[bool, bool, bool,
     job = await found(store, settlement.id)
     (then,) = settlement.then
     follow_ups = await store.jobs(JobFilter(ids=(then.id,)), PageRequest())
-    told = {entry.object for entry in await lines(store)}
+    audited = {entry.object for entry in await lines(store)}
     return (
         job.state is State.FAILED,
         bool(await store.attempts(job.id)),
         bool(follow_ups.items),
-        f"job:{job.id}" in told,
+        f"job:{job.id}" in audited,
     )
 
 
 async def acknowledged(host: StoreHost, action: str, **given: Any) -> Sequence[str]:
-    """What a child process said was stored before it was killed in the middle of its work."""
+    """What a child process reported as stored before it was killed in the middle of its work."""
     async with child(host, action, **given) as process:
-        heard = [await process.line() for _ in range(READ)]
-        return heard + await process.kill()
+        reported = [await process.line() for _ in range(READ)]
+        return reported + await process.kill()
 
 
 class DurabilityRules:

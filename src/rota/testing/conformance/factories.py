@@ -44,18 +44,18 @@ def new_id() -> JobId:
 
 
 def new(**fields: Any) -> NewJob:
-    told: dict[str, Any] = {"id": new_id(), "task": "work"}
-    return NewJob(**(told | fields))
+    defaults: dict[str, Any] = {"id": new_id(), "task": "work"}
+    return NewJob(**(defaults | fields))
 
 
 def want(limit: int = 10, **fields: Any) -> ClaimRequest:
-    told: dict[str, Any] = {"worker": "w1", "limit": limit, "lease_s": LEASE_S}
-    return ClaimRequest(**(told | fields))
+    defaults: dict[str, Any] = {"worker": "w1", "limit": limit, "lease_s": LEASE_S}
+    return ClaimRequest(**(defaults | fields))
 
 
 def pulse(leases: Sequence[Lease] = (), **fields: Any) -> Heartbeat:
-    told: dict[str, Any] = {"worker": "w1", "document": "{}", "lease_s": LEASE_S, "leases": leases}
-    return Heartbeat(**(told | fields))
+    defaults: dict[str, Any] = {"worker": "w1", "document": "{}", "lease_s": LEASE_S, "leases": leases}
+    return Heartbeat(**(defaults | fields))
 
 
 def lease(job: Job) -> Lease:
@@ -68,9 +68,9 @@ def change(job: Job, state: State, **fields: Any) -> Settlement:
 
 
 def record(job: Job, outcome: AttemptOutcome, now: datetime, **fields: Any) -> Attempt:
-    told: dict[str, Any] = {"job": job.id, "attempt": job.attempt, "token": job.token, "outcome": outcome}
+    defaults: dict[str, Any] = {"job": job.id, "attempt": job.attempt, "token": job.token, "outcome": outcome}
     seen: dict[str, Any] = {"worker": job.worker, "started_at": job.started_at, "finished_at": now}
-    return Attempt(**(told | seen | fields))
+    return Attempt(**(defaults | seen | fields))
 
 
 async def add(store: Store, *jobs: NewJob, now: datetime = T0) -> Sequence[InsertResult]:

@@ -1,4 +1,4 @@
-"""Firing: schedule and jobs move together, once, whoever else tries; and which schedules are still busy."""
+"""Firing: schedule and jobs move together, once, with many schedulers; and which schedules are still busy."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ NEXT = at(60)
 
 def run_of(schedule: Schedule, fire_at: datetime = T0, **fields: Any) -> NewJob:
     """The job of one fire."""
-    told: dict[str, Any] = {"id": job_id(schedule.id, fire_at), "tenant": schedule.tenant}
+    defaults: dict[str, Any] = {"id": job_id(schedule.id, fire_at), "tenant": schedule.tenant}
     origin: dict[str, Any] = {"origin": "scheduler", "schedule": schedule.name, "scheduled_for": fire_at}
-    return new(**(told | origin | fields))
+    return new(**(defaults | origin | fields))
 
 
 def firing(schedule: Schedule, *jobs: NewJob, **fields: Any) -> Firing:
@@ -244,7 +244,7 @@ class FiringRules:
         assert await busy(store, ("default", "s")) == {("default", "s")}
 
     @keeps(8)
-    async def test_schedules_of_different_tenants_are_told_apart(self, store: Store) -> None:
+    async def test_schedules_of_different_tenants_are_separate(self, store: Store) -> None:
         await add(store, new(schedule="s", tenant="a"), new(schedule="t", tenant="b"), new())
         asked = [("a", "s"), ("b", "s"), ("a", "t"), ("b", "t"), ("default", "s"), ("a", "s")]
         assert await busy(store, *asked) == {("a", "s"), ("b", "t")}
@@ -296,8 +296,8 @@ class FiringRules:
     async def test_the_overview_counts_fired_jobs_like_any_other(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
         await store.fire([firing(schedule)], T0)
-        told = await store.survey(CurrentOverview(at(5)))
-        assert (told.counts["queued"], told.queues["default"].oldest_due_s) == (1, 5)
+        overview = await store.survey(CurrentOverview(at(5)))
+        assert (overview.counts["queued"], overview.queues["default"].oldest_due_s) == (1, 5)
         (job,) = await claim(store, want(), at(5))
         await settle(store, [change(job, State.FAILED, error_json=ERROR)], at(6))
         assert (await store.survey(CurrentOverview(at(6)))).counts["queued"] == 0

@@ -56,7 +56,7 @@ class StoreProcess:
         return text.strip()
 
     async def kill(self) -> list[str]:
-        """Kill it without warning; the complete lines that it had written and nobody had read."""
+        """Kill it without warning; the complete lines that it had written and that were not read yet."""
         self._process.kill()
         return await self.rest()
 

@@ -30,7 +30,7 @@ class KeyRules:
     @keeps(2)
     async def test_replace_changes_the_waiting_job(self, store: Store) -> None:
         await add(store, holder := new(key="k", run_at=at(100)))
-        wish = new(
+        replacement = new(
             key="k",
             on_conflict="replace",
             task="other",
@@ -39,7 +39,7 @@ class KeyRules:
             payload_json="[2]",
             run_at=at(50),
         )
-        (answer,) = await add(store, wish, now=at(1))
+        (answer,) = await add(store, replacement, now=at(1))
         assert (answer.id, answer.outcome, answer.state) == (holder.id, "replaced", State.QUEUED)
         job = await found(store, holder.id)
         assert (job.task, job.queue, job.priority) == ("other", "q2", 3)

@@ -1,4 +1,4 @@
-"""Heartbeats: only the holder of the token renews a lease, writes progress or hears of a cancel."""
+"""Heartbeats: only the holder of the token renews a lease, writes progress or learns of a cancel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LeaseRules:
         assert list(await store.reclaim("w2", 30, 10, at(40))) == []
 
     @keeps(6)
-    async def test_a_beat_with_an_old_token_is_told_that_the_lease_is_lost(self, store: Store) -> None:
+    async def test_a_beat_with_an_old_token_reports_the_lease_as_lost(self, store: Store) -> None:
         job = await running(store)
         await store.reclaim("w2", 30, 10, at(100))
         reply = await store.heartbeat(pulse([lease(job)]), at(110))
@@ -75,7 +75,7 @@ class LeaseRules:
         assert (await found(store, kept.id)).lease_until == at(40)
 
     @keeps(6)
-    async def test_a_beat_hears_of_a_cancel(self, store: Store) -> None:
+    async def test_a_beat_reports_a_cancel(self, store: Store) -> None:
         asked, other = await running(store), await running(store)
         await store.edit((asked.id,), lifecycle.cancel("stop", at(1)), at(1))
         reply = await store.heartbeat(pulse([lease(asked), lease(other)]), at(2))
@@ -83,7 +83,7 @@ class LeaseRules:
         assert (await store.heartbeat(pulse([lease(asked)]), at(3))).cancel == {asked.id}
 
     @keeps(6)
-    async def test_a_beat_without_leases_hears_of_a_cancel_too(self, store: Store) -> None:
+    async def test_a_beat_without_leases_reports_a_cancel_too(self, store: Store) -> None:
         job = await running(store)
         await store.edit((job.id,), lifecycle.cancel("stop", at(1)), at(1))
         assert (await store.heartbeat(pulse([]), at(2))).cancel == {job.id}

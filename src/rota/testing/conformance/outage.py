@@ -1,4 +1,4 @@
-"""Outages: a store that cannot be reached says so in one way, and works again when it is back."""
+"""Outages: an unreachable store always raises the same error, and works again once available."""
 
 from __future__ import annotations
 

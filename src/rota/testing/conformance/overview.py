@@ -14,25 +14,25 @@ from .rules import keeps
 
 async def counts(store: Store, now: datetime, **expected: int) -> Overview:
     """The overview, whose exact counts must be as expected; states not named must be zero."""
-    told = await store.survey(CurrentOverview(now))
-    assert set(told.counts) == {state.value for state in State}
-    for state, count in told.counts.items():
-        if state not in told.estimated:
+    overview = await store.survey(CurrentOverview(now))
+    assert set(overview.counts) == {state.value for state in State}
+    for state, count in overview.counts.items():
+        if state not in overview.estimated:
             assert count == expected.get(state, 0), (state, count, expected)
-    return told
+    return overview
 
 
 class OverviewRules:
     @keeps(11)
     async def test_an_empty_store_counts_nothing(self, store: Store) -> None:
-        told = await counts(store, T0)
-        assert (told.oldest_due_s, dict(told.queues)) == (None, {})
+        overview = await counts(store, T0)
+        assert (overview.oldest_due_s, dict(overview.queues)) == (None, {})
 
     @keeps(11)
     async def test_live_counts_are_exact(self, store: Store) -> None:
         await running(store)
-        told = await counts(store, T0, running=1)
-        assert not told.estimated & {"queued", "running", "waiting"}
+        overview = await counts(store, T0, running=1)
+        assert not overview.estimated & {"queued", "running", "waiting"}
 
     @keeps(11)
     async def test_a_job_is_counted_in_one_state_at_a_time(self, store: Store) -> None:
@@ -60,17 +60,17 @@ class OverviewRules:
         await counts(store, at(60), queued=1, cancelled=1)
 
     @keeps(11)
-    async def test_a_queue_tells_due_from_scheduled_and_running(self, store: Store) -> None:
+    async def test_a_queue_counts_due_scheduled_and_running_jobs_separately(self, store: Store) -> None:
         await running(store, queue="a")
         await add(store, new(queue="a", run_at=at(-90)), new(queue="a"), new(queue="a", run_at=at(60)))
         await add(store, new(queue="b", run_at=at(500)))
-        told = await counts(store, at(10), queued=4, running=1)
-        depth = told.queues["a"]
+        overview = await counts(store, at(10), queued=4, running=1)
+        depth = overview.queues["a"]
         assert (depth.queued, depth.scheduled, depth.running) == (2, 1, 1)
         assert depth.oldest_due_s == 100
-        later = told.queues["b"]
+        later = overview.queues["b"]
         assert (later.queued, later.scheduled, later.running, later.oldest_due_s) == (0, 1, 0, None)
-        assert told.oldest_due_s == 100
+        assert overview.oldest_due_s == 100
 
     @keeps(11)
     async def test_jobs_become_due_as_time_goes_by(self, store: Store) -> None:

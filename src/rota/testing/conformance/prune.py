@@ -14,8 +14,8 @@ DAY = 86_400
 
 async def ended(store: Store, state: State, seconds: float) -> JobId:
     job = await running(store)
-    told = record(job, "failed", at(seconds))
-    await settle(store, [change(job, state, record=told)], at(seconds))
+    failure = record(job, "failed", at(seconds))
+    await settle(store, [change(job, state, record=failure)], at(seconds))
     return job.id
 
 

@@ -1,4 +1,4 @@
-"""Reading: pages in order, each job once, and filters that mean what they say."""
+"""Reading: pages in order, each job once, and filters that match exactly."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReadRules:
             assert [job for page in found for job in page] == sorted(made, reverse=newest_first)
 
     @keeps(10)
-    async def test_jobs_made_at_one_instant_are_told_apart(self, store: Store) -> None:
+    async def test_jobs_created_at_the_same_time_are_each_listed_once(self, store: Store) -> None:
         jobs = [new(run_at=at(5)) for _ in range(9)]
         await add(store, *jobs)
         found = await paged(store, EVERYTHING, 2, newest_first=True)
@@ -221,7 +221,7 @@ class ReadRules:
         assert list(await store.attempts(job.id)) == []
 
     @keeps(10)
-    async def test_the_store_tells_an_aware_time(self, store: Store) -> None:
+    async def test_the_clock_of_the_store_is_in_utc(self, store: Store) -> None:
         offset = (await store.clock()).utcoffset()
         assert offset is not None
         assert offset.total_seconds() == 0

@@ -1,4 +1,4 @@
-"""Reclaiming: an expired lease passes to whoever rescues the job, and the lost worker is fenced off."""
+"""Reclaiming: an expired lease passes to the worker that rescues the job; the lost worker is fenced off."""
 
 from __future__ import annotations
 

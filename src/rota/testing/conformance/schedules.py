@@ -19,9 +19,9 @@ ALL = ScheduleFilter()
 
 def rule(name: str = "nightly", **fields: Any) -> Schedule:
     """A schedule that is not stored yet, due at T0."""
-    told: dict[str, Any] = {"id": new_id(), "name": name, "task": "work", "cron": "0 3 * * *"}
+    defaults: dict[str, Any] = {"id": new_id(), "name": name, "task": "work", "cron": "0 3 * * *"}
     timed: dict[str, Any] = {"next_run_at": T0, "look_at": T0, "created_at": at(-60), "updated_at": at(-60)}
-    return Schedule(**(told | timed | fields))
+    return Schedule(**(defaults | timed | fields))
 
 
 def changed(schedule: Schedule, **fields: Any) -> Schedule:
@@ -216,7 +216,7 @@ class ScheduleRules:
             await stored(store, rule(field, **{field: value}))
             assert await listed(store, ScheduleFilter(**{field: value})) == [[field]], field
         assert await listed(store, ScheduleFilter(name="task")) == [["task"]]
-        assert await listed(store, ScheduleFilter(name="nobody")) == [[]]
+        assert await listed(store, ScheduleFilter(name="missing")) == [[]]
         enabled = await listed(store, ScheduleFilter(enabled=True))
         assert enabled == [["owner", "plain", "source", "task", "tenant"]]
 
@@ -243,15 +243,15 @@ class ScheduleRules:
         assert await due(store, limit=2) == ["a", "b"]
 
     @keeps(8)
-    async def test_a_due_schedule_is_told_in_full(self, store: Store) -> None:
+    async def test_a_due_schedule_is_returned_in_full(self, store: Store) -> None:
         (schedule,) = await stored(store, rule(**(FULL | {"enabled": True, "look_at": T0})))
         assert list((await store.due_schedules(T0, 5)).schedules) == [schedule]
 
     @keeps(8)
-    async def test_a_schedule_that_is_not_due_yet_says_when(self, store: Store) -> None:
+    async def test_a_schedule_that_is_not_due_yet_reports_its_next_look(self, store: Store) -> None:
         await stored(store, rule("later", look_at=at(90)), rule("soon", look_at=at(60)))
-        told = await store.due_schedules(at(59), 10)
-        assert (list(told.schedules), told.next_look_at) == ([], at(60))
+        due_now = await store.due_schedules(at(59), 10)
+        assert (list(due_now.schedules), due_now.next_look_at) == ([], at(60))
         assert await due(store, at(60)) == ["soon"]
         assert await due(store, at(90)) == ["soon", "later"]
 
@@ -265,17 +265,17 @@ class ScheduleRules:
     async def test_a_disabled_schedule_is_never_due(self, store: Store) -> None:
         await stored(store, rule("off", enabled=False), rule("later off", enabled=False, look_at=at(5)))
         await stored(store, rule("off, not computed", enabled=False, next_run_at=None, look_at=None))
-        told = await store.due_schedules(T0, 10)
-        assert (list(told.schedules), told.next_look_at) == ([], None)
+        due_now = await store.due_schedules(T0, 10)
+        assert (list(due_now.schedules), due_now.next_look_at) == ([], None)
 
     @keeps(8)
     async def test_an_empty_store_has_nothing_due(self, store: Store) -> None:
-        told = await store.due_schedules(T0, 10)
-        assert (list(told.schedules), told.next_look_at) == ([], None)
+        due_now = await store.due_schedules(T0, 10)
+        assert (list(due_now.schedules), due_now.next_look_at) == ([], None)
 
     @keeps(8)
     async def test_a_schedule_whose_times_were_never_computed_is_due(self, store: Store) -> None:
-        """As is one written by hand: it has no times, has not fired, and nobody wrote it again."""
+        """As is one written by hand: it has no times, has not fired, and was not written again."""
         (raw,) = await stored(store, rule("raw", next_run_at=None, look_at=None))
         assert await due(store) == ["raw"]
         following = changed(raw, next_run_at=at(60), look_at=at(60))
@@ -294,8 +294,8 @@ class ScheduleRules:
         over = changed(last, next_run_at=None, look_at=None, last_fire_at=T0)
         firings = [Firing(schedule=never, expected=1), Firing(schedule=over, expected=1)]
         assert await store.fire(firings, T0) == frozenset()
-        told = await store.due_schedules(at(86_400), 10)
-        assert (list(told.schedules), told.next_look_at) == ([], None)
+        due_now = await store.due_schedules(at(86_400), 10)
+        assert (list(due_now.schedules), due_now.next_look_at) == ([], None)
         await stored(store, changed(await kept(store, last.id), description="was useful once"))
         assert await due(store, at(86_400)) == []
 

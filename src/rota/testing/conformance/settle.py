@@ -252,8 +252,8 @@ class SettleRules:
     async def _failed_once(self, store: Store, asked: NewJob) -> Job:
         await add(store, asked)
         job = await claimed(store, asked.id)
-        told = record(job, "failed", at(1), error_json=ERROR)
-        await settle(store, [change(job, State.QUEUED, record=told)], at(1))
+        failure = record(job, "failed", at(1), error_json=ERROR)
+        await settle(store, [change(job, State.QUEUED, record=failure)], at(1))
         return await claimed(store, asked.id, at(2))
 
     @keeps(7)
@@ -268,10 +268,10 @@ class SettleRules:
             ],
             at(1),
         )
-        told = await lines(store)
-        assert [entry.action for entry in told] == ["job.exhausted_retries", "job.rescued", "email.sent"]
-        assert (told[0].object, told[0].at, told[2].at) == (f"job:{first.id}", T0, at(3))
-        assert [entry.id for entry in told] == sorted({entry.id for entry in told})
+        entries = await lines(store)
+        assert [entry.action for entry in entries] == ["job.exhausted_retries", "job.rescued", "email.sent"]
+        assert (entries[0].object, entries[0].at, entries[2].at) == (f"job:{first.id}", T0, at(3))
+        assert [entry.id for entry in entries] == sorted({entry.id for entry in entries})
 
     @keeps(7)
     async def test_a_refused_change_leaves_no_audit_line(self, store: Store) -> None:

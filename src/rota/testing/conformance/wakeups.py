@@ -1,7 +1,7 @@
 """Wake-ups: a store that promises them sends one soon after the write, within a process and between two.
 
-The limit is far above what any store needs and far below the timeout that the waiter asked for: it tells a
-wake-up from a timeout, and measures no speed.
+The limit is far above what any store needs and far below the timeout that the waiter asked for: it separates
+a wake-up from a timeout, and measures no speed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class WakeUpRules:
         await woken(for_mail, store, lambda: settle(store, [settlement], at(1)))
 
     @keeps(15)
-    async def test_the_end_of_a_job_wakes_whoever_waits_for_it(self, store: Store) -> None:
+    async def test_the_end_of_a_job_wakes_its_waiters(self, store: Store) -> None:
         job = await running(store)
         await woken(
             lambda waker: waker.wait_finished(job.id, WAIT_S),
@@ -93,7 +93,7 @@ class WakeUpsBetweenProcessesRules:
         await woken(for_mail, store, insert)
 
     @keeps(15)
-    async def test_a_job_that_ends_in_another_process_wakes_whoever_waits_for_it(
+    async def test_a_job_that_ends_in_another_process_wakes_its_waiters(
         self, store: Store, host: StoreHost
     ) -> None:
         job = await running(store)

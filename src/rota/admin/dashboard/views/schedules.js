@@ -389,7 +389,7 @@ function LastRuns({ runs }) {
 }
 
 /**
- * One run as a mark: a failed one is taller, a catch-up run is hollow in the colour of late.
+ * One run as a mark: a failed one is taller, a catch-up run is hollow in the colour for late runs.
  * @param {Run} run
  */
 function resultOf(run) {

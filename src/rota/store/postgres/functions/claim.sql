@@ -155,7 +155,7 @@ BEGIN
             seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
         END IF;
         IF cardinality(lane) = 1 THEN
-            sharing := 1;  -- with nobody: it may give all it has
+            sharing := 1;  -- a single queue: it may contribute all it has
             top := 2147483648;
         ELSE
             SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),

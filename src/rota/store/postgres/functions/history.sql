@@ -1,6 +1,6 @@
 -- History by UTC day: partitions made ahead, whole days dropped, the rest deleted in batches.
 
--- Make the partition of a day; false if it is there already, or if somebody holds a lock just now;
+-- Make the partition of a day; false if it exists already, or if another session holds a lock;
 -- NULL if the role may not: its jobs then end in the default partition.
 CREATE FUNCTION rota.make_day(day timestamptz) RETURNS boolean
 LANGUAGE plpgsql
@@ -25,7 +25,7 @@ BEGIN
     EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
     RETURN true;
 EXCEPTION
-    -- somebody holds a lock, was faster, or ended a job of that day this moment: the default
+    -- another session holds a lock, was faster, or just ended a job of that day: the default
     -- partition serves until the next time
     WHEN lock_not_available OR duplicate_table OR unique_violation OR check_violation OR deadlock_detected THEN
         RETURN false;
@@ -34,7 +34,7 @@ EXCEPTION
 END
 $$;
 
--- Drop a whole day. False if somebody is reading it: the next time will do. NULL if the role may not.
+-- Drop a whole day. False if another session is reading it: the next run will do. NULL if the role may not.
 CREATE FUNCTION rota.drop_day(part regclass, start timestamptz) RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp

@@ -15,7 +15,7 @@ BEGIN
 END
 $$;
 
--- What becomes of a job whose key another job holds; NULL: nobody holds it any more.
+-- What becomes of a job whose key another job holds; NULL if the key is free again.
 CREATE FUNCTION rota.resolve_conflict(job json, now timestamptz, again boolean, OUT id uuid, OUT outcome text, OUT state text)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp

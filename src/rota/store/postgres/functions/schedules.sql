@@ -100,7 +100,7 @@ END
 $$;
 
 -- Each firing whole or not at all: the schedules that were refused because their version moved on, they
--- are no longer enabled, or somebody writes them at this moment. Nobody waits for a lock.
+-- are no longer enabled, or another session is writing them. It never waits for a lock.
 -- A firing is {"s": the row to write, with the version that is expected, "j": its jobs}.
 CREATE FUNCTION rota.fire(firings json, now timestamptz) RETURNS text[]
 LANGUAGE plpgsql

@@ -80,7 +80,7 @@ CREATE TABLE rota.tally (
     PRIMARY KEY (minute, queue, task, state, slot)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
 
--- Jobs whose end somebody waits for; a hint, so it need not survive a crash.
+-- Jobs whose end a client waits for; a hint, so it need not survive a crash.
 CREATE UNLOGGED TABLE rota.waiters (
     id uuid PRIMARY KEY,
     until timestamptz NOT NULL
