@@ -84,7 +84,7 @@ async def test_sigterm_while_server_is_down_takes_at_most_five_seconds(
     await cluster.ready(idle, busy)
     await cluster.app.close()
     server.stop()
-    await until("both notice", lambda: all("away" in worker.log for worker in (idle, busy)))
+    await until("both notice", lambda: all("unavailable" in worker.log for worker in (idle, busy)))
     for worker in (idle, busy):
         worker.send(signal.SIGTERM)
     for worker in (idle, busy):

@@ -141,7 +141,7 @@ class Visitor:
         """Wait until the event stream is open and the server watches for changes."""
         self.page.get_by_role("button", name="Live. Pause live updates").wait_for()
         feed = self.site.server.admin.events.feed
-        eventually(lambda: feed.listeners and feed.looks, "the server watches for changes")
+        eventually(lambda: feed.listeners and feed.passes, "the server watches for changes")
 
     def ignore_failed_requests(self) -> None:
         """Drop what the browser itself logs about failed requests."""

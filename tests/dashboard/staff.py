@@ -8,9 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import msgspec
-from surface.command import rota_command, started
 
 from admin.sites import Site, eventually
+from cli.command import rota_command, started
 
 PROGRAM = """
 import asyncio

@@ -12,10 +12,10 @@ from typing import Any
 
 from playwright.sync_api import expect
 from scene import Visit
-from surface.command import started
 from timetable import make
 
 from admin.sites import Site, eventually
+from cli.command import started
 
 # As docs/howto/hooks.md summary: hooks stand in the module that the workers load.
 PROGRAM = """

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from browsing import Visitor
 from scene import BIG, Visit
-from surface.command import started
 
 from admin.sites import Site
+from cli.command import started
 from rota import Backoff, Context
 from rota.operate.requests import JobsRequest
 from rota.testing import drain

@@ -12,7 +12,7 @@ from counting import counted_calls
 from rota import Rota
 from rota.core.jobs import lifecycle
 from rota.errors import IllegalMove, NotFound
-from rota.model import ClaimRequest, Edit, Job, JobFilter, State
+from rota.model import ClaimRequest, Edit, Job, State
 from rota.operate import Operations, job_edits
 from rota.operate.requests import CancelRequest, EnqueueRequest, UpdateJobRequest
 from rota.store.calls import claim
@@ -149,7 +149,7 @@ async def test_edit_of_a_job_that_was_deleted_meanwhile_is_not_found(app: Rota) 
 
 
 async def _delete(store: Store, app: Rota, job: Job) -> None:
-    assert await store.edit(JobFilter(ids=(job.id,)), lifecycle.delete(), 1, app.clock.now())
+    assert await store.edit((job.id,), lifecycle.delete(), app.clock.now())
 
 
 async def test_retry_is_rejected_while_a_newer_job_holds_the_key(app: Rota) -> None:

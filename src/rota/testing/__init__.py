@@ -5,12 +5,13 @@ Importing this opens nothing, starts nothing and does not import pytest.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import store_conformance
 from .clock import FakeClock
 
 if TYPE_CHECKING:
+    from . import store_conformance
     from .jobs import assert_enqueued, assert_not_enqueued, drain, inline
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the functions that need the whole app only when they are used."""
+    """Import what needs pytest or the whole app only when it is used."""
+    if name == "store_conformance":
+        return import_module(f".{name}", __name__)
     if name in __all__:
         from . import jobs
 
