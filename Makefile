@@ -45,7 +45,7 @@ scripts: $(STAMP)   ## layout and types of the dashboard's scripts (with npm; wi
 	@if $(NPM_READY); then cd tools/dashboard && npm run --silent check && echo "Scripts of the dashboard: no issues"; \
 	 else echo "No npm packages here: layout and types of the dashboard's scripts are not checked"; fi
 
-format: $(STAMP)    ## put the code into shape (the dashboard's scripts only with npm)
+format: $(STAMP)    ## format the code (the dashboard's scripts only with npm)
 	@$(BIN)/ruff check --fix-only -q src tests bench tools; $(BIN)/ruff format src tests bench tools
 	@if $(NPM_READY); then cd tools/dashboard && npm run --silent format; \
 	 else echo "No npm packages here: the dashboard's scripts are not formatted"; fi
@@ -62,7 +62,7 @@ WORDING_LATER := src/rota/cli/parts/listing.py src/rota/store/batching.py src/ro
 wording: $(STAMP)   ## report wording to improve, by directory
 	@$(BIN)/python tools/wording.py
 
-dashboard: $(STAMP) ## every test of the dashboard, on both stores, with hostile texts and all widths (long)
+dashboard: $(STAMP) ## every test of the dashboard, on both stores, with hostile text and all screen widths (long)
 	@ROTA_DASHBOARD=whole $(BIN)/python -m pytest -n 2 --dist loadfile tests/dashboard
 
 crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
@@ -80,10 +80,10 @@ bench: $(STAMP)     ## compare rota with other queues, main results (about 20 mi
 bench-full: $(STAMP) ## all results, stored in bench/results and written into docs/performance.md (an hour or two)
 	@$(BIN)/python -m bench full --out bench/results/full.json && $(BIN)/python -m bench report
 
-generate: $(STAMP)  ## write what is made from the code: the stores' SQL, the HTTP reference, the dashboard's types
+generate: $(STAMP)  ## write the generated files: the stores' SQL, the HTTP reference, the dashboard's types
 	@$(BIN)/python tools/store_sql.py && $(BIN)/python tools/http_reference.py && $(BIN)/python tools/dashboard_types.py
 
-generated: $(STAMP) ## is what is made from the code up to date?
+generated: $(STAMP) ## check that the generated files are up to date
 	@$(BIN)/python tools/store_sql.py --check
 
 screenshots: $(STAMP) ## take a screenshot of every view, in both themes, for docs (needs chromium)

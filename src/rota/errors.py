@@ -4,7 +4,7 @@ RotaError
 ├── ConfigError            a setting, URL or app reference that cannot be used
 │   └── MissingDriver      the store's driver is not installed
 ├── StoreError
-│   ├── StoreUnavailable   the store cannot be reached; the call may be tried again
+│   ├── StoreUnavailable   the store cannot be reached; the call can be retried
 │   └── SchemaMismatch     the store's schema is older or newer than this program
 ├── PayloadError           arguments that cannot be stored or do not fit the task
 ├── OptionError            a job option out of range
@@ -13,7 +13,7 @@ RotaError
 ├── DuplicateJob           a live job already holds the key
 ├── NotFound               no such job, task or document
 ├── IllegalMove            the object's state forbids this
-├── Forbidden              the caller's role or tenant does not reach so far
+├── Forbidden              the caller's role or tenant does not allow this
 ├── InvalidSchedule        a schedule's rule cannot be used
 ├── JobFailed              raised by ``job.result()``
 ├── JobCancelled           raised by ``job.result()``

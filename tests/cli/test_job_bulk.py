@@ -220,7 +220,7 @@ def test_why_lists_reasons_and_remedies(folder: Path) -> None:
     text = invoke("jobs", "why", job).stdout
     for words in (
         "queued",
-        "It is due later",
+        "It is not due until",
         "(in 60 min)",
         f"rota jobs update {job} --now",
         "No worker is running",

@@ -169,7 +169,7 @@ def test_health_follows_the_worker(shop: Path) -> None:
         assert found["id"].startswith("front-desk-")
         assert (found["pid"], found["tasks"]) == (worker.pid, ["add", "boom", "nap"])
         assert ask("health")["problems"] == [
-            "no running worker has task mystery: 1 due job or more cannot start"
+            "no running worker has task mystery: at least 1 due job cannot start"
         ]
         mystery = ask("jobs", "list", "--task", "mystery")["items"][0]["id"]
         assert "No running worker has task mystery" in ask("jobs", "show", mystery)["hindrance"]

@@ -32,7 +32,7 @@ def test_wrong_token_is_an_error_and_a_valid_one_opens_the_requested_page(
     page.goto(f"{site.server.url}/jobs?state=failed")
     page.get_by_label("Token").fill("rota_nobody_knows_this")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("not good")
+    expect(page.get_by_role("alert")).to_contain_text("invalid or expired")
     page.get_by_label("Token").fill(site.token())
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Jobs")

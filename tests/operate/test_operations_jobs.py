@@ -103,7 +103,7 @@ async def test_move_changes_due_time_priority_and_queue(operations: Operations, 
     with pytest.raises(OptionError, match="nothing to change"):
         await operations.jobs.move(id, UpdateJobRequest())
     await operations.jobs.cancel(id, CancelRequest())
-    with pytest.raises(IllegalMove, match="only queued jobs can be moved"):
+    with pytest.raises(IllegalMove, match="only queued jobs can be updated"):
         await operations.jobs.move(id, UpdateJobRequest(now=True))
 
 

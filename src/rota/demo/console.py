@@ -25,7 +25,7 @@ KINDS = {
     "demo.greet": "quick, async",
     "demo.report": "slow, with progress",
     "demo.flaky": "flaky, retried",
-    "demo.failing": "fails, no retry left",
+    "demo.failing": "always fails",
     "demo.reminder": "deferred",
     "demo.primes": "in a process",
     "demo.fingerprint": "in a thread",

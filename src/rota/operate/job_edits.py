@@ -91,9 +91,10 @@ def _illegal(job: Job, verb: str) -> IllegalMove:
         "cancel": "only queued, waiting and running jobs can be cancelled",
         "retry": "only finished jobs can be retried",
         "delete": "a running job must be cancelled first",
-        "move": "only queued jobs can be moved",
+        "move": "only queued jobs can be updated",
     }[verb]
-    return IllegalMove(f"cannot {verb} job {job.id}, which is {job.state}: {remedy}", job.state)
+    what = "update" if verb == "move" else verb
+    return IllegalMove(f"cannot {what} job {job.id}, which is {job.state}: {remedy}", job.state)
 
 
 async def stats(store: Store, clock: Clock) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Maintenance:
         missing = await unserved(self._store, self._clock, self._environment.options.lease_s)
         for task in sorted(missing.keys() - self._unserved - set(self._environment.registry.names)):
             worker_log.warning(
-                "no running worker has task %r: at least %d due jobs wait for one", task, missing[task]
+                "no running worker has task %r (due jobs waiting for it: %d or more)", task, missing[task]
             )
         self._unserved = frozenset(missing)
         return UNSERVED_EVERY_S

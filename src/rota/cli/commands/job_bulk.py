@@ -45,7 +45,7 @@ DEFAULT_STATE = {"retry": "finished", "cancel": "live", "delete": "idle"}
 EFFECTS = {
     "retry": "will be queued to run now, with attempts reset.",
     "cancel": "will be cancelled; running ones are requested to stop.",
-    "delete": "will be deleted with their history. This cannot be undone.",
+    "delete": "will be deleted, including history. This cannot be undone.",
 }
 DONE = {"retry": "queued", "cancel": "cancelled", "delete": "deleted"}
 PERIODS = {"s": 1.0, "m": 60.0, "h": 3600.0}

@@ -25,6 +25,6 @@ async def unserved_tasks(operations: Operations) -> Mapping[str, int]:
 
 def unserved_lines(unserved: Mapping[str, int]) -> list[str]:
     return [
-        f"no running worker has task {safe(task)}: {plural(count, 'due job')} or more cannot start"
+        f"no running worker has task {safe(task)}: at least {plural(count, 'due job')} cannot start"
         for task, count in sorted(unserved.items())
     ]

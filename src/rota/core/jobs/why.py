@@ -167,7 +167,7 @@ def _later(facts: WhyFacts) -> Iterable[Reason]:
     else:
         yield Reason(
             code="due_later",
-            text=f"It is due later: at {_exact(job.run_at)}.",
+            text=f"It is not due until {_exact(job.run_at)}.",
             remedy=f"Run it now: rota jobs update {job.id} --now",
             clears_at=job.run_at,
         )

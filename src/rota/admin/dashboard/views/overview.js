@@ -125,7 +125,7 @@ function Counts({ stats, workers }) {
   const later = Object.values(stats?.queues ?? {}).reduce((sum, queue) => sum + (queue.scheduled ?? 0), 0);
   /** @type {Record<import("../choices.js").JobState, () => string>} */
   const clauses = {
-    queued: () => (later ? `${count(later)} due later` : "all due"),
+    queued: () => (later ? `${count(later)} due later` : stats?.queued ? "all due" : "none"),
     waiting: () => "for other jobs",
     running: () => (slots ? `of ${plural(slots, "slot")}` : slots === 0 ? "no running worker" : "now"),
     succeeded: () => "in history",
@@ -274,8 +274,8 @@ function Queues({ queues }) {
   return html`<${Panel} title="Queues" note=${html`<a href=${at("/queues")}>View queues</a>`}>
     ${queues.error && html`<${ErrorNotice} error=${queues.error} retry=${queues.reload} />`}
     ${queues.data?.items.length === 0
-      ? html`<${Empty} title="No queues yet" command="rota jobs enqueue TASK --payload '{}'">
-          A queue appears with its first job, and while a worker is dedicated to it.
+      ? html`<${Empty} title="No queue has jobs now" command="rota jobs enqueue TASK --payload '{}'">
+          A queue is listed while it has queued or running jobs, recent activity, or a worker of its own.
         <//>`
       : html`<${Table} caption="Queues" columns=${columns} rows=${queues.data?.items ?? null} id=${byName} />`}
   <//>`;
