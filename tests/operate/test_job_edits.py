@@ -15,7 +15,7 @@ from rota.errors import IllegalMove, NotFound
 from rota.model import ClaimRequest, Edit, Job, State
 from rota.operate import Operations, job_edits
 from rota.operate.requests import CancelRequest, EnqueueRequest, UpdateJobRequest
-from rota.store.calls import claim
+from rota.store.calls import claim, settle
 from rota.store.protocol import Store
 from rota.testing import drain
 
@@ -132,6 +132,27 @@ async def test_edit_of_a_job_that_changed_state_reads_it_again(app: Rota) -> Non
     await claim(store, want, app.clock.now())
     after = await job_edits.edit(store, app.clock, job, lifecycle.cancel("why", app.clock.now()))
     assert (after.state, after.cancel_requested, after.worker) == (State.RUNNING, True, "w")
+
+
+async def test_cancel_reaches_a_job_that_was_claimed_and_released_meanwhile(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, store = await queued(app), await app.stores.get()
+    want = ClaimRequest(worker="w", tasks=("send",), limit=1, lease_s=60.0)
+    (held,) = await claim(store, want, app.clock.now())
+    write = store.edit
+
+    async def edit_then_release(*asked: Any) -> Any:
+        monkeypatch.undo()
+        edited = await write(*asked)
+        released = lifecycle.decide(held, lifecycle.Released(), app.clock.now(), 0.0)
+        await settle(store, [released], app.clock.now())
+        return edited
+
+    monkeypatch.setattr(store, "edit", edit_then_release)
+    after = await job_edits.edit(store, app.clock, job, lifecycle.cancel("why", app.clock.now()))
+    assert after.state is State.CANCELLED
+    assert after == await job_edits.get(store, job.id)
 
 
 async def test_edit_of_a_job_that_finished_meanwhile_is_rejected(app: Rota) -> None:

@@ -109,6 +109,9 @@ DAMAGE = {
     "CREATE FUNCTION rota.claim(n integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'": (
         "function rota.claim is left over"
     ),
+    """CREATE FUNCTION rota."Mine"() RETURNS integer LANGUAGE sql AS 'SELECT 1'""": (
+        "function rota.Mine is left over"
+    ),
     "DROP VIEW rota.jobs": "view rota.jobs is missing",
     "COMMENT ON FUNCTION rota.enqueue IS 'x'": "function rota.enqueue differs",
 }
@@ -126,6 +129,22 @@ async def test_what_was_changed_by_hand_is_noticed_and_repaired(
         await store.open()
     assert DAMAGE[damage] in str(caught.value)
     assert await store.schema.migrate() == [DAMAGE[damage]]
+    assert await store.schema.pending() == []
+    await store.open()
+    await store.close()
+
+
+async def test_a_procedure_beside_the_functions_does_no_harm(migrated_postgres_url: str) -> None:
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE PROCEDURE rota.mine() LANGUAGE sql AS 'SELECT 1'")
+    store = PostgresStore(migrated_postgres_url)
+    assert await store.schema.migrate() == []
+    await store.open()
+    await store.close()
+
+
+async def test_a_server_that_quotes_all_names_has_the_same_schema(migrated_postgres_url: str) -> None:
+    store = PostgresStore(f"{migrated_postgres_url}?options=-c%20quote_all_identifiers%3Don")
     assert await store.schema.pending() == []
     await store.open()
     await store.close()

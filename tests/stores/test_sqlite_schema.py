@@ -61,6 +61,7 @@ DAMAGE = {
     "DROP INDEX rota_jobs_ready": "index rota_jobs_ready is missing",
     "DROP TRIGGER rota_audit_append_only": "trigger rota_audit_append_only is missing",
     "CREATE INDEX rota_jobs_more ON rota_jobs (rank)": "index rota_jobs_more is left over",
+    'CREATE INDEX "rota_jobs and more" ON rota_jobs (rank)': "index rota_jobs and more is left over",
 }
 
 
@@ -79,6 +80,23 @@ async def test_an_index_or_trigger_that_was_changed_by_hand_is_noticed_and_repai
     assert await store.schema.migrate() == [DAMAGE[damage]]
     assert await store.schema.pending() == []
     await store.close()
+
+
+async def test_what_others_have_in_the_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "rota.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE rota_notes (text)")
+        connection.execute("CREATE UNIQUE INDEX rota_notes_text ON rota_notes (text)")
+        connection.execute("CREATE VIEW rota_report AS SELECT text FROM rota_notes")
+        connection.execute("CREATE TABLE orders (id)")
+        connection.execute("CREATE TRIGGER rota_orders AFTER INSERT ON orders BEGIN SELECT 1; END")
+    store = SqliteStore(f"sqlite:///{path}")
+    await store.open()
+    assert await store.schema.pending() == []
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    assert {"rota_notes", "rota_notes_text", "rota_report", "rota_orders"} <= names
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,60 @@ async def test_an_outcome_the_store_cannot_take_fails_its_own_job_only(
     )  # fmt: skip
 
 
+async def test_an_outcome_that_can_never_be_stored_stops_no_other_job(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.task
+    async def work() -> None: ...
+
+    bad, *good = [await work.enqueue() for _ in range(20)]
+    store = await app.stores.get()
+    turn = store.turn
+
+    async def reject_one(settlements: Any, *rest: Any) -> TurnResult:
+        if any(one.id == bad.id for one in settlements):
+            raise StoreError("this row cannot be written")
+        return await turn(settlements, *rest)
+
+    monkeypatch.setattr(store, "turn", reject_one)
+    async with app.worker(burst=True, concurrency=4, lease_s=1.0, **STILL) as worker:
+        await asyncio.wait_for(worker.run(), 60)
+    assert (worker.finished, worker.rejected, len(worker.turns)) == (19, 1, 0)
+    assert (await bad.refresh()).state is State.RUNNING  # until its lease has expired, and it is rescued
+    assert {(await one.refresh()).state for one in good} == {State.SUCCEEDED}
+
+
+async def test_a_worker_stops_though_the_check_of_a_lost_answer_gets_none(
+    app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await app.stores.get()
+    turn, checking, lost = store.turn, asyncio.Event(), []
+
+    async def lose_the_first_settlement(settlements: Any, *rest: Any) -> TurnResult:
+        result = await turn(settlements, *rest)
+        if settlements and not lost:
+            lost.append(settlements)
+            raise StoreUnavailable("the answer was lost")
+        return result
+
+    async def hang(*asked: Any) -> Any:
+        checking.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(store, "turn", lose_the_first_settlement)
+    monkeypatch.setattr(store, "jobs", hang)
+
+    @app.task
+    async def work() -> None: ...
+
+    await work.enqueue()
+    async with app.worker(shutdown_timeout=0.1, **STILL) as worker:
+        run = asyncio.create_task(worker.run())
+        await asyncio.wait_for(checking.wait(), 60)
+        worker.drain()
+        await asyncio.wait_for(run, 20)
+
+
 def test_a_batch_is_bounded_and_keeps_its_order_when_it_is_put_back() -> None:
     pending = PendingSettlements()
     pending.extend((None, _Settlement(str(n))) for n in range(MAX_SETTLEMENTS + 1))  # type: ignore[misc]

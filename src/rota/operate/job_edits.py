@@ -17,8 +17,6 @@ from ..model import Attempt, CurrentOverview, Edit, Job, JobFilter, PageRequest,
 from ..runtime.clock import Clock
 from ..store.protocol import Store
 
-TRIES = 3  # of an edit whose job changes state at the same moment
-
 
 async def get(store: Store, job_id: str) -> Job:
     """The job, or NotFound; an id that cannot be one is an OptionError."""
@@ -65,19 +63,17 @@ async def attempts(store: Store, job: Job) -> Sequence[Attempt]:
 async def edit(store: Store, clock: Clock, job: Job, edit: Edit) -> Job:
     """Apply the edit to the job as it was read; the job as the edit leaves it (as it was, if deleted).
 
-    The edit applies only in the state that was read, so that its result is known; if the state has changed
-    meanwhile, the job is read again.
+    The edit applies only in the state that was read, so that its result is known. If that fails because
+    the job has just changed state, the edit applies in any state, and the job is read again.
     """
-    for _ in range(TRIES):
-        if job.state not in edit.touches:
-            break
-        now, only = clock.now(), msgspec.structs.replace(edit, touches=frozenset({job.state}))
-        if await store.edit((job.id,), only, now):
-            return lifecycle.edited(job, edit, now)
-        before, job = job, await get(store, job.id)
-        if job.state is before.state:
-            break
-    raise _illegal(job, edit.verb)
+    if job.state not in edit.touches:
+        raise _illegal(job, edit.verb)
+    now, only = clock.now(), msgspec.structs.replace(edit, touches=frozenset({job.state}))
+    if await store.edit((job.id,), only, now):
+        return lifecycle.edited(job, edit, now)
+    if not await store.edit((job.id,), edit, now):
+        raise _illegal(await get(store, job.id), edit.verb)
+    return job if edit.verb == "delete" else await get(store, job.id)
 
 
 def _illegal(job: Job, verb: str) -> IllegalMove:

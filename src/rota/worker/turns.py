@@ -174,6 +174,7 @@ class Turns:
             result = await self.deadline.answer(store.turn(sent, request, self._clock.now()))
         except BaseException as error:
             await self._recover(batch, error)
+            return 0.0  # nothing was claimed, and more may be due
         else:
             hit("claim.after" if result.jobs else "settle.after")
             await self._report(batch, result.refused)
@@ -234,14 +235,31 @@ class Turns:
         if not batch or isinstance(error, StoreUnavailable) or not isinstance(error, StoreError):
             self._pending.put_back(batch)
             raise error
-        rest = deque(batch)
+        rest, stuck = deque(batch), list[Settled]()
         try:
             while rest:
-                stored, refused = await self._settle_alone(*rest[0])
+                try:
+                    stored, refused = await self._settle_alone(*rest[0])
+                except StoreUnavailable:
+                    raise
+                except StoreError as failure:
+                    stuck.append(rest.popleft())
+                    error = failure
+                    continue
                 await self._report([(rest.popleft()[0], stored)], refused)
-        except BaseException:
-            self._pending.put_back(rest)
-            raise
+        finally:
+            self._pending.put_back([*self._still_leased(stuck), *rest])
+        if stuck:
+            raise error
+
+    def _still_leased(self, stuck: Sequence[Settled]) -> list[Settled]:
+        """Those to try again; the others are dropped, for no turn succeeds with them, and rescued."""
+        since = monotonic() - self._environment.options.lease_s
+        kept = [one for one in stuck if one[0].renewed_at > since]
+        for execution, settlement in stuck:
+            if execution.renewed_at <= since:
+                self._environment.reporter.on_rejected(execution, settlement)
+        return kept
 
     async def _settle_alone(
         self, execution: Execution, settlement: Settlement
@@ -263,7 +281,8 @@ class Turns:
         """Report what the store accepted and what it rejected."""
         reporter = self._environment.reporter
         try:
-            lost = await self._pending.confirmed(batch, refused, self._environment.store)
+            confirmed = self._pending.confirmed(batch, refused, self._environment.store)
+            lost = await self.deadline.answer(confirmed)
         except BaseException:
             self._pending.put_back(batch)
             raise

@@ -47,7 +47,7 @@ class Function(NamedTuple):
 
     @property
     def digest(self) -> str:
-        return hashlib.md5(self.facts.encode(), usedforsecurity=False).hexdigest()
+        return hashlib.sha256(self.facts.encode()).hexdigest()
 
 
 class DatabaseView(NamedTuple):

@@ -37,12 +37,13 @@ START_AGAIN = "remove it with all its jobs (DROP SCHEMA rota CASCADE)"
 # Every function of the schema with a digest of its definition, every table and view with its columns.
 _FACTS = """
 SELECT 'function', p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
-       md5(replace(concat_ws(E'\\n', pg_get_function_arguments(p.oid),
+       encode(sha256(convert_to(replace(concat_ws(E'\\n', pg_get_function_arguments(p.oid),
            replace(pg_get_function_result(p.oid), 'rota.', ''), l.lanname, p.provolatile, p.proparallel,
            array_to_string(p.proconfig, ','), coalesce(obj_description(p.oid, 'pg_proc'), '')), '"', '')
-           || E'\\n' || p.prosrc || CASE WHEN p.prosecdef OR p.proisstrict THEN '!' ELSE '' END)
+           || E'\\n' || p.prosrc || CASE WHEN p.prosecdef OR p.proisstrict THEN '!' ELSE '' END,
+           'UTF8')), 'hex')
   FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
- WHERE p.pronamespace = to_regnamespace('rota')
+ WHERE p.pronamespace = to_regnamespace('rota') AND p.prokind = 'f'
    AND NOT EXISTS (SELECT FROM pg_depend AS d
                     WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
 UNION ALL
@@ -54,6 +55,11 @@ SELECT 'columns', c.relname,
  GROUP BY c.relname
 """
 _APPLIED = "SELECT version, name FROM rota.migrations ORDER BY version"
+_DROP = """
+SELECT 'DROP FUNCTION ' || p.oid::regprocedure FROM pg_proc AS p
+ WHERE p.pronamespace = to_regnamespace('rota') AND p.prokind = 'f'
+   AND replace(p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')', '"', '') = %s
+"""
 _VIEW_DEFINITIONS = "SELECT pg_get_viewdef(to_regclass(%s)), pg_get_viewdef(to_regclass(%s))"
 
 
@@ -137,7 +143,7 @@ def _found(facts: Sequence[Sequence[Any]], applied: Sequence[Sequence[Any]]) -> 
     return _Found(
         [(int(version), str(name)) for version, name in applied],
         {name.replace('"', ""): fact for kind, name, fact in facts if kind == "function"},
-        {name: fact for kind, name, fact in facts if kind == "columns"},
+        {name: fact.replace('"', "") for kind, name, fact in facts if kind == "columns"},
     )
 
 
@@ -222,7 +228,7 @@ async def _migrate(connection: Connection, found: _Found, shown: str) -> list[st
         await _replace([f for f in _wrong_functions(found) if f in FIRST_FUNCTIONS], found, connection)
         await _apply(missing, connection)
     for name in _left_over(found):
-        await connection.execute(f"DROP FUNCTION rota.{name}".encode())
+        await _drop(name, connection)
     await _replace(_wrong_functions(found), found, connection)
     done += await _repair_views(connection, found)
     if missing:
@@ -242,8 +248,14 @@ async def _replace(functions: Sequence[Function], found: _Found, connection: Con
             async with connection.transaction():
                 await connection.execute(function.sql.encode())
         except errors.InvalidFunctionDefinition:
-            await connection.execute(f"DROP FUNCTION rota.{function.name}".encode())
+            await _drop(function.name, connection)
             await connection.execute(function.sql.encode())
+
+
+async def _drop(function: str, connection: Connection) -> None:
+    """Drop the function, by its name as the server quotes it."""
+    for (statement,) in await (await connection.execute(_DROP, (function,))).fetchall():
+        await connection.execute(statement.encode())
 
 
 async def _repair_views(connection: Connection, found: _Found) -> list[str]:

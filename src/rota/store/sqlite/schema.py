@@ -7,6 +7,7 @@ is asked of SQLite itself, with a database in memory. Must never change a table 
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -22,14 +23,17 @@ PREAMBLE = files(__package__).joinpath("schema.sql").read_text("utf-8")
 MIGRATIONS = discover(__package__, "rota_migrations", fill)
 START_AGAIN = "name another file in the URL, or delete the tables rota_* with all their jobs"
 
-# Everything of ours: tables with their columns, indexes and triggers with their text.
-_FACTS = """
+_TABLES = re.findall(r"CREATE TABLE (\w+)", PREAMBLE + "".join(migration.sql for migration in MIGRATIONS))
+# Everything of ours: tables with their columns, indexes and triggers on them with their text. What others
+# have in the file is theirs, whatever its name.
+_FACTS = f"""
 SELECT type, name, CASE type WHEN 'table' THEN (
     SELECT group_concat(x.name || ' ' || x.type || iif(x."notnull", ' NOT NULL', ''), ', ')
     FROM pragma_table_xinfo(m.name) AS x
   ) ELSE sql END
 FROM sqlite_master AS m
-WHERE substr(name, 1, 5) = 'rota_' AND sql IS NOT NULL
+WHERE substr(name, 1, 5) = 'rota_' AND sql IS NOT NULL AND type IN ('table', 'index', 'trigger')
+  AND tbl_name IN ({", ".join(map(repr, _TABLES))})
 """
 
 Thing = tuple[str, str]  # type and name
@@ -85,7 +89,7 @@ def _repair(connection: sqlite3.Connection, where: str) -> None:
     for migration in pending(MIGRATIONS, _applied(connection, there), where, START_AGAIN):
         _run(connection, migration.sql)
     for kind, name in _wrong(_facts(connection)):
-        connection.execute(f"DROP {kind} IF EXISTS {name}")
+        connection.execute(f'DROP {kind} IF EXISTS "{name}"')
         if (kind, name) in _expected():
             connection.execute(_expected()[kind, name])
 
