@@ -45,7 +45,7 @@ def test_frequent_schedule_is_named_and_left_out_of_the_map(visit: Visit, site: 
     clear(site)
     make(site, "pulse", every=60)
     ahead = visit("/schedules").page.get_by_role("region", name="Next 24 hours")
-    expect(ahead).to_contain_text("Without pulse with more than 200 runs")
+    expect(ahead).to_contain_text("Not shown: pulse (more than 200 runs)")
     expect(ahead.locator("p")).to_have_text("No other runs.")
 
 

@@ -149,7 +149,7 @@ def test_next_day_is_shown_as_a_map_and_a_timeline_per_schedule(visit: Visit, si
     expect(
         page.get_by_role("img", name=re.compile("^9[67] runs within 24 hours, by quarter hour"))
     ).to_be_visible()
-    expect(page.get_by_text("Without pulse with more than")).to_be_visible()
+    expect(page.get_by_text("Not shown: pulse (more than")).to_be_visible()
 
 
 def test_schedule_whose_name_breaks_a_path_has_a_page(visit: Visit, site: Site) -> None:

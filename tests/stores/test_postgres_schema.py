@@ -266,3 +266,22 @@ async def test_a_server_that_is_not_there_is_named_without_the_password() -> Non
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
     await store.close()
+
+
+async def test_pending_on_a_read_only_session_compares_what_it_can(migrated_postgres_url: str) -> None:
+    store = PostgresStore(f"{migrated_postgres_url}?options=-c%20default_transaction_read_only%3Don")
+    try:
+        assert await store.schema.pending() == []
+    finally:
+        await store.close()
+
+
+async def test_migrations_at_once_succeed_under_repeatable_read(postgres_url: str) -> None:
+    url = f"{postgres_url}?options=-c%20default_transaction_isolation%3Drepeatable%5C%20read"
+    stores = [PostgresStore(url) for _ in range(4)]
+    try:
+        changed = await asyncio.gather(*[store.schema.migrate() for store in stores])
+    finally:
+        for store in stores:
+            await store.close()
+    assert sorted(map(bool, changed)) == [False, False, False, True]

@@ -115,6 +115,8 @@ async def migrate(connections: Connections, shown: str) -> Sequence[str]:
     """Bring the schema up to date in one transaction; the names of what was changed."""
     try:
         async with connections.borrow() as connection, connection.transaction():
+            # Whoever waits for the lock must then see what the one before has written.
+            await connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             return await _migrate(connection, await _find_on(connection), shown)
     except psycopg.Error as error:
@@ -158,7 +160,7 @@ async def _edited_views(connection: Connection) -> list[str]:
                 row = await (await connection.execute(_VIEW_DEFINITIONS, names)).fetchone()
                 if row is None or row[0] != row[1]:
                     edited.append(view.name)
-    except errors.InsufficientPrivilege:  # a role that may not make temporary views
+    except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction):  # no temporary views here
         return []
     return edited
 

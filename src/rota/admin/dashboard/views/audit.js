@@ -33,7 +33,7 @@ const FILTERS = [...TEXTS, "result", ...TIMES];
 /** @type {Record<string, string>} */
 const HINTS = {
   actor: "name",
-  action: "job.cancel, or job.",
+  action: "job.cancel",
   object: "queue:mail",
   tenant: "name",
   since: "24h, 2030-01-31",

@@ -56,7 +56,7 @@ function Report() {
     >
       ${report.data
         ? html`<span>
-            ${plural(new Set(found?.map((one) => one.check)).size, "check")}, <${When} at=${report.data.at} />.
+            ${plural(new Set(found?.map((one) => one.check)).size, "check")}, run <${When} at=${report.data.at} />.
           </span>`
         : "Checks the store, clocks, workers, tasks and schedules."}
     <//>

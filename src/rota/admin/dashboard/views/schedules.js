@@ -205,9 +205,10 @@ function Ahead({ planned, cut, more, error }) {
     cut.size > 0 &&
     planned &&
     html`<span>
-      Without ${cut.size === 1 ? html`<code>${clean(nameIn(often))}</code>` : plural(cut.size, "schedule")} with more
-      than ${plural(planned.get(often)?.length ?? 0, "run")}
-      ${cut.size > 1 ? " each" : ""}
+      Not shown: ${cut.size === 1 ? html`<code>${clean(nameIn(often))}</code>` : plural(cut.size, "schedule")} (more
+      than
+      ${plural(planned.get(often)?.length ?? 0, "run")}
+      ${cut.size > 1 ? " each" : ""})
     </span>`;
   return html`<${Panel} title="Next 24 hours" note=${note}>
     ${error && !planned
