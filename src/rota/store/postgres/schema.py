@@ -115,7 +115,7 @@ async def migrate(connections: Connections, shown: str) -> Sequence[str]:
     """Bring the schema up to date in one transaction; the names of what was changed."""
     try:
         async with connections.borrow() as connection, connection.transaction():
-            # Whoever waits for the lock must then see what the one before has written.
+            # A process that waited for the lock must see what the one before it has written.
             await connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             return await _migrate(connection, await _find_on(connection), shown)
