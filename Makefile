@@ -51,13 +51,8 @@ format: $(STAMP)    ## format the code (the dashboard's scripts only with npm)
 	 else echo "No npm packages here: the dashboard's scripts are not formatted"; fi
 
 WORDING := README.md SECURITY.md CHANGELOG.md CONTRIBUTING.md docs src tests bench tools
-# Their names are the only hits: modules named by a gerund, and helpers that several tests share.
-WORDING_LATER := src/rota/cli/parts/listing.py src/rota/store/batching.py src/rota/store/sql/rendering.py \
-  $(patsubst %,src/rota/store/postgres/%.py,auditing claiming counting inserting reading scheduling) \
-  $(patsubst %,src/rota/store/sqlite/%.py,claiming counting editing inserting listing scheduling settling) \
-  $(patsubst %,src/rota/testing/conformance/%.py,counting reading) \
-  $(patsubst %,tests/%.py,admin/sites admin/test_application admin/test_problems cli/command \
-    dashboard/browsing operate/counting services/ticking)
+# Names that several tests share are their only hits.
+WORDING_LATER := $(patsubst %,tests/%.py,admin/sites admin/test_application admin/test_problems cli/command)
 
 wording: $(STAMP)   ## report wording to improve, by directory
 	@$(BIN)/python tools/wording.py

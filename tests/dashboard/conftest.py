@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import WITHIN_MS, Visitor, chromium, visiting
+from browser_tools import WITHIN_MS, Visitor, chromium, visiting
 from scene import Visit, stage
 
 from admin.sites import Site

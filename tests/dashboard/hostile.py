@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 import msgspec
-from browsing import Visitor
+from browser_tools import Visitor
 
 from rota import Rota
 from rota.core.ids import uuid7

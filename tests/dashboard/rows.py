@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from browsing import Visitor
+from browser_tools import Visitor
 
 from admin.sites import Site
 from rota.operate.views import GateView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from browsing import Visitor
+from browser_tools import Visitor
 
 from admin.sites import Site
 from rota import Backoff, Context, Rota

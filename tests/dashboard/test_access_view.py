@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browsing import VIEWS, Visitor
+from browser_tools import VIEWS, Visitor
 from playwright.sync_api import expect
 from scene import Visit
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from browsing import THEMES, VIEWS, WIDTHS, Visitor, visiting
+from browser_tools import THEMES, VIEWS, WIDTHS, Visitor, visiting
 from playwright.sync_api import Browser, expect
 from scene import stage
 

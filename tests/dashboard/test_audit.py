@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from browsing import Visitor
+from browser_tools import Visitor
 from playwright.sync_api import Locator, expect
 from scene import Visit
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browsing import Visitor, visiting
+from browser_tools import Visitor, visiting
 from playwright.sync_api import Locator, Page, Route, expect
 from scene import stage
 

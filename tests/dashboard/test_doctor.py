@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browsing import visiting
+from browser_tools import visiting
 from playwright.sync_api import Browser, expect
 from scene import Visit
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from browsing import VIEWS, Visitor, visiting
+from browser_tools import VIEWS, Visitor, visiting
 from hostile import CORPUS, fill, is_innocent, worker_id
 from playwright.sync_api import Browser
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
 import pytest
-from browsing import Visitor, visiting
+from browser_tools import Visitor, visiting
 from hostile import CORPUS, fill, is_innocent
 from playwright.sync_api import Browser, expect
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Visitor
+from browser_tools import Visitor
 from scene import BIG, Visit
 
 from admin.sites import Site

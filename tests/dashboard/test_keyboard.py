@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from browsing import Visitor
+from browser_tools import Visitor
 from playwright.sync_api import expect
 from scene import Visit
 

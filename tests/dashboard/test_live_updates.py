@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from browsing import Visitor, visiting
+from browser_tools import Visitor, visiting
 from playwright.sync_api import Browser, Route, expect
 from scene import Visit, stage
 

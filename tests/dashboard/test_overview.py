@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from browsing import Visitor
+from browser_tools import Visitor
 from scene import Visit
 
 from admin.sites import Site

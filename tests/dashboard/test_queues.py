@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import visiting
+from browser_tools import visiting
 from rows import cell, gates, row
 from scene import Visit
 from staff import at_work

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from browsing import Visitor
+from browser_tools import Visitor
 from scene import Visit
 from timetable import make, names, stored
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browsing import Visitor
+from browser_tools import Visitor
 from rows import cell, row
 from scene import Visit
 from timetable import caught_up, clear, made_by, make, overdue, run, stored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from browsing import Visitor
+from browser_tools import Visitor
 from playwright.sync_api import Locator, expect
 from scene import Visit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browsing import Visitor
+from browser_tools import Visitor
 
 expect = pytest.importorskip("playwright.sync_api").expect
 pytestmark = pytest.mark.parametrize("site", ["sqlite"], indirect=True)  # no store shows here

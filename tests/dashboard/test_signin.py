@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from browsing import Visitor
+from browser_tools import Visitor
 from scene import Visit
 
 from admin.sites import Site

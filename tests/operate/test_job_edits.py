@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from actors import operations_of
-from counting import counted_calls
+from call_counter import counted_calls
 
 from rota import Rota
 from rota.core.jobs import lifecycle

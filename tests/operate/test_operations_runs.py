@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from actors import operations_of
-from counting import counted_calls
+from call_counter import counted_calls
 
 from rota import Rota
 from rota.model import State

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from ticking import Ticks, fires_of, jobs_of, stored
+from ticks import Ticks, fires_of, jobs_of, stored
 
 from rota import Rota
 from rota.model import Firing

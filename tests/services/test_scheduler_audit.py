@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from ticking import Ticks
+from ticks import Ticks
 
 from rota import Rota
 from rota.model import AuditEntry, AuditFilter, PageRequest, ScheduleFilter

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ticking import Ticks, fires_of, jobs_of
+from ticks import Ticks, fires_of, jobs_of
 
 from rota import Rota
 from rota.errors import InvalidSchedule, RotaError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from ticking import Ticks, fires_of, stored
+from ticks import Ticks, fires_of, stored
 
 from rota import Rota
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from ticking import Ticks, fires_of, jobs_of, stored
+from ticks import Ticks, fires_of, jobs_of, stored
 
 from rota import Rota
 from rota.model import State

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ticking import Ticks, ended, jobs_of
+from ticks import Ticks, ended, jobs_of
 
 from rota import Rota
 from rota.errors import AlreadyRegistered, InvalidSchedule, NotFound, RotaError

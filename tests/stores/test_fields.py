@@ -11,7 +11,7 @@ import pytest
 
 from rota.model import Job, NewJob
 from rota.store.sql.fields import CARRIED, FIELDS, JOB, NEW, OPTIONS
-from rota.store.sql.rendering import render
+from rota.store.sql.templates import render
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -8,7 +8,7 @@ from psycopg import errors
 
 from rota.model import AuditEntry, AuditFilter, PageRequest, RetentionCutoffs, State
 from rota.store.calls import settle
-from rota.store.postgres.auditing import page_statement
+from rota.store.postgres.audit_queries import page_statement
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import ERROR, T0, at, change, running
 

@@ -11,7 +11,7 @@ import pytest
 from rota.errors import OptionError
 from rota.model import CurrentOverview, JobCount, JobFilter, PageRequest, State
 from rota.store.calls import claim, settle
-from rota.store.postgres import counting, reading
+from rota.store.postgres import job_counts, job_pages
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, change, in_state, new, new_id, running, want
 
@@ -50,8 +50,8 @@ async def test_pages_between_two_ids_use_the_index_of_each_table(
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute("ANALYZE")
         for statement, params in (
-            reading.page_statement(where, PageRequest(limit=5)),
-            reading.count_statement(where, 100),
+            job_pages.page_statement(where, PageRequest(limit=5)),
+            job_pages.count_statement(where, 100),
         ):
             plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
             for index in ("queued_id", "running_id", r"done_\w+_id_idx"):
@@ -82,7 +82,7 @@ async def test_a_search_in_errors_passes_over_what_the_server_cannot_decode(stor
 async def test_a_search_that_takes_too_long_says_to_narrow_it(
     store: PostgresStore, migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "SEARCH_WITHIN_MS", 20)
+    monkeypatch.setattr(job_pages, "SEARCH_WITHIN_MS", 20)
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute(FILL, {"now": T0})
         connection.execute("""UPDATE rota.queued SET error = '{"type": "E", "message": "m"}'""")
@@ -107,8 +107,8 @@ async def test_counts_of_a_tenant_beyond_the_bound_are_said_to_be_estimated(
     assert not exact.estimated
     assert (exact.counts["succeeded"], exact.counts["failed"], exact.counts["queued"]) == (4, 0, 2)
     assert exact.queues["default"].queued == 2
-    monkeypatch.setattr(counting, "SAMPLE", 4)
-    monkeypatch.setattr(counting, "COUNT_AT_MOST", 2)
+    monkeypatch.setattr(job_counts, "SAMPLE", 4)
+    monkeypatch.setattr(job_counts, "COUNT_AT_MOST", 2)
     rough = await store.survey(CurrentOverview(at(9), "a"))
     assert rough.estimated == {"succeeded", "failed", "cancelled", "queued"}
     assert rough.counts["succeeded"] == 4  # two of the newest four, of eight

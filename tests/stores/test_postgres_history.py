@@ -11,7 +11,7 @@ import pytest
 from rota.core.jobs import lifecycle
 from rota.model import FINAL, CurrentOverview, JobFilter, PageRequest, RetentionCutoffs, State
 from rota.store.calls import claim, settle
-from rota.store.postgres.reading import count_statement, page_statement
+from rota.store.postgres.job_pages import count_statement, page_statement
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, change, in_state, new, read, running, want
 

@@ -20,7 +20,7 @@ from rota.errors import StoreError
 from rota.model import Backoff, InsertResult, NewJob
 from rota.store.calls import claim
 from rota.store.postgres.connections import connect
-from rota.store.postgres.inserting import STREAM_FROM
+from rota.store.postgres.inserts import STREAM_FROM
 from rota.store.postgres.store import PostgresStore
 from rota.tasks.handle import job_of
 from rota.testing.conformance.factories import T0, new, read, want

@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from rota.model import JobFilter, NewJob, PageRequest, State
 from rota.store.calls import claim, settle
-from rota.store.postgres.reading import page_statement
+from rota.store.postgres.job_pages import page_statement
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, change, new, want
 

@@ -13,7 +13,7 @@ from rota.core.schedules.firing import job_id
 from rota.errors import OptionError
 from rota.model import Firing, JobFilter, LastRuns, NewJob, PageRequest, Schedule, ScheduleFilter
 from rota.store.calls import claim
-from rota.store.postgres import reading, scheduling
+from rota.store.postgres import job_pages, schedule_queries
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, new, new_id, want
 
@@ -82,7 +82,7 @@ async def test_firing_uses_indexes(store: PostgresStore, migrated_postgres_url: 
     with session.connection as connection:
         connection.execute("ANALYZE")
         for part in (read[:10], read[10:]):
-            said = scheduling.firings_text([moved(one, run(one)) for one in part])
+            said = schedule_queries.firings_text([moved(one, run(one)) for one in part])
             rows, plan = session.plans("SELECT rota.fire(%s::json, %s)", said, T0)
             assert rows == [([],)]
             assert "schedules_pkey" in plan, plan
@@ -113,7 +113,7 @@ async def test_last_runs_probes_the_jobs_of_each_schedule(
     with session.connection as connection:
         connection.execute("ANALYZE")
         pairs = [[f"t{n % 9}" for n in range(50)], [f"s{n % 60}" for n in range(50)]]
-        rows, plan = session.plans(reading._LAST_RUNS, *pairs)
+        rows, plan = session.plans(job_pages._LAST_RUNS, *pairs)
         assert len(rows) == len(await store.survey(LastRuns(list(zip(*pairs, strict=True))))) > 0
         assert "queued_schedule" in plan and "running_schedule" in plan, plan
         assert not re.search(r"Seq Scan on (queued|running|done)|Bitmap|->  Sort", plan), plan
@@ -133,7 +133,7 @@ async def test_runs_newest_first_come_from_an_index(
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute(RUNS, {"at": T0})
         connection.execute("ANALYZE")
-        statement, params = reading.page_statement(where, PageRequest(limit=20))
+        statement, params = job_pages.page_statement(where, PageRequest(limit=20))
         plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))
     assert re.search(index, plan) and "Seq Scan on done_default" not in plan, plan
 
@@ -145,7 +145,7 @@ async def test_a_page_of_schedules_starts_where_the_last_one_ended(
         connection.execute(FILL, {"at": T0})
         connection.execute("ANALYZE")
         first = await store.schedules(ScheduleFilter(), PageRequest(limit=10))
-        statement, params = scheduling.page_statement(
+        statement, params = schedule_queries.page_statement(
             ScheduleFilter(), PageRequest(limit=10, cursor=first.next)
         )
         plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {statement}".encode(), params))

@@ -14,7 +14,7 @@ import pytest
 
 from rota.model import AuditEntry, AuditFilter, Finding, JobCount, JobFilter, PageRequest, State
 from rota.store.calls import claim
-from rota.store.sqlite import counting, health_checks
+from rota.store.sqlite import health_checks, job_counts
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.store import SqliteStore
 from rota.testing.conformance.factories import EVERYTHING, T0, at, in_state, new, want
@@ -217,8 +217,8 @@ async def test_an_overview_that_did_not_read_all_is_marked_as_estimated(
     await in_state(store, State.CANCELLED, tenant="x")
     await store.insert([new(tenant="x") for _ in range(3)], T0)
     with closing(sqlite3.connect(path)) as connection:
-        whole = counting.overview_of(connection, "x", micros(T0), 3)
-        part = counting.overview_of(connection, "x", micros(T0), 2)
+        whole = job_counts.overview_of(connection, "x", micros(T0), 3)
+        part = job_counts.overview_of(connection, "x", micros(T0), 2)
     assert (whole.estimated, whole.counts["failed"], whole.counts["queued"]) == (frozenset(), 3, 3)
     assert part.estimated == {"waiting", "queued", "running", "failed"}
     assert part.counts["cancelled"] == 1

@@ -10,10 +10,10 @@ import pytest
 
 from rota.model import AuditFilter, JobFilter, State
 from rota.store.sqlite import audit
-from rota.store.sqlite.claiming import merged_select
+from rota.store.sqlite.claims import merged_select
 from rota.store.sqlite.connection import connect
-from rota.store.sqlite.inserting import insert
-from rota.store.sqlite.listing import matching
+from rota.store.sqlite.inserts import insert
+from rota.store.sqlite.job_pages import matching
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.schema import migrate
 from rota.store.sqlite.statements import statement

@@ -15,11 +15,11 @@ from rota.core.schedules.firing import decide
 from rota.errors import OptionError
 from rota.model import LIVE, Firing, JobFilter, PageRequest, ScheduleFilter, State
 from rota.store.sqlite.connection import connect
-from rota.store.sqlite.inserting import insert
-from rota.store.sqlite.listing import matching
+from rota.store.sqlite.inserts import insert
+from rota.store.sqlite.job_pages import matching
 from rota.store.sqlite.rows import micros
+from rota.store.sqlite.schedule_queries import page_query
 from rota.store.sqlite.schedule_rows import columns
-from rota.store.sqlite.scheduling import page_query
 from rota.store.sqlite.schema import MIGRATIONS, PREAMBLE, migrate
 from rota.store.sqlite.statements import statement
 from rota.store.sqlite.store import SqliteStore

@@ -17,7 +17,7 @@ import pytest
 from rota.errors import StoreUnavailable
 from rota.model import ClaimRequest, CurrentOverview, JobFilter, PageRequest, RetentionCutoffs, State
 from rota.store.calls import claim, settle
-from rota.store.sqlite.counting import overview
+from rota.store.sqlite.job_counts import overview
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.writer import Transaction

@@ -16,7 +16,7 @@ from ...operate.requests import MOST, AuditRequest
 from ...operate.views import AuditView
 from ...terminal.text import json_text, relative_time, safe, style, utc_time
 from ..parts.atomic_file import atomic_file
-from ..parts.listing import Columns, ListColumn, listing
+from ..parts.lists import Columns, ListColumn, listing
 from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, store_time, target_options
 from ..parts.time_parsing import resolve_when, when_option

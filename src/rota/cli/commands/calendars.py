@@ -16,7 +16,7 @@ from ...operate.views import CalendarView, ScheduleView
 from ...terminal.text import json_text, plural, qualified_name, safe
 from ..parts.confirm import confirm
 from ..parts.files import read_text
-from ..parts.listing import Columns, ListColumn, listing
+from ..parts.lists import Columns, ListColumn, listing
 from ..parts.options import json_option, yes_option
 from ..parts.target import Target, pass_target, store_time, target_options
 

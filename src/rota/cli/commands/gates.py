@@ -12,7 +12,7 @@ from ...operate import Operations
 from ...operate.views import GateView
 from ...terminal.text import plural, relative_time, safe, utc_time
 from ..parts.confirm import confirm
-from ..parts.listing import Columns, ListColumn, listing
+from ..parts.lists import Columns, ListColumn, listing
 from ..parts.options import yes_option
 from ..parts.pause_options import (
     echo_paused,

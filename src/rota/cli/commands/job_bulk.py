@@ -30,7 +30,7 @@ from ..parts.each import act_on_each
 from ..parts.exit_codes import FAILED, exit_if_failed
 from ..parts.job_columns import JOB_COLUMNS
 from ..parts.job_filters import describe, filter_options, given_filters, selector_fields
-from ..parts.listing import print_items
+from ..parts.lists import print_items
 from ..parts.options import apply_options, json_option, yes_option
 from ..parts.progress import progress as progress_bar
 from ..parts.request_parsing import parse_request

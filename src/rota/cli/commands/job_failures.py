@@ -12,7 +12,7 @@ from ...operate.requests import FailuresRequest
 from ...operate.views import FailureGroup, FailureGroups
 from ...terminal.text import plural, relative_time, safe
 from ..parts.job_filters import created_since_option, created_until_option, selector_fields
-from ..parts.listing import Columns, ListColumn, limit_option, listing
+from ..parts.lists import Columns, ListColumn, limit_option, listing
 from ..parts.request_parsing import parse_request
 
 

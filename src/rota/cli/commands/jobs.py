@@ -19,7 +19,7 @@ from ..parts.exit_codes import exit_if_failed
 from ..parts.job_columns import JOB_COLUMNS
 from ..parts.job_filters import filter_options, given_filters, selector_fields
 from ..parts.job_options import checked
-from ..parts.listing import listing
+from ..parts.lists import listing
 from ..parts.options import json_option
 from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, store_time, target_options

@@ -15,7 +15,7 @@ from ...operate import Operations
 from ...operate.requests import MOST, RunsRequest
 from ...schedules.runs import RunSummary, ScheduleRun, summary_of
 from ...terminal.text import qualified_name, relative_time, safe, utc_time
-from ..parts.listing import Columns, Filters, ListColumn, listing
+from ..parts.lists import Columns, Filters, ListColumn, listing
 from ..parts.request_parsing import parse_request
 from ..parts.schedule_detail import DAYS, run_duration, run_state, summary_line
 from ..parts.target import store_time

@@ -20,7 +20,7 @@ from ..parts import schedule_detail
 from ..parts.confirm import confirm
 from ..parts.each import act_on_each
 from ..parts.exit_codes import exit_if_failed
-from ..parts.listing import Columns, ListColumn, listing
+from ..parts.lists import Columns, ListColumn, listing
 from ..parts.options import json_option, yes_option
 from ..parts.request_parsing import parse_request
 from ..parts.schedule_detail import last_run, paused_by

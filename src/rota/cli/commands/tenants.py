@@ -8,7 +8,7 @@ from ...model import Page
 from ...operate import Operations
 from ...operate.views import TenantView
 from ...terminal.text import safe, short_duration
-from ..parts.listing import Columns, ListColumn, listing
+from ..parts.lists import Columns, ListColumn, listing
 from ..parts.pause_options import add_pause_commands, paused_column
 
 

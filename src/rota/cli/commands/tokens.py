@@ -16,7 +16,7 @@ from ..parts.access_options import access_columns, access_options, describe_acce
 from ..parts.confirm import confirm
 from ..parts.each import act_on_each
 from ..parts.exit_codes import exit_if_failed
-from ..parts.listing import Columns, ListColumn, listing
+from ..parts.lists import Columns, ListColumn, listing
 from ..parts.options import json_option, yes_option
 from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, store_time, target_options

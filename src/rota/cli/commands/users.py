@@ -14,7 +14,7 @@ from ...terminal.text import relative_time, safe
 from ..parts.access_options import access_columns, access_options, describe_access
 from ..parts.confirm import confirm
 from ..parts.files import read_text
-from ..parts.listing import Columns, ListColumn, listing
+from ..parts.lists import Columns, ListColumn, listing
 from ..parts.options import yes_option
 from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, target_options

@@ -8,7 +8,7 @@ from ...model import Page
 from ...operate import Operations
 from ...operate.views import WorkerView
 from ...terminal.text import relative_time, safe, state
-from ..parts.listing import Columns, ListColumn, listing
+from ..parts.lists import Columns, ListColumn, listing
 
 
 def _queues(worker: WorkerView) -> str:

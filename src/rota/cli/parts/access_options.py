@@ -10,7 +10,7 @@ import click
 from ...model import Role
 from ...operate.views import TokenView, UserView
 from ...terminal.text import safe
-from .listing import ListColumn
+from .lists import ListColumn
 from .options import apply_options
 
 C = TypeVar("C", bound=Callable[..., Any])

@@ -8,7 +8,7 @@ from typing import Any
 from ...model import LIVE, State
 from ...operate.views import JobView
 from ...terminal.text import relative_time, safe, short_duration, state
-from .listing import Columns, ListColumn
+from .lists import Columns, ListColumn
 
 LONGEST_NOTE = 200
 

@@ -13,7 +13,7 @@ from ...model import Scope, gate_id
 from ...operate.requests import GateRequest
 from ...operate.views import GateView
 from ...terminal.text import json_text, qualified_name, relative_time, safe, utc_time
-from .listing import ListColumn
+from .lists import ListColumn
 from .options import apply_options, json_option
 from .request_parsing import parse_request
 from .target import Target, pass_target, target_options

@@ -33,7 +33,7 @@ from ..sql.fields import (
     JobField,
     Table,
 )
-from ..sql.rendering import ColumnList, render
+from ..sql.templates import ColumnList, render
 
 LARGE = 2000  # bytes; a larger payload is kept apart, in rota.payloads
 

@@ -45,11 +45,11 @@ from ...model import (
 from ..hints import HintHub
 from ..protocol import Waker
 from ..sql import external
-from . import auditing, claiming, counting, health_checks, reading, scheduling, schema
-from .claiming import ClaimCursors
+from . import audit_queries, claims, health_checks, job_counts, job_pages, schedule_queries, schema
+from .claims import ClaimCursors
 from .connections import Connections
 from .history import History
-from .inserting import Inserter, script
+from .inserts import Inserter, script
 from .listener import Listener
 from .rows import RECLAIMED_COLUMNS, attempt, claim_order, claimed, document, job, text
 from .rows import ids as possible_ids
@@ -164,7 +164,7 @@ class PostgresStore:
         began = loop.time()
         since = None if request is None else self._places.since(request, began)
         # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
-        statement, params = claiming.turn(settlements, request, now, since)
+        statement, params = claims.turn(settlements, request, now, since)
         first, *rows = await self._connections.rows(statement, params, repeatable=False, often=True)
         refused, woken, next_due_at = first[:3]
         self._publish_turn(settlements, woken)
@@ -201,19 +201,19 @@ class PostgresStore:
     # --- schedules -------------------------------------------------------------------------------
 
     async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]:
-        return await scheduling.put(self._connections, schedules, now)
+        return await schedule_queries.put(self._connections, schedules, now)
 
     async def delete_schedules(self, ids: Sequence[str]) -> Sequence[str]:
-        return await scheduling.delete(self._connections, ids)
+        return await schedule_queries.delete(self._connections, ids)
 
     async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
-        return await scheduling.page(self._connections, where, page)
+        return await schedule_queries.page(self._connections, where, page)
 
     async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
-        return await scheduling.due(self._connections, now, limit)
+        return await schedule_queries.due(self._connections, now, limit)
 
     async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
-        refused = await scheduling.fire(self._connections, firings, now)
+        refused = await schedule_queries.fire(self._connections, firings, now)
         fired = (firing for firing in firings if firing.schedule.id not in refused)
         self._publisher.publish({job.queue for firing in fired for job in firing.jobs})
         return refused
@@ -237,18 +237,18 @@ class PostgresStore:
         self._hub.publish((), changed)
 
     async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:
-        return await reading.page(self._connections, where, page)
+        return await job_pages.page(self._connections, where, page)
 
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
         return [attempt(row) for row in await self._connections.rows(_ATTEMPTS, (possible_ids((job,)),))]
 
     async def survey(self, question: Question[Answer]) -> Answer:
-        return await counting.answer(self._connections, question)
+        return await job_counts.answer(self._connections, question)
 
     async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
         jobs, entries = await self._history.prune(before.jobs, limit), 0
         if before.audit is not None:
-            entries = await auditing.prune(self._connections, before.audit, limit)
+            entries = await audit_queries.prune(self._connections, before.audit, limit)
         result = PruneResult(jobs=jobs, audit_entries=entries)
         if result.is_complete(limit):
             await self._history.upkeep(now)
@@ -260,10 +260,10 @@ class PostgresStore:
     # --- the audit log ---------------------------------------------------------------------------
 
     async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
-        await auditing.append(self._connections, entries)
+        await audit_queries.append(self._connections, entries)
 
     async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
-        return await auditing.page(self._connections, where, page)
+        return await audit_queries.page(self._connections, where, page)
 
     # --- small versioned documents ---------------------------------------------------------------
 

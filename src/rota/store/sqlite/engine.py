@@ -20,8 +20,8 @@ from ..forks import current_pid
 from . import schema
 from .connection import connect, translated
 from .connection_threads import LazyConnection, Reader, StoreCall
-from .inserting import insert_calls
-from .listing import is_finished
+from .inserts import insert_calls
+from .job_pages import is_finished
 from .url import SqliteUrl
 from .waker import SqliteHintHub, SqliteWaker
 from .writer import InsertStoreCall, Transaction, Writer

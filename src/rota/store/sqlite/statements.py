@@ -14,7 +14,7 @@ import msgspec
 from ...model import AuditEntry, Job, Schedule
 from ..sql import fields
 from ..sql.fields import FIELDS, NARROW, OPTIONS, JobField
-from ..sql.rendering import ColumnList, render
+from ..sql.templates import ColumnList, render
 
 # The columns of a job, in the order in which a Job is made and ``rows.job`` reads them.
 COLUMNS = tuple(field.sqlite for field in fields.JOB)

@@ -44,15 +44,15 @@ from ...model import (
 from ..sql.external import caller, run
 from . import (
     audit,
-    claiming,
-    counting,
+    claims,
     documents,
-    editing,
     health_checks,
-    inserting,
-    listing,
-    scheduling,
-    settling,
+    inserts,
+    job_counts,
+    job_edits,
+    job_pages,
+    schedule_queries,
+    settlement_writes,
 )
 from .engine import Engine, SqliteSchema
 from .rows import instant, micros, some_instant, some_micros
@@ -125,7 +125,7 @@ class SqliteStore:
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
-        script = inserting.script_for_caller(jobs, some_micros(now), self._url)
+        script = inserts.script_for_caller(jobs, some_micros(now), self._url)
         return run(script, caller(connection))
 
     async def turn(
@@ -134,10 +134,10 @@ class SqliteStore:
         at = micros(now)
 
         def work(transaction: Transaction) -> TurnResult:
-            refused = settling.settle(transaction, settlements, at)
-            jobs = () if request is None else claiming.claim(transaction, request, at)
+            refused = settlement_writes.settle(transaction, settlements, at)
+            jobs = () if request is None else claims.claim(transaction, request, at)
             return TurnResult(
-                refused=refused, jobs=jobs, next_due_at=some_instant(claiming.next_due(transaction))
+                refused=refused, jobs=jobs, next_due_at=some_instant(claims.next_due(transaction))
             )
 
         # A claim alone need not survive a power cut: its holder, on the same machine, does not.
@@ -145,58 +145,60 @@ class SqliteStore:
 
     async def heartbeat(self, heartbeat: Heartbeat, now: datetime) -> HeartbeatReply:
         at = micros(now)
-        return await self._engine.write(lambda transaction: settling.beat(transaction, heartbeat, at))
+        return await self._engine.write(
+            lambda transaction: settlement_writes.beat(transaction, heartbeat, at)
+        )
 
     async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
         at = micros(now)
         return await self._engine.write(
-            lambda transaction: claiming.reclaim(transaction, holder, lease_s, limit, at)
+            lambda transaction: claims.reclaim(transaction, holder, lease_s, limit, at)
         )
 
     # --- schedules -------------------------------------------------------------------------------
 
     async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]:
         at = micros(now)
-        return await self._engine.write(lambda transaction: scheduling.put(transaction, schedules, at))
+        return await self._engine.write(lambda transaction: schedule_queries.put(transaction, schedules, at))
 
     async def delete_schedules(self, ids: Sequence[str]) -> Sequence[str]:
-        return await self._engine.write(lambda transaction: scheduling.delete(transaction, ids))
+        return await self._engine.write(lambda transaction: schedule_queries.delete(transaction, ids))
 
     async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
-        return await self._engine.read(lambda connection: scheduling.schedules(connection, where, page))
+        return await self._engine.read(lambda connection: schedule_queries.schedules(connection, where, page))
 
     async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
         at = micros(now)
-        return await self._engine.read(lambda connection: scheduling.due(connection, at, limit))
+        return await self._engine.read(lambda connection: schedule_queries.due(connection, at, limit))
 
     async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
         at = micros(now)
-        return await self._engine.write(lambda transaction: scheduling.fire(transaction, firings, at))
+        return await self._engine.write(lambda transaction: schedule_queries.fire(transaction, firings, at))
 
     # --- operators -------------------------------------------------------------------------------
 
     async def edit(self, ids: Sequence[JobId], edit: Edit, now: datetime) -> Sequence[JobId]:
         at = micros(now)
-        return await self._engine.write(lambda transaction: editing.edit(transaction, ids, edit, at))
+        return await self._engine.write(lambda transaction: job_edits.edit(transaction, ids, edit, at))
 
     async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:
-        return await self._engine.read(lambda connection: listing.jobs(connection, where, page))
+        return await self._engine.read(lambda connection: job_pages.jobs(connection, where, page))
 
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
-        return await self._engine.read(lambda connection: listing.attempts(connection, job))
+        return await self._engine.read(lambda connection: job_pages.attempts(connection, job))
 
     async def survey(self, question: Question[Answer]) -> Answer:
-        return await self._engine.read(lambda connection: counting.answer(connection, question))
+        return await self._engine.read(lambda connection: job_counts.answer(connection, question))
 
     async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
-        jobs = await self._engine.write(lambda transaction: editing.prune(transaction, before.jobs, limit))
+        jobs = await self._engine.write(lambda transaction: job_edits.prune(transaction, before.jobs, limit))
         cutoff, entries = before.audit, 0
         if cutoff is not None:
             entries = await self._engine.write(lambda transaction: audit.prune(transaction, cutoff, limit))
         result = PruneResult(jobs=jobs, audit_entries=entries)
         if result.is_complete(limit):
             at = micros(now)
-            await self._engine.write(lambda transaction: counting.fold(transaction, at))
+            await self._engine.write(lambda transaction: job_counts.fold(transaction, at))
         return result
 
     async def check_health(self, now: datetime) -> Sequence[Finding]:

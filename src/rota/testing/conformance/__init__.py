@@ -30,7 +30,7 @@ from __future__ import annotations
 from .atomicity import AtomicityRules
 from .audit import AuditRules
 from .claim import ClaimRules
-from .counting import CountRules
+from .counts import CountRules
 from .documents import DocumentRules
 from .durability import DurabilityRules
 from .edit import EditRules
@@ -44,7 +44,7 @@ from .overview import OverviewRules
 from .processes import LoopRules, ProcessRules
 from .prune import PruneRules
 from .race import RaceRules
-from .reading import ReadRules
+from .reads import ReadRules
 from .reclaim import ReclaimRules
 from .schedules import ScheduleRules
 from .settle import SettleRules

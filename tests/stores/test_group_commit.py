@@ -9,7 +9,7 @@ import pytest
 
 from rota.errors import StoreError, StoreUnavailable
 from rota.model import InsertResult, NewJob
-from rota.store.batching import GroupCommit, InsertCall, Results
+from rota.store.group_commit import GroupCommit, InsertCall, Results
 from rota.testing.conformance.factories import T0, at, new
 
 

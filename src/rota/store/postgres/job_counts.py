@@ -28,8 +28,8 @@ from ...model import (
     State,
 )
 from .connections import Connections, Fetch
-from .reading import count as count_matching
-from .reading import last_runs
+from .job_pages import count as count_matching
+from .job_pages import last_runs
 from .rows import Row, ids
 
 COUNT_AT_MOST = 100_000  # live jobs

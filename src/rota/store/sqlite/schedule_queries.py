@@ -9,7 +9,7 @@ from typing import Any
 
 from ...model import DueSchedules, Firing, NewJob, Page, PageRequest, Schedule, ScheduleFilter
 from .. import cursors
-from .inserting import insert
+from .inserts import insert
 from .rows import as_json, readable_instant
 from .schedule_rows import columns, schedule
 from .statements import SCHEDULE, statement

@@ -18,7 +18,7 @@ from psycopg import errors
 
 from ...errors import StoreError
 from ...model import InsertResult, NewJob
-from ..batching import GroupCommit, InsertCall
+from ..group_commit import GroupCommit, InsertCall
 from ..sql.external import Script
 from ..sql.fields import BACKOFF, FLAG, INSTANT, NEW, OPTIONS, REAL, TAGS, WHOLE, Kind
 from .columns import LARGE

@@ -15,7 +15,7 @@ import msgspec
 from ...model import Heartbeat, HeartbeatReply, JobId, Settlement, State
 from . import audit
 from .documents import write_document
-from .inserting import insert
+from .inserts import insert
 from .rows import MINUTE, Row, as_json, new_attempt, some_micros, span
 from .statements import statement
 from .writer import Transaction

@@ -28,7 +28,7 @@ from ...model import (
     QueueDepth,
     State,
 )
-from .listing import count, count_ahead, last_runs
+from .job_pages import count, count_ahead, last_runs
 from .rows import MINUTE, instant, micros
 from .statements import statement
 from .writer import Transaction

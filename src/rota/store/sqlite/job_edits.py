@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ...model import FINAL, Edit, JobFilter, JobId, State
-from .listing import matching
+from .job_pages import matching
 from .rows import MINUTE, as_json, micros, some_micros
 from .statements import statement
 from .writer import Transaction
