@@ -53,7 +53,7 @@ def test_each_role_and_tenant_can_call_exactly_what_its_permissions_allow(each_s
 
 def test_denied_action_is_in_the_audit_log(site: Site) -> None:
     assert site.post(f"{API}/jobs", {"task": "work"}, site.token("viewer")).status == 403
-    (entry,) = site.get(f"{API}/audit?result=refused", site.token()).json["items"]
+    (entry,) = site.get(f"{API}/audit?result=denied", site.token()).json["items"]
     assert (entry["action"], entry["role"], entry["via"], entry["address"]) == (
         "job.enqueue", "viewer", "http", "127.0.0.1",
     )  # fmt: skip

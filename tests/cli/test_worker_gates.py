@@ -118,7 +118,7 @@ async def test_a_paused_schedule_creates_no_jobs_until_resumed(app: Rota, until:
 
     async def is_held() -> bool:
         found = await app.schedules.get("secondly")
-        return bool(found.look_at and found.next_run_at and found.look_at > found.next_run_at)
+        return bool(found.check_at and found.next_run_at and found.check_at > found.next_run_at)
 
     await until(has_fired)
     await app.pause(schedule="secondly")

@@ -32,7 +32,7 @@ def schedule(**given: Any) -> Schedule:
 
 def due(**given: Any) -> Schedule:
     """Hourly, its next fire at one o'clock."""
-    return schedule(**{"next_run_at": hour(1), "look_at": hour(1), "version": 3, **given})
+    return schedule(**{"next_run_at": hour(1), "check_at": hour(1), "version": 3, **given})
 
 
 def fired(found: FireDecision) -> list[tuple[float, str]]:
@@ -45,12 +45,12 @@ def fired(found: FireDecision) -> list[tuple[float, str]]:
 def test_a_new_schedule_is_due_at_its_next_fire() -> None:
     """Q6: the first next-run is computed at creation."""
     found = start(schedule(), hour(0.5))
-    assert (found.next_run_at, found.look_at) == (hour(1), hour(1))
+    assert (found.next_run_at, found.check_at) == (hour(1), hour(1))
 
 
 def test_a_disabled_schedule_is_not_checked() -> None:
     found = start(schedule(enabled=False, held=(hour(0),)), hour(0.5))
-    assert (found.next_run_at, found.look_at, found.held) == (None, None, ())
+    assert (found.next_run_at, found.check_at, found.held) == (None, None, ())
 
 
 def test_starting_again_counts_from_now_and_forgets_what_was_held() -> None:
@@ -66,13 +66,13 @@ def test_an_interval_keeps_its_beat_whenever_it_is_started() -> None:
 
 def test_a_schedule_that_is_over_is_never_checked_again() -> None:
     found = start(schedule(every=3600.0, until=hour(3)), hour(4))
-    assert (found.next_run_at, found.look_at) == (None, None)
+    assert (found.next_run_at, found.check_at) == (None, None)
 
 
 def test_a_schedule_without_a_next_fire_gets_one_and_nothing_fires() -> None:
     """Q6: a row made by hand has its first next-run computed when it is read."""
     found = decide(schedule(), hour(0.5), GRACE)
-    assert (found.fires, found.schedule.next_run_at, found.schedule.look_at) == ((), hour(1), hour(1))
+    assert (found.fires, found.schedule.next_run_at, found.schedule.check_at) == ((), hour(1), hour(1))
 
 
 # --- firing ----------------------------------------------------------------------------------------
@@ -82,13 +82,13 @@ def test_a_due_fire_runs_and_the_schedule_moves_on() -> None:
     found = decide(due(), hour(1) + timedelta(seconds=1), GRACE)
     assert fired(found) == [(1, "scheduler")]
     after = found.schedule
-    assert (after.next_run_at, after.look_at, after.last_fire_at) == (hour(2), hour(2), hour(1))
+    assert (after.next_run_at, after.check_at, after.last_fire_at) == (hour(2), hour(2), hour(1))
 
 
 def test_a_single_instant_fires_once_and_is_over() -> None:
     found = decide(due(cron=None, at=hour(1)), hour(1), GRACE)
     assert fired(found) == [(1, "scheduler")]
-    assert (found.schedule.next_run_at, found.schedule.look_at) == (None, None)
+    assert (found.schedule.next_run_at, found.schedule.check_at) == (None, None)
 
 
 def test_looking_too_early_changes_nothing() -> None:
@@ -120,23 +120,23 @@ def test_the_last_fire_stays_when_nothing_runs() -> None:
 
 def test_jitter_delays_the_look_and_not_the_fire_time() -> None:
     found = start(schedule(jitter=600.0), hour(0.5))
-    assert found.look_at is not None
+    assert found.check_at is not None
     assert found.next_run_at == hour(1)
-    assert hour(1) < found.look_at < hour(1) + timedelta(seconds=600)
+    assert hour(1) < found.check_at < hour(1) + timedelta(seconds=600)
 
 
 def test_jitter_is_stable_for_a_schedule_and_spread_over_many() -> None:
-    looks = [start(schedule(name=f"s{n}", jitter=600.0), hour(0.5)).look_at for n in range(50)]
-    assert looks == [start(schedule(name=f"s{n}", jitter=600.0), hour(0.5)).look_at for n in range(50)]
+    looks = [start(schedule(name=f"s{n}", jitter=600.0), hour(0.5)).check_at for n in range(50)]
+    assert looks == [start(schedule(name=f"s{n}", jitter=600.0), hour(0.5)).check_at for n in range(50)]
     assert len(set(looks)) == 50
 
 
 def test_a_fire_waits_for_its_jitter_and_is_then_on_time() -> None:
     before = start(schedule(jitter=3000.0, missed="skip"), hour(0.5))
-    assert before.look_at is not None
-    early = decide(before, before.look_at - timedelta(seconds=1), GRACE)
-    assert (early.fires, early.schedule.look_at) == ((), before.look_at)
-    assert fired(decide(before, before.look_at, GRACE)) == [(1, "scheduler")]
+    assert before.check_at is not None
+    early = decide(before, before.check_at - timedelta(seconds=1), GRACE)
+    assert (early.fires, early.schedule.check_at) == ((), before.check_at)
+    assert fired(decide(before, before.check_at, GRACE)) == [(1, "scheduler")]
 
 
 # --- overlap ---------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_overlap_queue_holds_a_fire_back_and_checks_again_soon() -> None:
     found = decide(due(overlap="queue"), hour(1), GRACE, busy=True)
     after = found.schedule
     assert (found.fires, after.held, after.next_run_at) == ((), (hour(1),), hour(2))
-    assert after.look_at == hour(1) + timedelta(seconds=1)
+    assert after.check_at == hour(1) + timedelta(seconds=1)
 
 
 def test_held_fires_are_released_one_by_one_oldest_first() -> None:
@@ -185,7 +185,7 @@ def test_held_fires_are_released_one_by_one_oldest_first() -> None:
         seen += [at for at, _ in fired(found)]
         waiting = found.schedule
     assert seen == [1, 2, 3]
-    assert (waiting.held, waiting.look_at) == ((), hour(4))
+    assert (waiting.held, waiting.check_at) == ((), hour(4))
 
 
 def test_a_fire_that_is_due_waits_behind_the_held_ones() -> None:
@@ -203,7 +203,7 @@ def test_held_fires_are_released_after_the_schedule_is_over() -> None:
     over = due(cron=None, at=hour(1), overlap="queue", next_run_at=None, held=(hour(1),))
     found = decide(over, hour(2), GRACE)
     assert [at for at, _ in fired(found)] == [1]
-    assert (found.schedule.look_at, found.schedule.held) == (None, ())
+    assert (found.schedule.check_at, found.schedule.held) == (None, ())
 
 
 # --- calendars -------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_a_calendar_moves_a_fire_to_the_next_working_day() -> None:
 
 
 def test_a_day_that_became_a_holiday_after_the_fire_was_computed_does_not_fire() -> None:
-    before = schedule(cron="0 8 * * *", calendar="holidays", next_run_at=hour(32), look_at=hour(32))
+    before = schedule(cron="0 8 * * *", calendar="holidays", next_run_at=hour(32), check_at=hour(32))
     found = decide(before, hour(32), GRACE, HOLIDAYS)
     assert (found.fires, found.schedule.next_run_at) == ((), hour(48 + 8))
 
@@ -258,7 +258,7 @@ def test_a_broken_row_is_disabled_with_its_reason(given: dict[str, Any], known: 
     row = msgspec.structs.replace(due(), **given)
     found = decide(row if known else msgspec.structs.replace(row, next_run_at=None), hour(1), GRACE)
     after = found.schedule
-    assert (found.fires, after.enabled, after.look_at) == ((), False, None)
+    assert (found.fires, after.enabled, after.check_at) == ((), False, None)
     assert after.reason
     assert after.reason == found.broken
 
@@ -293,8 +293,8 @@ def test_however_often_it_is_checked_no_fire_runs_twice_and_time_advances(
         lost += found.dropped + found.skipped
         row = found.schedule
         assert row.next_run_at is not None
-        assert row.look_at is not None
-        assert row.look_at > now
+        assert row.check_at is not None
+        assert row.check_at > now
         assert all(fire.at <= now for fire in found.fires)
         assert overlap == "allow" or len(found.fires) <= 1
     assert ran == sorted(set(ran))

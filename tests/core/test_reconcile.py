@@ -102,7 +102,7 @@ def test_an_operators_new_time_is_kept_when_the_code_changes_to_another_kind_of_
 
 
 def test_a_pause_is_never_undone_and_is_named() -> None:
-    paused = stored(declared(), enabled=False, reason="holiday", look_at=None)
+    paused = stored(declared(), enabled=False, reason="holiday", check_at=None)
     found = reconcile(paused, declared(cron="0 4 * * *"))
     assert found.write is not None
     assert (found.write.enabled, found.write.reason, found.write.cron) == (False, "holiday", "0 4 * * *")
@@ -113,7 +113,7 @@ def test_a_pause_is_never_undone_and_is_named() -> None:
 def test_a_schedule_no_longer_declared_is_retired_with_the_reason() -> None:
     off = retire(stored(declared(), held=(T0,)), "shop")
     assert off is not None
-    assert (off.enabled, off.look_at, off.held) == (False, None, ())
+    assert (off.enabled, off.check_at, off.held) == (False, None, ())
     assert off.reason == "retired: shop no longer declares it"
 
 

@@ -57,7 +57,7 @@ def overdue(site: Site, name: str, hours: float = 2.0) -> None:
         store, now = await site.operations().store(), site.rota.clock.now()
         schedule = await site.rota.schedules.get(name)
         due = now - timedelta(hours=hours)
-        await store.put_schedules([msgspec.structs.replace(schedule, next_run_at=due, look_at=due)], now)
+        await store.put_schedules([msgspec.structs.replace(schedule, next_run_at=due, check_at=due)], now)
 
     site.do(act)
 

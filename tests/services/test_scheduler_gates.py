@@ -37,7 +37,7 @@ async def test_a_paused_schedule_keeps_its_next_fire_and_its_policy_decides_at_r
     await ticks.through(start + timedelta(minutes=4, seconds=30))
     held = await stored(app, "minutely")
     assert held.next_run_at == start + timedelta(minutes=2)
-    assert held.look_at is not None and (held.look_at - app.clock.now()).total_seconds() <= 30
+    assert held.check_at is not None and (held.check_at - app.clock.now()).total_seconds() <= 30
     assert await fires_of(app, "minutely") == [("01-01 12:01", "scheduler")]
     await app.resume(schedule="minutely")
     await ticks.after()
@@ -52,7 +52,7 @@ async def test_a_paused_schedule_fires_again_the_moment_its_gate_ends(app: Rota,
     await app.pause(schedule="minutely", until=start + timedelta(seconds=70))
     await ticks.through(start + timedelta(seconds=69))
     assert await fires_of(app, "minutely") == []
-    assert (await stored(app, "minutely")).look_at == start + timedelta(seconds=70)
+    assert (await stored(app, "minutely")).check_at == start + timedelta(seconds=70)
     await ticks.after(1)
     assert await fires_of(app, "minutely") == [("01-01 12:01", "catchup")]
 

@@ -49,7 +49,7 @@ class Ticks:
         store = await self.app.stores.get()
         while True:
             await self.after()
-            following = (await store.due_schedules(self.clock.now(), 1)).next_look_at
+            following = (await store.due_schedules(self.clock.now(), 1)).next_check_at
             if following is None or following > end:
                 self.clock.advance((end - self.clock.now()).total_seconds())
                 return
@@ -60,7 +60,7 @@ async def jobs_of(app: Rota, schedule: str | None = None, *states: State) -> lis
     """The jobs that schedules have made, oldest fire first."""
     store, found, cursor = await app.stores.get(), [], None
     while True:
-        where = JobFilter(schedule=schedule, scheduled=True, states=states or None)
+        where = JobFilter(schedule=schedule, from_schedule=True, states=states or None)
         page = await store.jobs(where, PageRequest(limit=1000, cursor=cursor))
         found += page.items
         if (cursor := page.next) is None:

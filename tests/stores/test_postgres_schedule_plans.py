@@ -19,7 +19,7 @@ from rota.testing.conformance.factories import T0, at, new, new_id, want
 
 SCAN = re.compile(r"(?:Seq Scan|Bitmap Heap Scan|Sort) .*\b(?:on|Key:) .*(?:queued|running|done|schedules)\b")
 FILL = """
-INSERT INTO rota.schedules (name, task, cron, next_run_at, look_at)
+INSERT INTO rota.schedules (name, task, cron, next_run_at, check_at)
 SELECT 's' || i, 'work', '* * * * *', %(at)s, %(at)s FROM generate_series(1, 100000) AS i
 """
 RUNS = """
@@ -32,7 +32,7 @@ SELECT rota.id_at(%(at)s), %(at)s, %(at)s, 1, 0, 1, 3, false, 't' || i %% 50, 'd
 
 
 def rule(name: str, **fields: Any) -> Schedule:
-    told: dict[str, Any] = {"id": new_id(), "name": name, "task": "work", "cron": "* * * * *", "look_at": T0}
+    told: dict[str, Any] = {"id": new_id(), "name": name, "task": "work", "cron": "* * * * *", "check_at": T0}
     return Schedule(**(told | {"next_run_at": T0, "created_at": T0, "updated_at": T0} | fields))
 
 
@@ -42,7 +42,7 @@ def run(schedule: Schedule, **fields: Any) -> NewJob:
 
 
 def moved(schedule: Schedule, *jobs: NewJob) -> Firing:
-    after = {**{name: getattr(schedule, name) for name in Schedule.__struct_fields__}, "look_at": at(60)}
+    after = {**{name: getattr(schedule, name) for name in Schedule.__struct_fields__}, "check_at": at(60)}
     return Firing(schedule=Schedule(**after), expected=schedule.version, jobs=jobs)
 
 
@@ -71,7 +71,7 @@ async def test_looking_for_due_schedules_is_a_probe_among_100_000(
             assert plan.count("Index Scan using schedules_look") == 2 and not SCAN.search(plan), plan
             assert "Rows Removed" not in plan, plan
     told = await store.due_schedules(T0, 500)
-    assert (list(told.schedules), told.next_look_at) == ([], at(60))
+    assert (list(told.schedules), told.next_check_at) == ([], at(60))
     assert len((await store.due_schedules(at(60), 500)).schedules) == 500
 
 
@@ -122,9 +122,9 @@ async def test_last_runs_probes_the_jobs_of_each_schedule(
 @pytest.mark.parametrize(
     ("where", "index"),
     [
-        (JobFilter(scheduled=True), r"done_\w+_id_idx\d"),
-        (JobFilter(scheduled=True, schedule="s7"), r"done_\w+_schedule_id_idx"),
-        (JobFilter(scheduled=True, schedule="s7", tenant="t1"), r"done_\w+_schedule_tenant_id_idx"),
+        (JobFilter(from_schedule=True), r"done_\w+_id_idx\d"),
+        (JobFilter(from_schedule=True, schedule="s7"), r"done_\w+_schedule_id_idx"),
+        (JobFilter(from_schedule=True, schedule="s7", tenant="t1"), r"done_\w+_schedule_tenant_id_idx"),
     ],
 )
 async def test_runs_newest_first_come_from_an_index(

@@ -18,7 +18,7 @@ BY_HAND = "INSERT INTO rota.schedules (name, task, cron, timezone) VALUES (%s, %
 
 
 def rule(name: str, **fields: Any) -> Schedule:
-    told: dict[str, Any] = {"id": new_id(), "name": name, "task": "work", "cron": "* * * * *", "look_at": T0}
+    told: dict[str, Any] = {"id": new_id(), "name": name, "task": "work", "cron": "* * * * *", "check_at": T0}
     return Schedule(**(told | {"next_run_at": T0, "created_at": T0, "updated_at": T0} | fields))
 
 
@@ -28,7 +28,7 @@ def run(schedule: Schedule, **fields: Any) -> NewJob:
 
 
 def moved(schedule: Schedule, *jobs: NewJob) -> Firing:
-    after = {**{name: getattr(schedule, name) for name in Schedule.__struct_fields__}, "look_at": at(60)}
+    after = {**{name: getattr(schedule, name) for name in Schedule.__struct_fields__}, "check_at": at(60)}
     return Firing(schedule=Schedule(**after), expected=schedule.version, jobs=jobs)
 
 
@@ -49,7 +49,7 @@ async def test_a_row_written_by_hand_is_due_until_a_scheduler_has_computed_it(
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute(BY_HAND, ("daily", "cleanup", "0 3 * * *"))
     raw = (await due(store))["daily"]
-    assert (raw.version, raw.source, raw.look_at, raw.next_run_at) == (1, "sql", None, None)
+    assert (raw.version, raw.source, raw.check_at, raw.next_run_at) == (1, "sql", None, None)
     assert (raw.payload_json, raw.enabled, raw.missed, raw.overlap) == ("{}", True, "latest", "allow")
     assert not await store.fire([moved(raw)], T0)
     assert "daily" not in await due(store)
@@ -60,7 +60,7 @@ async def test_a_rule_that_is_over_is_not_due_again_until_it_is_edited_by_hand(
 ) -> None:
     await store.put_schedules([rule("last")], T0)
     last = await kept(store, "last")
-    over = Firing(schedule=rule("last", id=last.id, next_run_at=None, look_at=None), expected=1)
+    over = Firing(schedule=rule("last", id=last.id, next_run_at=None, check_at=None), expected=1)
     assert not await store.fire([over], T0)
     assert not await due(store)
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
@@ -86,7 +86,7 @@ async def test_a_row_edited_or_disabled_by_hand_after_it_was_read_does_not_fire(
 
 
 async def test_enabling_by_hand_is_computed_afresh(store: PostgresStore, migrated_postgres_url: str) -> None:
-    await store.put_schedules([rule("off", enabled=False, reason="broken", look_at=None)], T0)
+    await store.put_schedules([rule("off", enabled=False, reason="broken", check_at=None)], T0)
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         connection.execute("UPDATE rota.schedules SET enabled = true")
     on = (await due(store))["off"]
@@ -148,7 +148,7 @@ async def test_a_job_that_cannot_be_stored_stops_only_its_own_schedule(store: Po
     with pytest.raises(StoreError, match="max_attempts"):
         await store.fire(firings, T0)
     assert set(await due(store)) == {"s2"}
-    jobs = (await store.jobs(JobFilter(scheduled=True), PageRequest())).items
+    jobs = (await store.jobs(JobFilter(from_schedule=True), PageRequest())).items
     assert {job.schedule for job in jobs} == {"s0", "s1", "s3", "s4"}
 
 

@@ -64,7 +64,7 @@ async def test_a_row_written_by_hand_is_complete_and_looked_at_once(store: Sqlit
     assert started.next_run_at is not None
     assert await store.fire([Firing(schedule=started, expected=1)], now) == frozenset()
     assert list((await store.due_schedules(now, 10)).schedules) == []
-    assert (await store.due_schedules(now, 10)).next_look_at == started.next_run_at
+    assert (await store.due_schedules(now, 10)).next_check_at == started.next_run_at
 
 
 async def test_rows_written_by_hand_get_different_ids(store: SqliteStore, path: Path) -> None:
@@ -131,7 +131,7 @@ async def test_the_reason_of_a_disabled_schedule_stays(store: SqliteStore, path:
 
 
 LOST = (
-    "held = 'x'", "held = '[\"x\"]'", "next_run_at = 'x'", "look_at = 'soon'", "last_fire_at = 'x'",
+    "held = 'x'", "held = '[\"x\"]'", "next_run_at = 'x'", "check_at = 'soon'", "last_fire_at = 'x'",
     "created_at = 'x'", "description = x'ff'",
 )  # fmt: skip
 
@@ -148,15 +148,15 @@ async def test_lost_times_are_computed_anew_and_the_schedule_goes_on(
     assert await store.fire([Firing(schedule=decision.schedule, expected=1)], T0) == frozenset()
     after = await kept(store, schedule.id)
     assert after.enabled
-    assert after.look_at is not None
-    assert after.look_at > T0
+    assert after.check_at is not None
+    assert after.check_at > T0
 
 
 async def test_a_next_look_beyond_all_calendars_hides_nothing(store: SqliteStore, path: Path) -> None:
     await stored(store, rule("far"), rule("due"))
-    by_hand(path, "UPDATE rota_schedules SET look_at = 9223372036854775807 WHERE name = 'far'")
+    by_hand(path, "UPDATE rota_schedules SET check_at = 9223372036854775807 WHERE name = 'far'")
     told = await store.due_schedules(T0, 10)
-    assert (names(told.schedules), told.next_look_at) == (["due"], None)
+    assert (names(told.schedules), told.next_check_at) == (["due"], None)
 
 
 async def test_a_cursor_from_elsewhere_is_refused(store: SqliteStore) -> None:
@@ -180,7 +180,7 @@ async def test_jobs_stored_before_there_were_schedules_are_kept(path: Path) -> N
     assert ids((await store.jobs(EVERYTHING, PageRequest(newest_first=False))).items) == [
         job.id for job in jobs
     ]
-    assert ids((await store.jobs(JobFilter(scheduled=True), PageRequest())).items) == [jobs[0].id]
+    assert ids((await store.jobs(JobFilter(from_schedule=True), PageRequest())).items) == [jobs[0].id]
     schedule = rule("s", overlap="skip")
     await store.put_schedules([schedule], T0)
     assert (await store.due_schedules(T0, 1)).busy == {schedule.id}
@@ -197,7 +197,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[sqlite3.Connection]:
     migrate(opened, address)
     jobs = [new(schedule=f"s{n % 9}" if n % 2 else None, tenant=f"t{n % 3}") for n in range(request.param)]
     insert(Transaction(opened), jobs, NOW)
-    rules = [rule(f"s{n}", look_at=at(n), enabled=n % 5 > 0) for n in range(request.param)]
+    rules = [rule(f"s{n}", check_at=at(n), enabled=n % 5 > 0) for n in range(request.param)]
     opened.executemany(statement("put_schedule"), [columns(schedule, 1, NOW) for schedule in rules])
     if request.param:
         opened.execute("UPDATE rota_jobs SET state = 'succeeded', finished_at = 1 WHERE rowid % 10 > 0")
@@ -234,11 +234,11 @@ def test_a_statement_about_schedules_probes_its_index(connection: sqlite3.Connec
 @pytest.mark.parametrize(
     ("where", "index"),
     [
-        (JobFilter(scheduled=True), "rota_jobs_scheduled "),
-        (JobFilter(scheduled=True, states=(State.SUCCEEDED,)), "rota_jobs_scheduled "),
-        (JobFilter(scheduled=True, tenant="t1"), "rota_jobs_scheduled "),
-        (JobFilter(scheduled=True, states=(State.FAILED,)), "rota_jobs_failed "),
-        (JobFilter(scheduled=True, schedule="s1"), "rota_jobs_schedule (schedule=? AND id<?)"),
+        (JobFilter(from_schedule=True), "rota_jobs_scheduled "),
+        (JobFilter(from_schedule=True, states=(State.SUCCEEDED,)), "rota_jobs_scheduled "),
+        (JobFilter(from_schedule=True, tenant="t1"), "rota_jobs_scheduled "),
+        (JobFilter(from_schedule=True, states=(State.FAILED,)), "rota_jobs_failed "),
+        (JobFilter(from_schedule=True, schedule="s1"), "rota_jobs_schedule (schedule=? AND id<?)"),
         (
             JobFilter(schedule="s1", tenant="t1"),
             "rota_jobs_tenant_schedule (schedule=? AND tenant=? AND id<?)",

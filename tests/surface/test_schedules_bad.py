@@ -170,7 +170,7 @@ async def test_a_row_broken_by_hand_is_disabled_with_its_reason_and_harms_no_oth
     await tick(app, 3600)
     assert {run.schedule for run in (await app.schedules.runs()).items} == {"a", "c"}
     bad = await app.schedules.get("bad")
-    assert (bad.enabled, bad.look_at) == (False, None)
+    assert (bad.enabled, bad.check_at) == (False, None)
     assert said in (bad.reason or "")
 
 

@@ -49,7 +49,7 @@ async def fires(app: Rota) -> Fires:
     """How many jobs each (schedule, fire time) has made."""
     store, found, cursor = await app.stores.get(), Fires(), None
     while True:
-        page = await store.jobs(JobFilter(scheduled=True), PageRequest(limit=PAGE, cursor=cursor))
+        page = await store.jobs(JobFilter(from_schedule=True), PageRequest(limit=PAGE, cursor=cursor))
         for job in page.items:
             assert job.schedule is not None
             assert job.scheduled_for is not None

@@ -189,7 +189,7 @@ class JobFilter(Value, frozen=True, kw_only=True):
     tag: str | None = None
     parent: JobId | None = None
     schedule: str | None = None
-    scheduled: bool = False  # only jobs that a schedule created
+    from_schedule: bool = False  # only jobs that a schedule created
     worker: str | None = None
     error: str | None = None  # found in the error's type or message, ignoring case
     payload: tuple[tuple[tuple[str, ...], str], ...] = ()  # (path, text): the value at that path

@@ -45,7 +45,7 @@ class Schedule(Value, frozen=True, kw_only=True):
     owner: str | None = None  # the program whose code declares it
     declared_json: str | None = None  # what that code declared last
     next_run_at: datetime | None = None  # the next fire time, without jitter; None: unknown, or never again
-    look_at: datetime | None = None  # when a scheduler must check it next; None: not before it is edited
+    check_at: datetime | None = None  # when a scheduler must check it next; None: not before it is edited
     held: tuple[datetime, ...] = ()  # fires held until the previous run finishes (overlap="queue")
     last_fire_at: datetime | None = None
     version: int = 0  # grows with every write; 0: not stored yet
@@ -73,7 +73,7 @@ class DueSchedules(Value, frozen=True, kw_only=True):
     """Schedules to check now, the most overdue first; and when to check again if there are none."""
 
     schedules: Sequence[Schedule] = ()
-    next_look_at: datetime | None = None
+    next_check_at: datetime | None = None
     busy: frozenset[str] = frozenset()  # ids of those that have a live job; not asked if overlap="allow"
 
 

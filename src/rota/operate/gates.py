@@ -101,7 +101,7 @@ class GateActions(ActionGroup):
         where = ScheduleFilter(name=gate.name, tenant=gate.tenant or "default")
         for schedule in (await store.schedules(where, PageRequest(limit=1))).items:
             if schedule.enabled and schedule.next_run_at is not None:
-                due = msgspec.structs.replace(schedule, look_at=schedule.next_run_at)
+                due = msgspec.structs.replace(schedule, check_at=schedule.next_run_at)
                 await store.put_schedules(
                     [due], self.services.clock.now()
                 )  # rejected: changed by someone else

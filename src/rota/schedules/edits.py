@@ -74,6 +74,6 @@ class ScheduleEdits:
             await store.delete_schedules([schedule.id])
 
     async def _started(self, store: Store, after: Schedule, restart: bool) -> Schedule:
-        if restart or (after.enabled and after.look_at is None and after.next_run_at is None):
+        if restart or (after.enabled and after.check_at is None and after.next_run_at is None):
             after = await self._drafts.start(store, after)
         return require_next_run(after) if restart else after

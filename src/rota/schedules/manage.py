@@ -68,7 +68,7 @@ class Schedules:
         def change(before: Schedule) -> Schedule:
             after = self._drafts.change(before, given)
             if not after.enabled:
-                return msgspec.structs.replace(after, look_at=None)
+                return msgspec.structs.replace(after, check_at=None)
             return msgspec.structs.replace(after, reason=None)
 
         restart = bool((TIMING | {"enabled"}) & given.keys())
@@ -86,7 +86,7 @@ class Schedules:
         """Stop firing until it is enabled; its history and settings stay."""
 
         def change(before: Schedule) -> Schedule:
-            return msgspec.structs.replace(before, enabled=False, reason=reason, look_at=None, held=())
+            return msgspec.structs.replace(before, enabled=False, reason=reason, check_at=None, held=())
 
         return await self._edits.change("disable", name, tenant, change, restart=False)
 
@@ -140,7 +140,7 @@ class Schedules:
         """The runs of a schedule, or of all, newest first."""
         store = await self._runtime.stores.get()
         where = JobFilter(
-            schedule=name, scheduled=True, tenant=tenant, states=(State.FAILED,) if failed else None
+            schedule=name, from_schedule=True, tenant=tenant, states=(State.FAILED,) if failed else None
         )
         page = await store.jobs(where, PageRequest(limit=limit, cursor=cursor))
         return Page(items=[run_of(job) for job in page.items], next=page.next)

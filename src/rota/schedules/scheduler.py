@@ -76,9 +76,9 @@ class Scheduler:
             refused = await self._fire(due, now)
             # All refused: other schedulers fire them, or hold the rows. No need to ask again at once.
             return 0.0 if len(refused) < len(due.schedules) else min(REFUSED_S, self._tick_s)
-        if due.next_look_at is None:
+        if due.next_check_at is None:
             return self._tick_s
-        return min(max((due.next_look_at - now).total_seconds(), 0.0), self._tick_s)
+        return min(max((due.next_check_at - now).total_seconds(), 0.0), self._tick_s)
 
     async def _fire(self, due: DueSchedules, now: datetime) -> frozenset[str]:
         schedules = due.schedules
@@ -129,7 +129,7 @@ class Scheduler:
 
     async def _give_up(self, firing: Firing, why: str, now: datetime) -> frozenset[str]:
         off = msgspec.structs.replace(
-            firing.schedule, enabled=False, reason=why, look_at=None, held=(), version=firing.expected
+            firing.schedule, enabled=False, reason=why, check_at=None, held=(), version=firing.expected
         )
         if (await self._store.put_schedules([off], now))[0] is not None:
             await self._record([disabled(off, why, now)])
@@ -211,7 +211,7 @@ def held_back(schedule: Schedule, gates: Sequence[Gate], now: datetime) -> FireD
     again_at = now + timedelta(seconds=CHECK_PAUSED_S)
     if gate.until_at is not None:
         again_at = min(again_at, gate.until_at)
-    return FireDecision(schedule=msgspec.structs.replace(schedule, look_at=again_at))
+    return FireDecision(schedule=msgspec.structs.replace(schedule, check_at=again_at))
 
 
 def scheduled_job(schedule: Schedule, fire: DueFire, registry: Registry, settings: Settings) -> NewJob:

@@ -200,7 +200,7 @@ class Store(Protocol):
         """By tenant and name, always."""
 
     async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
-        """Enabled schedules whose ``look_at`` has come, or is missing on a schedule written by hand.
+        """Enabled schedules whose ``check_at`` has come, or is missing on a schedule written by hand.
 
         ``busy`` names those of them that have a live job; schedules whose runs may overlap can be left out.
         """

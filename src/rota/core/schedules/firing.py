@@ -80,7 +80,7 @@ def job_id(schedule_id: str, fire_at: datetime) -> str:
 def start(schedule: Schedule, now: datetime, calendar: Calendar | None = None) -> Schedule:
     """The schedule with its next fire counted from now; a disabled one is not checked."""
     if not schedule.enabled:
-        return msgspec.structs.replace(schedule, look_at=None, held=())
+        return msgspec.structs.replace(schedule, check_at=None, held=())
     rule = rule_of(schedule)
     following = next_allowed(rule, calendar, schedule.calendar_mode, now)
     return _with_next(schedule, rule, following, (), now)
@@ -129,7 +129,7 @@ def decide(
 
 
 def _off(schedule: Schedule, why: str) -> FireDecision:
-    off = msgspec.structs.replace(schedule, enabled=False, reason=why, look_at=None, held=())
+    off = msgspec.structs.replace(schedule, enabled=False, reason=why, check_at=None, held=())
     return FireDecision(schedule=off, broken=why)
 
 
@@ -159,10 +159,10 @@ def _with_next(
     held: tuple[datetime, ...],
     now: datetime,
 ) -> Schedule:
-    look_at = None
+    check_at = None
     if following is not None:
-        look_at = following + timedelta(seconds=spread(rule, key_of(schedule)))
+        check_at = following + timedelta(seconds=spread(rule, key_of(schedule)))
     if held:
         soon = now + timedelta(seconds=RECHECK_S)
-        look_at = soon if look_at is None else min(look_at, soon)
-    return msgspec.structs.replace(schedule, next_run_at=following, look_at=look_at, held=held)
+        check_at = soon if check_at is None else min(check_at, soon)
+    return msgspec.structs.replace(schedule, next_run_at=following, check_at=check_at, held=held)

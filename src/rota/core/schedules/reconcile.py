@@ -84,7 +84,7 @@ def retire(stored: Schedule, owner: str) -> Schedule | None:
     if not stored.enabled:
         return None
     return msgspec.structs.replace(
-        stored, enabled=False, reason=f"{RETIRED}{owner} no longer declares it", look_at=None, held=()
+        stored, enabled=False, reason=f"{RETIRED}{owner} no longer declares it", check_at=None, held=()
     )
 
 

@@ -55,7 +55,7 @@ BEGIN
        (OLD.cron, OLD.every, OLD.at, OLD.timezone, OLD.start_at, OLD.until, OLD.jitter, OLD.calendar,
         OLD.calendar_mode, OLD.enabled) THEN
         NEW.next_run_at := NULL;
-        NEW.look_at := NULL;
+        NEW.check_at := NULL;
         NEW.held := '{}';
         NEW.reason := CASE WHEN NOT NEW.enabled THEN NEW.reason END;
     END IF;
@@ -273,7 +273,7 @@ INSERT INTO rota.migrations (version, name) VALUES (2, '0002_documents');
 
 -- 0003_schedules
 -- Schedules: rules that make jobs. A row may be written by hand: if it has neither next_run_at nor
--- look_at, the next scheduler that reads it computes them.
+-- check_at, the next scheduler that reads it computes them.
 
 CREATE TABLE rota.schedules (
     id text COLLATE "C" PRIMARY KEY DEFAULT rota.id_at(clock_timestamp())::text,
@@ -305,7 +305,7 @@ CREATE TABLE rota.schedules (
     owner text COLLATE "C",
     declared json,
     next_run_at timestamptz,
-    look_at timestamptz,  -- NULL: at once, it has not been computed; infinity: not before it is edited
+    check_at timestamptz,  -- NULL: at once, it has not been computed; infinity: not before it is edited
     held timestamptz[] NOT NULL DEFAULT '{}',
     last_fire_at timestamptz,
     version bigint NOT NULL DEFAULT 1,
@@ -323,7 +323,7 @@ CREATE TABLE rota.schedules (
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
 );
 CREATE UNIQUE INDEX schedules_name ON rota.schedules (tenant, name);
-CREATE INDEX schedules_look ON rota.schedules (coalesce(look_at, '-infinity'::timestamptz)) WHERE enabled;
+CREATE INDEX schedules_look ON rota.schedules (coalesce(check_at, '-infinity'::timestamptz)) WHERE enabled;
 
 -- Programs raise the version themselves.
 CREATE TRIGGER edited_by_hand BEFORE UPDATE ON rota.schedules
@@ -1329,7 +1329,7 @@ BEGIN
             reason = g.reason, missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window,
             overlap = g.overlap, calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source,
             owner = g.owner, declared = (j->>'declared_json')::json, next_run_at = g.next_run_at,
-            look_at = coalesce(g.look_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
+            check_at = coalesce(g.check_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
             version = s.version + 1, created_at = g.created_at, updated_at = now
           FROM unnest(given) AS j, LATERAL json_populate_record(NULL::rota.schedules, j) AS g
          WHERE s.id = g.id AND s.version = g.version
@@ -1359,7 +1359,7 @@ BEGIN
     made.updated_at := now;
     -- a new one without any times is to be computed, like one made by hand; else their absence is meant
     IF made.next_run_at IS NOT NULL OR made.last_fire_at IS NOT NULL THEN
-        made.look_at := coalesce(made.look_at, 'infinity');
+        made.check_at := coalesce(made.check_at, 'infinity');
     END IF;
     INSERT INTO rota.schedules VALUES (made.*) ON CONFLICT DO NOTHING RETURNING version INTO written;
     RETURN written;
@@ -1399,13 +1399,13 @@ AS $$
 BEGIN
     RETURN QUERY
         SELECT * FROM rota.schedules
-         WHERE enabled AND coalesce(look_at, '-infinity'::timestamptz) <= now
-         ORDER BY coalesce(look_at, '-infinity'::timestamptz) LIMIT most;
+         WHERE enabled AND coalesce(check_at, '-infinity'::timestamptz) <= now
+         ORDER BY coalesce(check_at, '-infinity'::timestamptz) LIMIT most;
     RETURN QUERY
         SELECT * FROM rota.schedules
-         WHERE enabled AND coalesce(look_at, '-infinity'::timestamptz) > now
-           AND coalesce(look_at, '-infinity'::timestamptz) < 'infinity'
-         ORDER BY coalesce(look_at, '-infinity'::timestamptz) LIMIT 1;
+         WHERE enabled AND coalesce(check_at, '-infinity'::timestamptz) > now
+           AND coalesce(check_at, '-infinity'::timestamptz) < 'infinity'
+         ORDER BY coalesce(check_at, '-infinity'::timestamptz) LIMIT 1;
 END
 $$;
 

@@ -62,7 +62,7 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
                 add(f"{field.postgres} = ANY (%s::uuid[])", ids((value,)))
             else:
                 add(f"{field.postgres} = %s", value)
-    if where.scheduled:
+    if where.from_schedule:
         clauses.append("schedule IS NOT NULL")
     if where.tag is not None:
         add("%s = ANY (tags)", where.tag)

@@ -49,8 +49,8 @@ async def delete(connections: Connections, ids: Sequence[str]) -> list[str]:
 async def due(connections: Connections, now: datetime, limit: int) -> DueSchedules:
     """The server adds the first schedule whose time has not come: its time is when to look again."""
     found = [schedule(row) for row in await connections.rows(_DUE, (now, limit))]
-    later = found.pop().look_at if found and (found[-1].look_at or now) > now else None
-    return DueSchedules(schedules=found, next_look_at=later, busy=await _busy(connections, found))
+    later = found.pop().check_at if found and (found[-1].check_at or now) > now else None
+    return DueSchedules(schedules=found, next_check_at=later, busy=await _busy(connections, found))
 
 
 async def _busy(connections: Connections, schedules: Sequence[Schedule]) -> frozenset[str]:
@@ -128,6 +128,6 @@ def schedule(row: Row) -> Schedule:
     """Every column has a type, so every row can be read; a list of instants may still have holes."""
     values = dict(zip(FIELDS, row, strict=True))
     values["held"] = tuple(one for one in values["held"] if isinstance(one, datetime))
-    if values["look_at"] == LATEST:  # how the table writes "not before it is edited"
-        values["look_at"] = None
+    if values["check_at"] == LATEST:  # how the table writes "not before it is edited"
+        values["check_at"] = None
     return Schedule(**values)

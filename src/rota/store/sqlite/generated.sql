@@ -148,7 +148,7 @@ CREATE TABLE rota_schedules (
   owner         TEXT,
   declared_json TEXT,
   next_run_at   INTEGER,
-  look_at       INTEGER,
+  check_at       INTEGER,
   held          TEXT,                                  -- JSON array of instants
   last_fire_at  INTEGER,
   version       INTEGER NOT NULL CHECK (typeof(version) = 'integer') DEFAULT 1,
@@ -162,8 +162,8 @@ CREATE TABLE rota_schedules (
   -- A rule that is over has no times either, but was written more than once.
   due_at        INTEGER GENERATED ALWAYS AS (
                   CASE
-                    WHEN typeof(look_at) IN ('integer', 'real') THEN look_at
-                    WHEN look_at IS NOT NULL THEN 0
+                    WHEN typeof(check_at) IN ('integer', 'real') THEN check_at
+                    WHEN check_at IS NOT NULL THEN 0
                     WHEN next_run_at IS NULL AND last_fire_at IS NULL AND version = 1 THEN 0
                   END) VIRTUAL
 );
@@ -177,7 +177,7 @@ CREATE TRIGGER rota_schedules_edited_by_hand
 AFTER UPDATE OF cron, every, at, timezone, start_at, until, jitter, calendar, calendar_mode, enabled
 ON rota_schedules WHEN NEW.version = OLD.version
 BEGIN
-  UPDATE rota_schedules SET version = version + 1, next_run_at = NULL, look_at = 0, held = NULL
+  UPDATE rota_schedules SET version = version + 1, next_run_at = NULL, check_at = 0, held = NULL
   WHERE rowid = NEW.rowid;
 END;
 
@@ -366,7 +366,7 @@ DELETE FROM rota_schedules WHERE id IN (SELECT value FROM json_each(?)) RETURNIN
 -- sql/due_schedules.sql
 SELECT id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter, payload_json, queue,
     priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap, missed_window, overlap,
-    calendar, calendar_mode, source, owner, declared_json, next_run_at, look_at, held, last_fire_at, version,
+    calendar, calendar_mode, source, owner, declared_json, next_run_at, check_at, held, last_fire_at, version,
     created_at, updated_at FROM rota_schedules INDEXED BY rota_schedules_due
 WHERE enabled = 1 AND due_at <= ?
 ORDER BY due_at, id
@@ -407,7 +407,7 @@ WHERE held.id = change.key AND
 -- sql/fire_schedule.sql
 UPDATE OR IGNORE rota_schedules SET (id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter,
     payload_json, queue, priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap,
-    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, look_at, held,
+    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, check_at, held,
     last_fire_at, version, created_at, updated_at) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ? AND version = ? AND enabled = 1;
 
@@ -557,7 +557,7 @@ RETURNING version;
 -- sql/put_schedule.sql
 INSERT INTO rota_schedules (id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter,
     payload_json, queue, priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap,
-    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, look_at, held,
+    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, check_at, held,
     last_fire_at, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
@@ -622,7 +622,7 @@ WHERE id = ?;
 -- sql/rewrite_schedule.sql
 UPDATE OR IGNORE rota_schedules SET (id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter,
     payload_json, queue, priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap,
-    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, look_at, held,
+    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, check_at, held,
     last_fire_at, version, created_at, updated_at) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ? AND version = ?;
 

@@ -71,7 +71,7 @@ def _terms(where: JobFilter) -> tuple[list[str], list[Any]]:
     if where.ids is not None:
         terms.append("id IN (SELECT value FROM json_each(?))")
         params.append(as_json(where.ids))
-    if where.scheduled:
+    if where.from_schedule:
         terms.append("schedule IS NOT NULL")
     for path, text in where.payload:
         if any('"' in key for key in path):  # cannot be written in a path
@@ -101,7 +101,7 @@ def _index(where: JobFilter, states: frozenset[State] | None) -> tuple[str, str]
         return "INDEXED BY rota_jobs_live", "finished_at IS NULL"
     if where.error is not None:
         return "INDEXED BY rota_jobs_error", "error_json IS NOT NULL"
-    return f"INDEXED BY rota_jobs_{'scheduled' if where.scheduled else 'id'}", "id >= ''"
+    return f"INDEXED BY rota_jobs_{'scheduled' if where.from_schedule else 'id'}", "id >= ''"
 
 
 def jobs(connection: sqlite3.Connection, where: JobFilter, page: PageRequest) -> Page[Job]:

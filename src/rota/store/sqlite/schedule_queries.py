@@ -64,7 +64,7 @@ def due(connection: sqlite3.Connection, now: int, limit: int) -> DueSchedules:
     following = connection.execute(statement("next_check"), (now,)).fetchone()[0]
     found = [schedule(row) for row in rows]
     return DueSchedules(
-        schedules=found, next_look_at=readable_instant(following), busy=_busy(connection, found)
+        schedules=found, next_check_at=readable_instant(following), busy=_busy(connection, found)
     )
 
 

@@ -18,12 +18,12 @@ from .rows import EPOCH, Row, as_json, instant, micros
 from .statements import SCHEDULE
 
 FIELDS = {field.name: field for field in msgspec.structs.fields(Schedule)}
-INSTANTS = ("at", "start_at", "until", "next_run_at", "look_at", "last_fire_at", "created_at", "updated_at")
+INSTANTS = ("at", "start_at", "until", "next_run_at", "check_at", "last_fire_at", "created_at", "updated_at")
 NUMBERS = ("priority", "max_attempts", "missed_cap")  # small ones
 LARGEST = 2**31 - 1
 # Fields whose loss changes neither what is run nor when; times are computed again.
 HARMLESS = frozenset(
-    {"description", "reason", "declared_json", "next_run_at", "look_at", "held", "last_fire_at"}
+    {"description", "reason", "declared_json", "next_run_at", "check_at", "held", "last_fire_at"}
     | {"created_at", "updated_at"}
 )
 SHOWN = 60  # characters of a value that cannot be read
@@ -89,7 +89,9 @@ def _salvaged(cells: dict[str, Any]) -> Schedule:
         return found
     reason = f"{', '.join(unread)}: cannot be read; correct it and enable the schedule again"
     kept = reason if found.enabled or not found.reason else found.reason
-    return msgspec.structs.replace(found, enabled=False, reason=kept, next_run_at=None, look_at=None, held=())
+    return msgspec.structs.replace(
+        found, enabled=False, reason=kept, next_run_at=None, check_at=None, held=()
+    )
 
 
 def _stand_in(name: str, cell: Any) -> Any:

@@ -42,13 +42,15 @@ def run_of(schedule: Schedule, fire_at: datetime = T0, **fields: Any) -> NewJob:
 
 def firing(schedule: Schedule, *jobs: NewJob, **fields: Any) -> Firing:
     """The schedule moves on by a minute, and makes the jobs (else the one of T0)."""
-    after = changed(schedule, **({"next_run_at": NEXT, "look_at": NEXT, "last_fire_at": T0} | fields))
+    after = changed(schedule, **({"next_run_at": NEXT, "check_at": NEXT, "last_fire_at": T0} | fields))
     return Firing(schedule=after, expected=schedule.version, jobs=jobs or (run_of(schedule),))
 
 
 async def made(store: Store, **where: Any) -> list[str]:
     """The ids of the jobs that schedules have made, oldest first."""
-    page = await store.jobs(JobFilter(scheduled=True, **where), PageRequest(limit=1000, newest_first=False))
+    page = await store.jobs(
+        JobFilter(from_schedule=True, **where), PageRequest(limit=1000, newest_first=False)
+    )
     return ids(page.items)
 
 
@@ -73,7 +75,7 @@ class FiringRules:
         assert (job.state, job.queue, job.priority, job.tags) == (State.QUEUED, "mail", 3, ("a",))
         assert (job.schedule, job.scheduled_for, job.origin) == ("nightly", T0, "scheduler")
         assert (job.payload_json, job.run_at, job.created_at) == ("[1]", at(1), at(1))
-        assert (await store.due_schedules(at(1), 5)).next_look_at == NEXT
+        assert (await store.due_schedules(at(1), 5)).next_check_at == NEXT
 
     @keeps(8)
     async def test_a_fired_job_can_be_claimed_at_once(self, store: Store) -> None:
@@ -86,7 +88,7 @@ class FiringRules:
     async def test_a_fire_may_make_many_jobs_or_none(self, store: Store) -> None:
         many, none = await stored(store, rule("many"), rule("none"))
         jobs = [run_of(many, at(-n), origin="catchup") for n in range(9)]
-        quiet = Firing(schedule=changed(none, look_at=NEXT), expected=1)
+        quiet = Firing(schedule=changed(none, check_at=NEXT), expected=1)
         assert await store.fire([firing(many, *jobs), quiet], T0) == frozenset()
         assert set(await made(store)) == {job.id for job in jobs}
         assert await due(store) == []
@@ -94,11 +96,11 @@ class FiringRules:
     @keeps(8)
     async def test_a_second_fire_of_the_same_version_is_refused(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
-        first, second = firing(schedule), firing(schedule, run_of(schedule, at(1)), look_at=at(999))
+        first, second = firing(schedule), firing(schedule, run_of(schedule, at(1)), check_at=at(999))
         assert await store.fire([first], T0) == frozenset()
         assert await store.fire([second], T0) == {schedule.id}
         assert await made(store) == [first.jobs[0].id]
-        assert (await kept(store, schedule.id)).look_at == NEXT
+        assert (await kept(store, schedule.id)).check_at == NEXT
 
     @keeps(8)
     async def test_a_schedule_edited_meanwhile_does_not_fire(self, store: Store) -> None:
@@ -128,7 +130,7 @@ class FiringRules:
     @keeps(8)
     async def test_a_fire_may_disable_its_schedule(self, store: Store) -> None:
         (schedule,) = await stored(store, rule())
-        off = changed(schedule, enabled=False, reason="cron='x': is no rule", look_at=None)
+        off = changed(schedule, enabled=False, reason="cron='x': is no rule", check_at=None)
         assert await store.fire([Firing(schedule=off, expected=1)], T0) == frozenset()
         assert (await kept(store, schedule.id)).reason == "cron='x': is no rule"
         assert await due(store, at(999)) == []
@@ -173,7 +175,7 @@ class FiringRules:
 
     @keeps(8)
     async def test_concurrent_schedulers_fire_each_schedule_exactly_once(self, store: Store) -> None:
-        schedules = await stored(store, *[rule(f"s{n:03}", look_at=at(n % 7)) for n in range(200)])
+        schedules = await stored(store, *[rule(f"s{n:03}", check_at=at(n % 7)) for n in range(200)])
         fired: Counter[str] = Counter()
 
         async def scheduler(limit: int) -> None:
@@ -270,9 +272,9 @@ class FiringRules:
     async def test_runs_are_listed_apart_from_other_jobs(self, store: Store) -> None:
         ended = [await in_state(store, state, schedule="s", queue=state.value) for state in REACHABLE]
         await add(store, new(), other := new(schedule="t", tenant="x"))
-        newest = await store.jobs(JobFilter(scheduled=True), PageRequest(limit=4))
+        newest = await store.jobs(JobFilter(from_schedule=True), PageRequest(limit=4))
         assert ids(newest.items) == [other.id, *ended[:1:-1]]
-        rest = await store.jobs(JobFilter(scheduled=True), PageRequest(limit=4, cursor=newest.next))
+        rest = await store.jobs(JobFilter(from_schedule=True), PageRequest(limit=4, cursor=newest.next))
         assert ids(rest.items) == ended[1::-1]
         assert await made(store, schedule="s") == ended
         assert await made(store, schedule="s", tenant="x") == []
@@ -289,7 +291,7 @@ class FiringRules:
         live = (State.WAITING, State.QUEUED, State.RUNNING)
         where = JobFilter(schedule="s", tenant="default", states=live)
         assert list(await edit_matching(store, where, cancel, 9, T0)) == [run.id]
-        assert list(await edit_matching(store, JobFilter(scheduled=True), cancel, 9, T0)) == [other.id]
+        assert list(await edit_matching(store, JobFilter(from_schedule=True), cancel, 9, T0)) == [other.id]
         assert (await found(store, plain.id)).state is State.QUEUED
 
     @keeps(8)

@@ -20,7 +20,7 @@ ALL = ScheduleFilter()
 def rule(name: str = "nightly", **fields: Any) -> Schedule:
     """A schedule that is not stored yet, due at T0."""
     defaults: dict[str, Any] = {"id": new_id(), "name": name, "task": "work", "cron": "0 3 * * *"}
-    timed: dict[str, Any] = {"next_run_at": T0, "look_at": T0, "created_at": at(-60), "updated_at": at(-60)}
+    timed: dict[str, Any] = {"next_run_at": T0, "check_at": T0, "created_at": at(-60), "updated_at": at(-60)}
     return Schedule(**(defaults | timed | fields))
 
 
@@ -89,7 +89,7 @@ FULL: dict[str, Any] = {
     "owner": "shop",
     "declared_json": '{"every":900.5}',
     "next_run_at": at(0.000001),
-    "look_at": at(12.75),
+    "check_at": at(12.75),
     "held": (at(-1800), at(-900.000001)),
     "last_fire_at": at(-900),
 }
@@ -107,7 +107,7 @@ class ScheduleRules:
     @keeps(8)
     async def test_every_field_of_a_schedule_comes_back(self, store: Store) -> None:
         full = rule(**FULL)
-        once = rule("once", cron=None, at=at(50.123456), next_run_at=None, look_at=None)
+        once = rule("once", cron=None, at=at(50.123456), next_run_at=None, check_at=None)
         for schedule in (full, once):
             await store.put_schedules([schedule], at(1))
             assert await kept(store, schedule.id) == changed(schedule, version=1, updated_at=at(1))
@@ -238,73 +238,73 @@ class ScheduleRules:
     @keeps(8)
     async def test_the_most_overdue_schedule_comes_first(self, store: Store) -> None:
         for name, seconds in (("b", -5), ("c", 0), ("a", -90)):
-            await stored(store, rule(name, look_at=at(seconds)))
+            await stored(store, rule(name, check_at=at(seconds)))
         assert await due(store) == ["a", "b", "c"]
         assert await due(store, limit=2) == ["a", "b"]
 
     @keeps(8)
     async def test_a_due_schedule_is_returned_in_full(self, store: Store) -> None:
-        (schedule,) = await stored(store, rule(**(FULL | {"enabled": True, "look_at": T0})))
+        (schedule,) = await stored(store, rule(**(FULL | {"enabled": True, "check_at": T0})))
         assert list((await store.due_schedules(T0, 5)).schedules) == [schedule]
 
     @keeps(8)
     async def test_a_schedule_that_is_not_due_yet_reports_its_next_look(self, store: Store) -> None:
-        await stored(store, rule("later", look_at=at(90)), rule("soon", look_at=at(60)))
+        await stored(store, rule("later", check_at=at(90)), rule("soon", check_at=at(60)))
         due_now = await store.due_schedules(at(59), 10)
-        assert (list(due_now.schedules), due_now.next_look_at) == ([], at(60))
+        assert (list(due_now.schedules), due_now.next_check_at) == ([], at(60))
         assert await due(store, at(60)) == ["soon"]
         assert await due(store, at(90)) == ["soon", "later"]
 
     @keeps(8)
     async def test_when_to_look_is_not_when_it_fires(self, store: Store) -> None:
-        await stored(store, rule("spread", next_run_at=T0, look_at=at(30)), rule("held", next_run_at=at(99)))
+        await stored(store, rule("spread", next_run_at=T0, check_at=at(30)), rule("held", next_run_at=at(99)))
         assert await due(store) == ["held"]
         assert await due(store, at(30)) == ["held", "spread"]
 
     @keeps(8)
     async def test_a_disabled_schedule_is_never_due(self, store: Store) -> None:
-        await stored(store, rule("off", enabled=False), rule("later off", enabled=False, look_at=at(5)))
-        await stored(store, rule("off, not computed", enabled=False, next_run_at=None, look_at=None))
+        await stored(store, rule("off", enabled=False), rule("later off", enabled=False, check_at=at(5)))
+        await stored(store, rule("off, not computed", enabled=False, next_run_at=None, check_at=None))
         due_now = await store.due_schedules(T0, 10)
-        assert (list(due_now.schedules), due_now.next_look_at) == ([], None)
+        assert (list(due_now.schedules), due_now.next_check_at) == ([], None)
 
     @keeps(8)
     async def test_an_empty_store_has_nothing_due(self, store: Store) -> None:
         due_now = await store.due_schedules(T0, 10)
-        assert (list(due_now.schedules), due_now.next_look_at) == ([], None)
+        assert (list(due_now.schedules), due_now.next_check_at) == ([], None)
 
     @keeps(8)
     async def test_a_schedule_whose_times_were_never_computed_is_due(self, store: Store) -> None:
         """As is one written by hand: it has no times, has not fired, and was not written again."""
-        (raw,) = await stored(store, rule("raw", next_run_at=None, look_at=None))
+        (raw,) = await stored(store, rule("raw", next_run_at=None, check_at=None))
         assert await due(store) == ["raw"]
-        following = changed(raw, next_run_at=at(60), look_at=at(60))
+        following = changed(raw, next_run_at=at(60), check_at=at(60))
         assert await store.fire([Firing(schedule=following, expected=1)], T0) == frozenset()
         assert await due(store) == []
         assert await due(store, at(60)) == ["raw"]
 
     @keeps(8)
     async def test_schedules_never_computed_come_before_those_that_are_due(self, store: Store) -> None:
-        await stored(store, rule("overdue", look_at=at(-900)), rule("raw", next_run_at=None, look_at=None))
+        await stored(store, rule("overdue", check_at=at(-900)), rule("raw", next_run_at=None, check_at=None))
         assert await due(store, limit=1) == ["raw"]
 
     @keeps(8)
     async def test_a_rule_that_is_over_is_not_looked_at_again(self, store: Store) -> None:
-        never, last = await stored(store, rule("never", next_run_at=None, look_at=None), rule("last"))
-        over = changed(last, next_run_at=None, look_at=None, last_fire_at=T0)
+        never, last = await stored(store, rule("never", next_run_at=None, check_at=None), rule("last"))
+        over = changed(last, next_run_at=None, check_at=None, last_fire_at=T0)
         firings = [Firing(schedule=never, expected=1), Firing(schedule=over, expected=1)]
         assert await store.fire(firings, T0) == frozenset()
         due_now = await store.due_schedules(at(86_400), 10)
-        assert (list(due_now.schedules), due_now.next_look_at) == ([], None)
+        assert (list(due_now.schedules), due_now.next_check_at) == ([], None)
         await stored(store, changed(await kept(store, last.id), description="was useful once"))
         assert await due(store, at(86_400)) == []
 
     @keeps(8)
     async def test_what_is_left_by_a_small_limit_comes_next(self, store: Store) -> None:
-        await stored(store, *[rule(f"s{n}", look_at=at(n - 7)) for n in range(7)])
+        await stored(store, *[rule(f"s{n}", check_at=at(n - 7)) for n in range(7)])
         seen: list[str] = []
         while batch := (await store.due_schedules(T0, 3)).schedules:
             seen += names(batch)
-            after = [changed(schedule, look_at=at(60)) for schedule in batch]
+            after = [changed(schedule, check_at=at(60)) for schedule in batch]
             await store.fire([Firing(schedule=schedule, expected=schedule.version) for schedule in after], T0)
         assert seen == [f"s{n}" for n in range(7)]

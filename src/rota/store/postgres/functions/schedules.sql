@@ -19,7 +19,7 @@ BEGIN
             reason = g.reason, missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window,
             overlap = g.overlap, calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source,
             owner = g.owner, declared = (j->>'declared_json')::json, next_run_at = g.next_run_at,
-            look_at = coalesce(g.look_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
+            check_at = coalesce(g.check_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
             version = s.version + 1, created_at = g.created_at, updated_at = now
           FROM unnest(given) AS j, LATERAL json_populate_record(NULL::rota.schedules, j) AS g
          WHERE s.id = g.id AND s.version = g.version
@@ -49,7 +49,7 @@ BEGIN
     made.updated_at := now;
     -- a new one without any times is to be computed, like one made by hand; else their absence is meant
     IF made.next_run_at IS NOT NULL OR made.last_fire_at IS NOT NULL THEN
-        made.look_at := coalesce(made.look_at, 'infinity');
+        made.check_at := coalesce(made.check_at, 'infinity');
     END IF;
     INSERT INTO rota.schedules VALUES (made.*) ON CONFLICT DO NOTHING RETURNING version INTO written;
     RETURN written;
@@ -89,13 +89,13 @@ AS $$
 BEGIN
     RETURN QUERY
         SELECT * FROM rota.schedules
-         WHERE enabled AND coalesce(look_at, '-infinity'::timestamptz) <= now
-         ORDER BY coalesce(look_at, '-infinity'::timestamptz) LIMIT most;
+         WHERE enabled AND coalesce(check_at, '-infinity'::timestamptz) <= now
+         ORDER BY coalesce(check_at, '-infinity'::timestamptz) LIMIT most;
     RETURN QUERY
         SELECT * FROM rota.schedules
-         WHERE enabled AND coalesce(look_at, '-infinity'::timestamptz) > now
-           AND coalesce(look_at, '-infinity'::timestamptz) < 'infinity'
-         ORDER BY coalesce(look_at, '-infinity'::timestamptz) LIMIT 1;
+         WHERE enabled AND coalesce(check_at, '-infinity'::timestamptz) > now
+           AND coalesce(check_at, '-infinity'::timestamptz) < 'infinity'
+         ORDER BY coalesce(check_at, '-infinity'::timestamptz) LIMIT 1;
 END
 $$;
 

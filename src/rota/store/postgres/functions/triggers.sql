@@ -15,7 +15,7 @@ BEGIN
        (OLD.cron, OLD.every, OLD.at, OLD.timezone, OLD.start_at, OLD.until, OLD.jitter, OLD.calendar,
         OLD.calendar_mode, OLD.enabled) THEN
         NEW.next_run_at := NULL;
-        NEW.look_at := NULL;
+        NEW.check_at := NULL;
         NEW.held := '{}';
         NEW.reason := CASE WHEN NOT NEW.enabled THEN NEW.reason END;
     END IF;

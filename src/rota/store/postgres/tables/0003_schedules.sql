@@ -1,5 +1,5 @@
 -- Schedules: rules that make jobs. A row may be written by hand: if it has neither next_run_at nor
--- look_at, the next scheduler that reads it computes them.
+-- check_at, the next scheduler that reads it computes them.
 
 CREATE TABLE rota.schedules (
     id text COLLATE "C" PRIMARY KEY DEFAULT rota.id_at(clock_timestamp())::text,
@@ -31,7 +31,7 @@ CREATE TABLE rota.schedules (
     owner text COLLATE "C",
     declared json,
     next_run_at timestamptz,
-    look_at timestamptz,  -- NULL: at once, it has not been computed; infinity: not before it is edited
+    check_at timestamptz,  -- NULL: at once, it has not been computed; infinity: not before it is edited
     held timestamptz[] NOT NULL DEFAULT '{}',
     last_fire_at timestamptz,
     version bigint NOT NULL DEFAULT 1,
@@ -49,7 +49,7 @@ CREATE TABLE rota.schedules (
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
 );
 CREATE UNIQUE INDEX schedules_name ON rota.schedules (tenant, name);
-CREATE INDEX schedules_look ON rota.schedules (coalesce(look_at, '-infinity'::timestamptz)) WHERE enabled;
+CREATE INDEX schedules_look ON rota.schedules (coalesce(check_at, '-infinity'::timestamptz)) WHERE enabled;
 
 -- Programs raise the version themselves.
 CREATE TRIGGER edited_by_hand BEFORE UPDATE ON rota.schedules

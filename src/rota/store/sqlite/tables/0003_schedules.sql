@@ -31,7 +31,7 @@ CREATE TABLE rota_schedules (
   owner         TEXT,
   declared_json TEXT,
   next_run_at   INTEGER,
-  look_at       INTEGER,
+  check_at       INTEGER,
   held          TEXT,                                  -- JSON array of instants
   last_fire_at  INTEGER,
   version       INTEGER NOT NULL CHECK (typeof(version) = 'integer') DEFAULT 1,
@@ -45,8 +45,8 @@ CREATE TABLE rota_schedules (
   -- A rule that is over has no times either, but was written more than once.
   due_at        INTEGER GENERATED ALWAYS AS (
                   CASE
-                    WHEN typeof(look_at) IN ('integer', 'real') THEN look_at
-                    WHEN look_at IS NOT NULL THEN 0
+                    WHEN typeof(check_at) IN ('integer', 'real') THEN check_at
+                    WHEN check_at IS NOT NULL THEN 0
                     WHEN next_run_at IS NULL AND last_fire_at IS NULL AND version = 1 THEN 0
                   END) VIRTUAL
 );
@@ -60,7 +60,7 @@ CREATE TRIGGER rota_schedules_edited_by_hand
 AFTER UPDATE OF cron, every, at, timezone, start_at, until, jitter, calendar, calendar_mode, enabled
 ON rota_schedules WHEN NEW.version = OLD.version
 BEGIN
-  UPDATE rota_schedules SET version = version + 1, next_run_at = NULL, look_at = 0, held = NULL
+  UPDATE rota_schedules SET version = version + 1, next_run_at = NULL, check_at = 0, held = NULL
   WHERE rowid = NEW.rowid;
 END;
 
