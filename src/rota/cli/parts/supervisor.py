@@ -74,8 +74,7 @@ class Supervisor:
         """Forward a signal: the first makes a child drain, the second makes it release its jobs."""
         self._stop.set()
         for child in self._children:
-            with suppress(ProcessLookupError):
-                child.send_signal(signal.SIGTERM)
+            _terminate(child)
 
     async def _keep(self, number: int) -> int:
         """Restart worker ``number`` until it stops as intended; returns its exit code."""
@@ -101,11 +100,17 @@ class Supervisor:
         )
         self._children.add(child)
         if self._stop.is_set():  # the signal arrived while the child was starting
-            child.send_signal(signal.SIGTERM)
+            _terminate(child)
         try:
             return await child.wait()
         finally:
             self._children.discard(child)
+
+
+def _terminate(child: asyncio.subprocess.Process) -> None:
+    """Signal by pid: ``send_signal`` polls first, and a poll that reaps the child loses its exit code."""
+    with suppress(ProcessLookupError):
+        os.kill(child.pid, signal.SIGTERM)
 
 
 def _how(code: int) -> str:
