@@ -33,20 +33,25 @@ async def succeeded(store: PostgresStore) -> int:
     return (await store.survey(CurrentOverview(T0))).counts[State.SUCCEEDED]
 
 
-async def test_a_day_without_a_partition_is_stored_and_moved_when_it_gets_one(store: PostgresStore) -> None:
+async def test_a_day_is_made_before_any_job_can_end_in_it(store: PostgresStore) -> None:
+    """A reader planned before a partition was attached would miss the jobs that end in it."""
+    before = await days(store)
     early = await in_state(store, State.SUCCEEDED)
-    assert await part_of(store, early) == "done_default"
     await store.maintain(RetentionCutoffs(), 1, T0)
-    assert await part_of(store, early) == "done_20300101"
+    assert await days(store) - before == {f"done_203001{day:02}" for day in range(3, 16)}
     late = await in_state(store, State.FAILED)
-    assert await part_of(store, late) == "done_20300101"
-    assert {f"done_203001{day:02}" for day in range(1, 16)} <= await days(store)
-    await store.maintain(RetentionCutoffs(), 1, T0)
+    assert {await part_of(store, early), await part_of(store, late)} == {"done_default"}
+    third = await running(store, now=T0 + 2 * DAY)
+    await settle(store, [change(third, State.SUCCEEDED)], T0 + 2 * DAY)
+    assert await part_of(store, third.id) == "done_20300103"
+    cutoffs = RetentionCutoffs(jobs={state: T0 + DAY for state in FINAL})
+    assert (await store.maintain(cutoffs, 100, T0 + 2 * DAY)).jobs == 2  # row by row
+    assert await read(store, early) is None and await read(store, third.id) is not None
     assert await succeeded(store) == 1
 
 
 async def test_a_whole_expired_day_is_dropped(store: PostgresStore) -> None:
-    await store.maintain(RetentionCutoffs(), 1, T0)
+    await store.maintain(RetentionCutoffs(), 1, T0 - 2 * DAY)
     gone = await in_state(store, State.SUCCEEDED)
     job = await running(store)
     record_of = lifecycle.decide(job, lifecycle.Cancelled(reason="no"), T0, 0.0)
@@ -66,7 +71,7 @@ async def test_a_whole_expired_day_is_dropped(store: PostgresStore) -> None:
 async def test_a_reader_keeps_its_day_and_no_one_waits(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
-    await store.maintain(RetentionCutoffs(), 1, T0)
+    await store.maintain(RetentionCutoffs(), 1, T0 - 2 * DAY)
     await in_state(store, State.SUCCEEDED)
     cutoffs = RetentionCutoffs(jobs={state: T0 + DAY for state in FINAL})
     with psycopg.connect(migrated_postgres_url) as reader:

@@ -969,8 +969,9 @@ $$;
 
 -- History by UTC day: partitions made ahead, whole days dropped, the rest deleted in batches.
 
--- Make the partition of a day; false if it exists already, or if another session holds a lock;
--- NULL if the role may not: its jobs then end in the default partition.
+-- Make the partition of a day that is still at least a day away: a statement that was planned before the
+-- partition was attached does not see it, so no job may end in it yet. False if it exists already, or if
+-- another session holds a lock; NULL if the role may not: its jobs then end in the default partition.
 CREATE OR REPLACE FUNCTION rota.make_day(day timestamptz) RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -985,17 +986,12 @@ BEGIN
         RETURN false;
     END IF;
     EXECUTE format('CREATE TABLE rota.%I (LIKE rota.done INCLUDING DEFAULTS)', name);
-    IF EXISTS (SELECT FROM rota.done_default WHERE finished_at >= start AND finished_at < stop) THEN
-        LOCK TABLE rota.done_default IN ACCESS EXCLUSIVE MODE;
-        EXECUTE format('WITH late AS (DELETE FROM rota.done_default WHERE finished_at >= $1 AND finished_at < $2 '
-                       'RETURNING *) INSERT INTO rota.%I SELECT * FROM late', name) USING start, stop;
-    END IF;
     -- ATTACH, unlike CREATE TABLE ... PARTITION OF, lets other sessions use rota.done meanwhile
     EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
     RETURN true;
 EXCEPTION
-    -- another session holds a lock, was faster, or just ended a job of that day: the default
-    -- partition serves until the next time
+    -- another session holds a lock or was faster, or a clock far ahead ended a job on that day: the default
+    -- partition has it
     WHEN lock_not_available OR duplicate_table OR unique_violation OR check_violation OR deadlock_detected THEN
         RETURN false;
     WHEN insufficient_privilege THEN

@@ -15,14 +15,14 @@ from .connections import Connections
 
 log = logging.getLogger("rota.store")
 
-DAYS_AHEAD = 14
+DAYS_AHEAD = range(2, 15)  # never today or tomorrow, see rota.make_day
 DAY = timedelta(days=1)
 WHOLE_DAY_FROM = 10_000  # jobs; a smaller day that is over the limit is deleted in batches
 
 _DAYS = "SELECT partition::text, day FROM rota.days WHERE day < %s ORDER BY day"
 _MAKE = """
 SELECT rota.make_day(CAST(%s AS timestamptz) + make_interval(hours => 24 * d))
-  FROM generate_series(0, %s) AS d
+  FROM unnest(%s::int[]) AS d
 """
 _COUNT = """
 SELECT coalesce(sum(n), 0)::bigint FROM rota.tally WHERE minute >= %s AND minute < %s AND state <> 'removed'
@@ -41,7 +41,7 @@ class History:
 
     async def upkeep(self, now: datetime) -> None:
         if self._owner:
-            made = await self._connections.rows(_MAKE, (now, DAYS_AHEAD))
+            made = await self._connections.rows(_MAKE, (now, list(DAYS_AHEAD)))
             self._learn(row[0] for row in made)
         await self._connections.rows("SELECT rota.fold_tally(%s)", (now,))
         await self._connections.rows("DELETE FROM rota.waiters WHERE until < %s", (now,))
