@@ -18,7 +18,7 @@ from ..config import Settings
 from ..core.jobs.gates import active, over_schedule
 from ..core.jobs.lifecycle import cancel
 from ..core.schedules.calendars import Calendar
-from ..core.schedules.firing import DueFire, FireDecision, decide, job_id, key_of, rule_of
+from ..core.schedules.firing import DueFire, FireDecision, decide, job_id, key_of
 from ..core.schedules.rules import spread
 from ..errors import StoreError, StoreUnavailable
 from ..model import LIVE, AuditEntry, DueSchedules, Firing, Gate, JobFilter, NewJob, PageRequest, Schedule
@@ -112,8 +112,7 @@ class Scheduler:
         for fire in decision.fires:
             self.metrics.fires[fire.origin] += 1
             if fire.origin == "scheduler":  # a catch-up run is late by its nature
-                meant = spread(rule_of(schedule), key_of(schedule)) if schedule.jitter else 0.0
-                self.metrics.late.add(now - fire.at - timedelta(seconds=meant))
+                self.metrics.late.add(now - fire.at - spread(schedule.jitter, key_of(schedule)))
 
     async def _write(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
         """Fire them all; if the store cannot take one of them, that one is disabled and the others fire."""

@@ -83,7 +83,7 @@ def start(schedule: Schedule, now: datetime, calendar: Calendar | None = None) -
         return msgspec.structs.replace(schedule, check_at=None, held=())
     rule = rule_of(schedule)
     following = next_allowed(rule, calendar, schedule.calendar_mode, now)
-    return _with_next(schedule, rule, following, (), now)
+    return _with_next(schedule, following, (), spread(schedule.jitter, key_of(schedule)), now)
 
 
 def decide(
@@ -94,6 +94,7 @@ def decide(
         return _off(schedule, schedule.reason or "its row cannot be read")
     try:
         rule = rule_of(schedule)
+        jitter = spread(schedule.jitter, key_of(schedule))
         check(schedule)
         if schedule.calendar is not None and calendar is None:
             raise InvalidSchedule(
@@ -104,7 +105,7 @@ def decide(
         found = fires(
             rule,
             schedule.next_run_at,
-            now - timedelta(seconds=spread(rule, key_of(schedule))),
+            now - jitter,
             schedule.missed,
             schedule.missed_cap,
             schedule.missed_window,
@@ -116,7 +117,7 @@ def decide(
         return _off(schedule, str(error))
     due = tuple(DueFire(at=at, origin=origin) for at, origin in found.fire_at)
     run, held, skipped = _overlap(schedule, due, busy)
-    after = _with_next(schedule, rule, found.next_run_at, held, now)
+    after = _with_next(schedule, found.next_run_at, held, jitter, now)
     if run:
         after = msgspec.structs.replace(after, last_fire_at=max(fire.at for fire in run))
     return FireDecision(
@@ -154,14 +155,12 @@ def _overlap(
 
 def _with_next(
     schedule: Schedule,
-    rule: ScheduleRule,
     following: datetime | None,
     held: tuple[datetime, ...],
+    jitter: timedelta,
     now: datetime,
 ) -> Schedule:
-    check_at = None
-    if following is not None:
-        check_at = following + timedelta(seconds=spread(rule, key_of(schedule)))
+    check_at = None if following is None else following + jitter
     if held:
         soon = now + timedelta(seconds=RECHECK_S)
         check_at = soon if check_at is None else min(check_at, soon)

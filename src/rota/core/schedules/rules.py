@@ -107,10 +107,10 @@ def anchor(rule: ScheduleRule) -> datetime:
     return rule.start_at or rule.anchor_at or EPOCH
 
 
-def spread(rule: ScheduleRule, key: str) -> float:
-    """Seconds in [0, jitter), always the same for a key: added to a fire time, they spread the load."""
+def spread(jitter: float, key: str) -> timedelta:
+    """A part of the jitter, always the same for a key: added to a fire time, it spreads the load."""
     digest = hashlib.blake2b(key.encode(), digest_size=4).digest()
-    return int.from_bytes(digest, "big") / 2**32 * rule.jitter
+    return timedelta(seconds=int.from_bytes(digest, "big") / 2**32 * jitter)
 
 
 def _instant(name: str, value: Any) -> datetime | None:
