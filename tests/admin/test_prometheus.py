@@ -27,8 +27,8 @@ def test_depth_age_states_gates_and_requests_are_exported(each_site: Site) -> No
         assert line.startswith("# ") or LINE.match(line), line
     for line in (
         'rota_jobs{state="queued"} 2',
-        'rota_queue_jobs{queue="ma\\"i\\\\l",state="queued"} 1',
-        'rota_queue_jobs{queue="default",state="scheduled"} 1',
+        'rota_queue_jobs{queue="ma\\"i\\\\l",state="due"} 1',
+        'rota_queue_jobs{queue="default",state="due_later"} 1',
         'rota_gates{scope="all"} 1',
         "rota_workers 0",
         "rota_event_listeners 0",

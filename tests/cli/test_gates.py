@@ -16,7 +16,7 @@ def test_queues_list_shows_depth_age_and_pause(folder: Path) -> None:
     enqueue(queue="mail", delay=3600)
     output("queues", "pause", "mail", "--reason", "provider down", "--for", "2h")
     (queue,) = output_json("queues", "list")["items"]
-    assert (queue["name"], queue["queued"], queue["scheduled"], queue["running"]) == ("mail", 1, 1, 0)
+    assert (queue["name"], queue["due"], queue["due_later"], queue["running"]) == ("mail", 1, 1, 0)
     assert queue["gate"]["reason"] == "provider down"
     text = output("queues", "list")
     assert "mail" in text and "provider down" in text and "(in 2 h)" in text
@@ -73,7 +73,7 @@ def test_pause_without_scope_pauses_everything_and_resume_lists_other_pauses(fol
     enqueue()
     ran = rota_command("worker", "--app", "shop:app", "--burst", cwd=folder)
     assert ran.returncode == 0, ran.stderr
-    assert [q["queued"] for q in output_json("queues", "list")["items"]] == [1, 0]
+    assert [q["due"] for q in output_json("queues", "list")["items"]] == [1, 0]
     assert output("resume") == "Resumed everything.\nStill paused: queue mail.\n"
 
 

@@ -233,7 +233,7 @@ def test_list_stats_and_workers_print_json(folder: Path) -> None:
     enqueue("add", "--payload", '{"a": 1, "b": 2}')
     assert len(read_json("--url", "sqlite:///shop.db", "jobs", "list", cwd=folder)["items"]) == 1
     stats = read_json("--url", "sqlite:///shop.db", "stats", cwd=folder)
-    assert (stats["queued"], stats["queues"]["default"]["queued"], stats["unserved"]) == (1, 1, {"add": 1})
+    assert (stats["queued"], stats["queues"]["default"]["due"], stats["unserved"]) == (1, 1, {"add": 1})
     assert read_json("--url", "sqlite:///shop.db", "workers", "list", cwd=folder) == {
         "items": [],
         "next": None,

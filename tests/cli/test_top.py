@@ -38,7 +38,7 @@ def gate(scope: str = "all", name: str | None = None) -> GateView:
 
 def queue(name: str, closed: bool = False) -> QueueView:
     return QueueView(
-        name=name, queued=1204, scheduled=3, running=2, oldest_due_s=75.0, per_minute=12.5,
+        name=name, due=1204, due_later=3, running=2, oldest_due_s=75.0, per_minute=12.5,
         failed_per_minute=0.3, workers=2, gate=gate("queue", name) if closed else None,
     )  # fmt: skip
 
@@ -223,7 +223,7 @@ async def test_a_snapshot_and_an_action_work_on_each_store(app: Rota) -> None:
     await carry_out(operations, TopAction(verb="pause", queue="mail"))
     seen = await take_snapshot(operations, me)
     assert (seen.due, seen.running, seen.workers, seen.jobs_per_s, seen.failures) == (1, 0, 0, 0, ())
-    assert [(one.name, one.queued, one.scheduled) for one in seen.queues] == [("mail", 1, 1)]
+    assert [(one.name, one.due, one.due_later) for one in seen.queues] == [("mail", 1, 1)]
     assert seen.gate is not None and seen.queues[0].gate is not None
     assert seen.gate.actor == "anna"
     await carry_out(operations, TopAction(verb="resume"))

@@ -44,7 +44,7 @@ OUTCOMES: list[Outcome] = [
 def a_job(**fields: Any) -> Job:
     told: dict[str, Any] = {
         "id": uuid7(1, 1), "task": "work", "state": State.RUNNING, "attempt": 1, "max_attempts": 3,
-        "token": 4, "run_at": NOW, "created_at": NOW, "started_at": NOW, "worker": "w1",
+        "lease_token": 4, "run_at": NOW, "created_at": NOW, "started_at": NOW, "worker": "w1",
     }  # fmt: skip
     return Job(**(told | fields))
 
@@ -231,7 +231,7 @@ def test_every_decision_is_a_legal_move_that_keeps_the_token(
     job = a_job(attempt=attempt, max_attempts=most, cancel_requested=asked)
     change = decide(job, outcome, NOW, jitter)
     assert change.state in MOVES[State.RUNNING]
-    assert (change.id, change.token) == (job.id, job.token)
+    assert (change.id, change.lease_token) == (job.id, job.lease_token)
     assert 0 <= change.attempt <= job.attempt
     assert change.run_at is None or change.state is State.QUEUED
     assert change.run_at is None or change.run_at >= NOW

@@ -32,9 +32,9 @@ run_log = RunLog(os.environ["CRASH_RUN_LOG"])
 @contextmanager
 def recorded(ctx: Context) -> Iterator[None]:
     """Record the start, and the end if it is reached."""
-    run_log.began(ctx.job.id, ctx.job.token, ctx.worker)
+    run_log.began(ctx.job.id, ctx.job.lease_token, ctx.worker)
     yield
-    run_log.ended(ctx.job.id, ctx.job.token, ctx.worker)
+    run_log.ended(ctx.job.id, ctx.job.lease_token, ctx.worker)
 
 
 def is_open(latch: str) -> bool:
@@ -143,7 +143,7 @@ async def kills_worker(ctx: Context) -> None:
 
 def accepted(event: Event) -> None:
     assert event.job is not None
-    run_log.write("T", event.job.id, event.job.token, event.job.state)
+    run_log.write("T", event.job.id, event.job.lease_token, event.job.state)
 
 
 for name in ("job.succeeded", "job.failed", "job.cancelled"):

@@ -20,7 +20,7 @@ class Entry:
     run_at: datetime
     key: str | None
     state: State = State.QUEUED
-    token: int = 0
+    lease_token: int = 0
     attempt: int = 0
     worker: str | None = None
     lease_until: datetime | None = None
@@ -71,18 +71,18 @@ class Model:
         job = self.jobs[id]
         assert job.state is State.QUEUED
         job.state, job.worker = State.RUNNING, worker
-        job.token, job.attempt = job.token + 1, job.attempt + 1
+        job.lease_token, job.attempt = job.lease_token + 1, job.attempt + 1
         job.lease_until = now + timedelta(seconds=LEASE_S)
         return job
 
-    def holds(self, id: JobId, token: int, worker: str | None) -> Entry | None:
+    def holds(self, id: JobId, lease_token: int, worker: str | None) -> Entry | None:
         job = self.jobs.get(id)
         if job is None or job.state is not State.RUNNING:
             return None
-        return job if (job.token, job.worker) == (token, worker) else None
+        return job if (job.lease_token, job.worker) == (lease_token, worker) else None
 
     def settle(self, change: Settlement, now: datetime) -> bool:
-        job = self.holds(change.id, change.token, change.worker)
+        job = self.holds(change.id, change.lease_token, change.worker)
         if job is None:
             return False
         if change.remove:
@@ -102,7 +102,7 @@ class Model:
 
     def reclaim(self, id: JobId, holder: str, now: datetime) -> Entry:
         job = self.jobs[id]
-        job.token, job.worker = job.token + 1, holder
+        job.lease_token, job.worker = job.lease_token + 1, holder
         job.lease_until = now + timedelta(seconds=LEASE_S)
         return job
 

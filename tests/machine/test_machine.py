@@ -107,7 +107,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def some_lease(self, pick: int) -> Job:
         """Often a valid lease, often an old one of a job that runs again, sometimes any."""
-        good = [job for job in self.leases if self.model.holds(job.id, job.token, job.worker)]
+        good = [job for job in self.leases if self.model.holds(job.id, job.lease_token, job.worker)]
         again = {job.id for job in good}
         late = [job for job in self.leases if job.id in again and job not in good]
         among = (good, good, late, self.leases)[pick % 4] or self.leases
@@ -168,7 +168,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.hold(entry, job)
 
     def hold(self, entry: Entry, job: Job) -> None:
-        assert (job.token, job.attempt) == (entry.token, entry.attempt)
+        assert (job.lease_token, job.attempt) == (entry.lease_token, entry.attempt)
         self.leases.append(msgspec.structs.replace(job, worker=entry.worker))
 
     @precondition(lambda self: self.leases)
@@ -221,10 +221,10 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(worker=workers, pick=picks)
     def beat(self, worker: str, pick: int) -> None:
         mine = {job.id: job for job in self.model.live() if job.lease_until and job.worker == worker}
-        leases = {id: Lease(id=id, token=job.token) for id, job in mine.items()}
+        leases = {id: Lease(id=id, lease_token=job.lease_token) for id, job in mine.items()}
         other = self.some_lease(pick)
         if other.id not in mine:  # too late, or held by another worker
-            leases[other.id] = Lease(id=other.id, token=other.token)
+            leases[other.id] = Lease(id=other.id, lease_token=other.lease_token)
         pulse = Heartbeat(worker=worker, document="{}", lease_s=LEASE_S, leases=list(leases.values()))
         reply = self.run(self.store.heartbeat(pulse, self.now))
         for job in mine.values():
@@ -306,8 +306,8 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def tokens_never_decrease(self) -> None:
         for job in self.everything():
-            assert job.token >= self.highest.get(job.id, 0)
-            self.highest[job.id] = job.token
+            assert job.lease_token >= self.highest.get(job.id, 0)
+            self.highest[job.id] = job.lease_token
 
     @invariant()
     def a_key_has_one_live_job(self) -> None:
@@ -327,7 +327,17 @@ def _shown(job: Job | Entry) -> tuple[object, ...]:
     running = job.state is State.RUNNING
     lease = (job.worker, job.lease_until, job.cancel_requested) if running else None
     moment = job.run_at if job.state is State.QUEUED else job.finished_at
-    return (job.state, job.token, job.attempt, job.queue, job.priority, moment, job.key, job.tenant, lease)
+    return (
+        job.state,
+        job.lease_token,
+        job.attempt,
+        job.queue,
+        job.priority,
+        moment,
+        job.key,
+        job.tenant,
+        lease,
+    )
 
 
 def check_examples(make: Callable[[], Coroutine[Any, Any, Store]], examples: int, steps: int) -> None:

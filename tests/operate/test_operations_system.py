@@ -29,7 +29,7 @@ async def test_stats_count_by_state_and_queue(operations: Operations) -> None:
     await operations.jobs.cancel(first.id, CancelRequest())
     stats = await operations.system.stats()
     assert (stats.queued, stats.cancelled, stats.running) == (1, 1, 0)
-    assert stats.queues["sms"].scheduled == 1
+    assert stats.queues["sms"].due_later == 1
     assert not stats.paused
 
 

@@ -63,7 +63,7 @@ class Explained:
 
 def changes(rows: list[Row]) -> str:
     parts = [
-        f'{{"id":"{row["id"]}","token":{row["token"]},"worker":"w","state":"succeeded","attempt":1}}'
+        f'{{"id":"{row["id"]}","lease_token":{row["lease_token"]},"worker":"w","state":"succeeded","attempt":1}}'
         for row in rows
     ]
     return f"[{','.join(parts)}]"
@@ -73,7 +73,7 @@ def successes(rows: list[Row]) -> tuple[str, str, str, str, None]:
     """The same ends as plain successes: ids, tokens, workers, ages, no other changes."""
     return (
         f"{{{','.join(str(row['id']) for row in rows)}}}",
-        f"{{{','.join(str(row['token']) for row in rows)}}}",
+        f"{{{','.join(str(row['lease_token']) for row in rows)}}}",
         f"{{{','.join('w' for _ in rows)}}}",
         f"{{{','.join('1' for _ in rows)}}}",
         None,
@@ -141,7 +141,7 @@ async def test_a_turn_uses_indexes_among_a_million_jobs(
 async def test_a_beat_uses_indexes(store: PostgresStore, migrated_postgres_url: str) -> None:
     await store.insert([new() for _ in range(200)], T0)
     jobs = await claim(store, want(200), T0)
-    leases = changes([{"id": job.id, "token": job.token} for job in jobs])
+    leases = changes([{"id": job.id, "lease_token": job.lease_token} for job in jobs])
     session = Explained(migrated_postgres_url)
     with session.connection as connection:
         connection.execute("ANALYZE")

@@ -23,8 +23,8 @@ INSERT INTO rota.schedules (name, task, cron, next_run_at, check_at)
 SELECT 's' || i, 'work', '* * * * *', %(at)s, %(at)s FROM generate_series(1, 100000) AS i
 """
 RUNS = """
-INSERT INTO rota.done (id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue,
-                       task, origin, payload, state, finished_at, schedule)
+INSERT INTO rota.done (id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
+                       queue, task, origin, payload, state, finished_at, schedule)
 SELECT rota.id_at(%(at)s), %(at)s, %(at)s, 1, 0, 1, 3, false, 't' || i %% 50, 'default',
        'work', 'scheduler', '{}', 'succeeded', %(at)s, CASE WHEN i %% 20 = 0 THEN 's' || i %% 900 END
   FROM generate_series(1, 40000) AS i

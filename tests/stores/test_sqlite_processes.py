@@ -90,7 +90,7 @@ async def test_a_forked_child_opens_the_file_for_itself(tmp_path: Path) -> None:
     assert forked(store) == "stored"
     await store.insert([second], T0)
     depths = (await store.survey(CurrentOverview(T0))).queues
-    assert {queue: depth.queued for queue, depth in depths.items()} == {"child": 1, "parent": 2}
+    assert {queue: depth.due for queue, depth in depths.items()} == {"child": 1, "parent": 2}
     await store.close()
 
 

@@ -239,7 +239,7 @@ async def test_a_claim_reads_rows_that_were_spoilt_by_hand(store: SqliteStore, t
         )
         other.commit()
     taken = await claim(store, ClaimRequest(worker="w", limit=10, lease_s=30), T0)
-    assert [(job.id, job.token, job.worker, job.timeout) for job in taken] == [
+    assert [(job.id, job.lease_token, job.worker, job.timeout) for job in taken] == [
         (jobs[0].id, 1, "w", 0.1),
         (jobs[1].id, 1, "w", None),
         (jobs[2].id, 1, "w", None),

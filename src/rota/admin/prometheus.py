@@ -78,8 +78,8 @@ async def _jobs(text: PrometheusText, operations: Operations) -> None:
     for state in State:
         text.add("rota_jobs", "gauge", "Jobs by state.", getattr(stats, state), state=state)
     for queue, depth in sorted(stats.queues.items()):
-        for kind in ("queued", "scheduled", "running"):
-            text.add("rota_queue_jobs", "gauge", "Live jobs of a queue; queued ones are due.",
+        for kind in ("due", "due_later", "running"):
+            text.add("rota_queue_jobs", "gauge", "Live jobs of a queue.",
                      getattr(depth, kind), queue=queue, state=kind)  # fmt: skip
         text.add("rota_queue_oldest_due_seconds", "gauge", "Age of the oldest due job.",
                  depth.oldest_due_s or 0.0, queue=queue)  # fmt: skip

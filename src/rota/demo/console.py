@@ -135,7 +135,7 @@ def command(url: str) -> str:
 
 
 def summary(stats: Mapping[str, Any], running: list[Job]) -> str:
-    depth = sum(q["scheduled"] for q in stats["queues"].values())
+    depth = sum(q["due_later"] for q in stats["queues"].values())
     parts = [
         f"{stats['succeeded']} succeeded",
         f"{stats['failed']} failed",

@@ -106,7 +106,7 @@ class Job(Value, frozen=True, kw_only=False):
     error_json: str | None = None
     attempt: int = 0
     max_attempts: int = 3
-    token: int = 0
+    lease_token: int = 0
     started_at: datetime | None = None
     finished_at: datetime | None = None
     lease_until: datetime | None = None
@@ -151,7 +151,7 @@ class Lease(Value, frozen=True, kw_only=True):
     """The right to write to a running job: valid while the store holds this token for it."""
 
     id: JobId
-    token: int
+    lease_token: int
 
 
 class Attempt(Value, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ class Attempt(Value, frozen=True, kw_only=True):
 
     job: JobId
     attempt: int
-    token: int
+    lease_token: int
     outcome: AttemptOutcome
     worker: str | None
     started_at: datetime | None

@@ -18,8 +18,8 @@ Answer_co = TypeVar("Answer_co", covariant=True)  # of a question
 
 
 class QueueDepth(Value, frozen=True, kw_only=True):
-    queued: int = 0  # due
-    scheduled: int = 0  # queued, not yet due
+    due: int = 0
+    due_later: int = 0
     running: int = 0
     oldest_due_s: float | None = None
 

@@ -18,7 +18,7 @@ class Settlement(Value, frozen=True, kw_only=False):
     """
 
     id: JobId
-    token: int
+    lease_token: int
     worker: str | None  # the holder of the lease: it must still be the same, like the token
     queue: str
     task: str
@@ -62,7 +62,7 @@ class ProgressUpdate(Value, frozen=True, kw_only=True):
     """Progress of a running job, written with the next beat."""
 
     id: JobId
-    token: int
+    lease_token: int
     progress_json: str
 
 

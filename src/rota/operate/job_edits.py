@@ -43,13 +43,13 @@ def check_state(state: str) -> State:
 async def attempts(store: Store, job: Job) -> Sequence[Attempt]:
     """All attempts, oldest first. A first attempt that succeeded has no record: it is read off the job."""
     recorded = list(await store.attempts(job.id))
-    if job.state is State.SUCCEEDED and not any(a.token == job.token for a in recorded):
+    if job.state is State.SUCCEEDED and not any(a.lease_token == job.lease_token for a in recorded):
         assert job.finished_at is not None
         recorded.append(
             Attempt(
                 job=job.id,
                 attempt=job.attempt,
-                token=job.token,
+                lease_token=job.lease_token,
                 outcome="succeeded",
                 worker=job.worker,
                 started_at=job.started_at,

@@ -68,7 +68,7 @@ class ScheduleActions(RunActions, CalendarActions):
         """Preview the next fire times, with a note where a clock change affects one."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
         fires = await self.services.schedules.preview(schedule.name, request.n, tenant=schedule.tenant)
-        return Preview(words=_summary(schedule), timezone=schedule.timezone, fires=_fires(fires))
+        return Preview(rule_summary=_summary(schedule), timezone=schedule.timezone, fires=_fires(fires))
 
     @requires("read")
     async def fires(self, request: FiresRequest) -> Fires:
@@ -81,7 +81,7 @@ class ScheduleActions(RunActions, CalendarActions):
     async def validate(self, request: ValidateRequest) -> Preview:
         """Check a rule: its summary and next fire times, or what is wrong with it."""
         summary, fires = self.services.schedules.validate(request.n, **_rule(request))
-        return Preview(words=summary, timezone=request.timezone or "UTC", fires=_fires(fires))
+        return Preview(rule_summary=summary, timezone=request.timezone or "UTC", fires=_fires(fires))
 
     # --- changes ---------------------------------------------------------------------------------
 

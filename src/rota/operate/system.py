@@ -153,7 +153,7 @@ class SystemActions(ActionGroup):
         """List tenants with live jobs, schedules or a pause."""
         store, now = await self.operations.store(), self.services.clock.now()
         depths = await store.survey(DepthByTenant(now, MOST_READ))
-        complete = sum(d.queued + d.scheduled + d.running for d in depths.values()) < MOST_READ
+        complete = sum(d.due + d.due_later + d.running for d in depths.values()) < MOST_READ
         gates = {gate.id: gate for gate in await self.operations.active_gates()}
         schedules = await self._schedules_by_tenant()
         costs = await self._costs()

@@ -123,9 +123,11 @@ class HeartbeatThread:
             worker=self._environment.worker,
             document=self._document(),
             lease_s=self._lease_s,
-            leases=[Lease(id=one.job.id, token=one.job.token) for one in due],
+            leases=[Lease(id=one.job.id, lease_token=one.job.lease_token) for one in due],
             notes=[
-                ProgressUpdate(id=one.job.id, token=one.job.token, progress_json=one.context.live_json)
+                ProgressUpdate(
+                    id=one.job.id, lease_token=one.job.lease_token, progress_json=one.context.live_json
+                )
                 for one in updated
             ],
         )

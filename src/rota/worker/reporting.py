@@ -89,7 +89,7 @@ class JobReporter:
             job.id,
             job.task,
             job.attempt,
-            job.token,
+            job.lease_token,
             "stopped" if settlement is None else settlement.state,
             extra=about(job, self._worker),
         )

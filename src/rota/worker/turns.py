@@ -94,10 +94,10 @@ class PendingSettlements(deque[Settled]):
 def _is_stored(sent: Settlement, job: Job) -> bool:
     """Whether the job shows that this settlement was stored, though the answer was lost.
 
-    QUEUED counts whatever was sent. Every claim and reclaim raises the token, so with our token still on
+    QUEUED counts whatever was sent. Every claim and reclaim raises the lease token, so with ours still on
     it, only our settlement can have ended the attempt; then an operator has queued the job again.
     """
-    return job.token == sent.token and job.state in (sent.state, State.QUEUED)
+    return job.lease_token == sent.lease_token and job.state in (sent.state, State.QUEUED)
 
 
 class Turns:

@@ -16,7 +16,7 @@ export interface ActivityRequest {
 
 export interface AttemptView {
   attempt: number;
-  token: number;
+  lease_token: number;
   outcome: string;
   worker: string | null;
   started_at: string | null;
@@ -448,7 +448,7 @@ export interface PauseRequest {
 }
 
 export interface Preview {
-  words: string;
+  rule_summary: string;
   timezone: string;
   fires: FireView[];
 }
@@ -485,16 +485,16 @@ export interface PutUserRequest {
 }
 
 export interface QueueDepth {
-  queued?: number;
-  scheduled?: number;
+  due?: number;
+  due_later?: number;
   running?: number;
   oldest_due_s?: number | null;
 }
 
 export interface QueueView {
   name: string;
-  queued: number;
-  scheduled: number;
+  due: number;
+  due_later: number;
   running: number;
   oldest_due_s: number | null;
   per_minute: number;
@@ -552,7 +552,7 @@ export interface ScheduleView {
   every: number | null;
   at: string | null;
   timezone: string;
-  words: string;
+  rule_summary: string;
   start_at: string | null;
   until: string | null;
   jitter: number;
@@ -649,8 +649,8 @@ export interface TenantRequest {
 
 export interface TenantView {
   name: string;
-  queued: number;
-  scheduled: number;
+  due: number;
+  due_later: number;
   running: number;
   oldest_due_s: number | null;
   schedules: number;

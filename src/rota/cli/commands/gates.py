@@ -97,7 +97,7 @@ async def _effect(operations: Operations) -> str:
     """The effect of pausing everything."""
     stats = await operations.system.stats()
     workers = sum(worker.state != "lost" for worker in (await operations.system.workers()).items)
-    due = sum(depth.queued for depth in stats.queues.values())
+    due = sum(depth.due for depth in stats.queues.values())
     return (
         f"{plural(workers, 'running worker')} will start no jobs. {plural(stats.running, 'running job')} "
         f"will finish, {plural(due, 'due job')} will stay queued, and schedules continue to create jobs."

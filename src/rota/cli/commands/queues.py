@@ -13,8 +13,8 @@ from ..parts.pause_options import add_pause_commands, paused_column
 
 COLUMNS: Columns[QueueView] = (
     ListColumn("QUEUE", lambda queue, now: safe(queue.name), yields=2),
-    ListColumn("DUE", lambda queue, now: str(queue.queued), right=True),
-    ListColumn("LATER", lambda queue, now: str(queue.scheduled), right=True),
+    ListColumn("DUE", lambda queue, now: str(queue.due), right=True),
+    ListColumn("LATER", lambda queue, now: str(queue.due_later), right=True),
     ListColumn("RUNNING", lambda queue, now: str(queue.running), right=True),
     ListColumn("OLDEST DUE", lambda queue, now: short_duration(queue.oldest_due_s), right=True),
     ListColumn("PER MIN", lambda queue, now: rate(queue.per_minute), right=True),

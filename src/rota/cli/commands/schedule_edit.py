@@ -124,7 +124,7 @@ def _echo(schedule: ScheduleView, now: datetime, done: str, as_json: bool) -> No
     if as_json:
         click.echo(json_text(schedule))
         return
-    click.echo(f"{safe(schedule.name)}  {done}: {safe(schedule.words)}")
+    click.echo(f"{safe(schedule.name)}  {done}: {safe(schedule.rule_summary)}")
     if schedule.enabled:
         click.echo(f"  next run {next_run(schedule, now)}")
     else:

@@ -44,7 +44,7 @@ class CrontabEntry(Value, frozen=True, kw_only=True):
     name: str
     cron: str
     timezone: str
-    words: str
+    rule_summary: str
     command: str
     note: str | None = None
 
@@ -106,7 +106,7 @@ def _entries(lines: Sequence[CrontabLine]) -> list[CrontabEntry]:
             name=_free(name_of(line.command), taken),
             cron=line.cron,
             timezone=line.timezone,
-            words=summary(line.rule),
+            rule_summary=summary(line.rule),
             command=line.command,
             note=_note(line),
         )
@@ -188,7 +188,7 @@ def _echo(
 
 
 def _row(entry: CrontabEntry) -> tuple[str, ...]:
-    return (str(entry.line), entry.name, safe(entry.cron), safe(entry.words), safe(entry.command))
+    return (str(entry.line), entry.name, safe(entry.cron), safe(entry.rule_summary), safe(entry.command))
 
 
 def _closing(readable: int, unreadable: int, created: Sequence[str], applied: bool) -> str:

@@ -71,7 +71,7 @@ def preview(target: Target, name: str, count: int, tenant: str, as_json: bool) -
     if as_json:
         click.echo(json_text({"items": found.fires, "next": None}))
         return
-    click.echo(f"{safe(found.words)}{'' if schedule.enabled else ' (disabled: it creates no jobs)'}")
+    click.echo(f"{safe(found.rule_summary)}{'' if schedule.enabled else ' (disabled: it creates no jobs)'}")
     show_fires(found.fires, schedule.timezone, now)
 
 
@@ -80,7 +80,7 @@ def preview(target: Target, name: str, count: int, tenant: str, as_json: bool) -
 @click.option(
     "-n", "count", type=click.IntRange(0, MOST), default=5, show_default=True, help="Number of runs."
 )
-@json_option("valid", "words", "fires")
+@json_option("valid", "rule_summary", "fires")
 @target_options
 @pass_target
 def validate(target: Target, /, count: int, as_json: bool, **given: Any) -> None:
@@ -90,14 +90,14 @@ def validate(target: Target, /, count: int, as_json: bool, **given: Any) -> None
     now = app.clock.now()
     anchored = {**given, "anchor_at": now} if given["every"] is not None else given
     try:
-        words, fires = app.schedules.validate(count, **given_fields(anchored))
+        summary, fires = app.schedules.validate(count, **given_fields(anchored))
     except InvalidSchedule as error:
         if not as_json:
             raise by_flag(error) from error
         click.echo(json_text({"valid": False, "error": str(error), "column": column_of(error)}))
         raise SystemExit(USAGE) from error
     if as_json:
-        click.echo(json_text({"valid": True, "words": words, "fires": fires}))
+        click.echo(json_text({"valid": True, "rule_summary": summary, "fires": fires}))
     else:
-        click.echo(safe(words))
+        click.echo(safe(summary))
         show_fires(fires, given["timezone"] or "UTC", now)

@@ -54,7 +54,7 @@ def _next(schedule: ScheduleView, now: datetime) -> str:
 COLUMNS: Columns[ScheduleView] = (
     ListColumn("NAME", lambda schedule, now: qualified_name(schedule.tenant, schedule.name)),
     ListColumn("STATE", lambda schedule, now: _switch(schedule), yields=3),
-    ListColumn("WHEN", lambda schedule, now: safe(schedule.words), yields=4),
+    ListColumn("WHEN", lambda schedule, now: safe(schedule.rule_summary), yields=4),
     ListColumn("NEXT", _next, yields=5),
     ListColumn("LAST RUN", lambda schedule, now: last_run(schedule.last_run or None, now), yields=2),
     ListColumn("TASK", lambda schedule, now: safe(schedule.task), yields=1),
@@ -193,7 +193,7 @@ def _effect(schedule: ScheduleView, now: datetime) -> str:
         "registry": "\nA program registered it, and creates it again if it registers it again.",
     }
     return (
-        f"{safe(schedule.name)}: {safe(schedule.words)}; next run {next_run(schedule, now)}.\n"
+        f"{safe(schedule.name)}: {safe(schedule.rule_summary)}; next run {next_run(schedule, now)}.\n"
         "It will create no more jobs. Existing jobs, and so its runs, stay."
         f"{recreated.get(schedule.source, '')}"
     )

@@ -66,5 +66,5 @@ def _echo_queues(queues: Mapping[str, QueueDepth]) -> None:
 
 
 def _queue(name: str, depth: QueueDepth) -> tuple[str, ...]:
-    counts = (depth.queued, depth.scheduled, depth.running)
+    counts = (depth.due, depth.due_later, depth.running)
     return (safe(name), *map(str, counts), short_duration(depth.oldest_due_s))

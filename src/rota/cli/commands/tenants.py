@@ -18,8 +18,8 @@ def _count(tenant: TenantView, count: int) -> str:
 
 COLUMNS: Columns[TenantView] = (
     ListColumn("TENANT", lambda tenant, now: safe(tenant.name), yields=2),
-    ListColumn("DUE", lambda tenant, now: _count(tenant, tenant.queued), right=True),
-    ListColumn("LATER", lambda tenant, now: _count(tenant, tenant.scheduled), right=True),
+    ListColumn("DUE", lambda tenant, now: _count(tenant, tenant.due), right=True),
+    ListColumn("LATER", lambda tenant, now: _count(tenant, tenant.due_later), right=True),
     ListColumn("RUNNING", lambda tenant, now: _count(tenant, tenant.running), right=True),
     ListColumn("OLDEST DUE", lambda tenant, now: short_duration(tenant.oldest_due_s), right=True),
     ListColumn("SCHEDULES", lambda tenant, now: str(tenant.schedules), right=True),

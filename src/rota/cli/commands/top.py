@@ -66,7 +66,7 @@ async def take_snapshot(operations: Operations, me: CurrentActor) -> TopSnapshot
     return TopSnapshot(
         place=me.store or f"tenant {me.tenant}",
         now=stats.now,
-        due=sum(depth.queued for depth in stats.queues.values()),
+        due=sum(depth.due for depth in stats.queues.values()),
         running=stats.running,
         workers=workers,
         jobs_per_s=jobs_per_s,

@@ -102,7 +102,7 @@ def as_text(detail: ScheduleDetail) -> str:
     schedule = detail.schedule
     label = "enabled" if schedule.enabled else "disabled"
     parts = [
-        f"{state(label)}  {style(safe(schedule.name), bold=True)}  {safe(schedule.words)}",
+        f"{state(label)}  {style(safe(schedule.name), bold=True)}  {safe(schedule.rule_summary)}",
         *fact_lines(_facts(schedule, detail.now)),
         *warning(detail.hindrance),
         *block("Payload", json_text(schedule.payload, indent=2)),

@@ -173,7 +173,7 @@ def _queue(queue: QueueView, snapshot: TopSnapshot, selected: str | None) -> tup
     return (
         ("›" if queue.name == selected else " ") + (click.style("‖", fg="yellow") if queue.gate else " "),
         safe(queue.name),
-        *(f"{count:,}" for count in (queue.queued, queue.scheduled, queue.running)),
+        *(f"{count:,}" for count in (queue.due, queue.due_later, queue.running)),
         "–" if queue.oldest_due_s is None else short_duration(queue.oldest_due_s),
         rate(queue.per_minute),
         rate(queue.failed_per_minute),

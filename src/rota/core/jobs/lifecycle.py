@@ -213,7 +213,7 @@ def _settlement(
         record = Attempt(
             job=job.id,
             attempt=job.attempt,
-            token=job.token,
+            lease_token=job.lease_token,
             outcome=outcome,
             worker=report.worker or job.worker,
             started_at=report.started_at or job.started_at,
@@ -224,7 +224,7 @@ def _settlement(
         )
     return Settlement(  # by position, which is quicker: every attempt ends here
         job.id,
-        job.token,
+        job.lease_token,
         holder or job.worker,
         job.queue,
         job.task,

@@ -71,7 +71,7 @@ class AttemptView(View, frozen=True, kw_only=True):
     """One attempt of a job."""
 
     attempt: int
-    token: int
+    lease_token: int
     outcome: str
     worker: str | None
     started_at: Timestamp | None
@@ -88,7 +88,7 @@ def attempt_view(attempt: Attempt, visibility: Visibility) -> AttemptView:
         logs = ()
     return AttemptView(
         attempt=attempt.attempt,
-        token=attempt.token,
+        lease_token=attempt.lease_token,
         outcome=attempt.outcome,
         worker=attempt.worker,
         started_at=attempt.started_at,

@@ -24,7 +24,7 @@ class ScheduleView(View, frozen=True, kw_only=True):
     every: float | None
     at: Timestamp | None
     timezone: str
-    words: str  # a summary of the rule
+    rule_summary: str
     start_at: Timestamp | None
     until: Timestamp | None
     jitter: float
@@ -71,7 +71,7 @@ def schedule_view(
     return ScheduleView(
         **{name: getattr(schedule, name) for name in _SAME},
         payload=visibility.of(schedule.payload_json),
-        words=summary,
+        rule_summary=summary,
         late_s=late,
         gate=None if gate is None else gate_view(gate),
     )
@@ -88,7 +88,7 @@ class FireView(View, frozen=True, kw_only=True):
 class Preview(View, frozen=True, kw_only=True):
     """A rule: its summary and next fire times."""
 
-    words: str
+    rule_summary: str
     timezone: str
     fires: tuple[FireView, ...]
 

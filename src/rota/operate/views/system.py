@@ -29,8 +29,8 @@ class QueueView(View, frozen=True, kw_only=True):
     """A queue: its live jobs, throughput and workers."""
 
     name: str
-    queued: int
-    scheduled: int
+    due: int
+    due_later: int
     running: int
     oldest_due_s: float | None
     per_minute: float  # finished jobs, over the last ten minutes
@@ -57,8 +57,8 @@ class TenantView(View, frozen=True, kw_only=True):
     """A tenant: its live jobs, schedules and cost."""
 
     name: str
-    queued: int
-    scheduled: int
+    due: int
+    due_later: int
     running: int
     oldest_due_s: float | None
     schedules: int

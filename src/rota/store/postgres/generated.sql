@@ -86,7 +86,7 @@ CREATE TABLE rota.queued (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,
     run_at timestamptz NOT NULL,
-    token bigint NOT NULL DEFAULT 0,
+    lease_token bigint NOT NULL DEFAULT 0,
     rank integer NOT NULL DEFAULT 0,
     attempt integer NOT NULL DEFAULT 0,
     max_attempts integer NOT NULL DEFAULT 3,
@@ -128,7 +128,7 @@ CREATE TABLE rota.running (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,
     run_at timestamptz NOT NULL,
-    token bigint NOT NULL,
+    lease_token bigint NOT NULL,
     rank integer NOT NULL,
     attempt integer NOT NULL,
     max_attempts integer NOT NULL,
@@ -164,7 +164,7 @@ CREATE TABLE rota.done (
     id uuid NOT NULL,
     created_at timestamptz NOT NULL,
     run_at timestamptz NOT NULL,
-    token bigint NOT NULL,
+    lease_token bigint NOT NULL,
     rank integer NOT NULL,
     attempt integer NOT NULL,
     max_attempts integer NOT NULL,
@@ -201,7 +201,7 @@ CREATE TABLE rota.done_default PARTITION OF rota.done DEFAULT;
 
 CREATE TABLE rota.attempts (
     job uuid NOT NULL,
-    token bigint NOT NULL,
+    lease_token bigint NOT NULL,
     attempt integer NOT NULL,
     outcome text NOT NULL,
     worker text,
@@ -210,7 +210,7 @@ CREATE TABLE rota.attempts (
     error json,
     logs json,
     cost_cents double precision,
-    PRIMARY KEY (job, token)
+    PRIMARY KEY (job, lease_token)
 );
 
 -- Large payloads are written once: a job moves from table to table, and would carry them along.
@@ -511,7 +511,7 @@ CREATE OR REPLACE FUNCTION rota.claim(
     exclude_tenants text[], since json, now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
-    id uuid, token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
+    id uuid, lease_token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
         tenant text, queue text, task text, origin text, cost_cents double precision, timeout double precision,
         scheduled_for timestamptz, schedule text, key text, tags text[], parent uuid, backoff json, error json,
         progress json, cancel_requested boolean)
@@ -602,15 +602,15 @@ BEGIN
             INSERT INTO rota.running AS r (
                 id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                     cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, progress,
-                token, attempt, started_at, worker, lease_until, cancel_requested)
+                lease_token, attempt, started_at, worker, lease_until, cancel_requested)
             SELECT p.id, p.created_at, p.run_at, p.rank, p.max_attempts, p.auto_remove, p.tenant, p.queue,
                 p.task, p.origin, p.payload, p.cost_cents, p.timeout, p.scheduled_for, p.schedule, p.key,
                 p.tags, p.parent, p.backoff, p.error, p.progress,
-                   p.token + 1, p.attempt + 1, now, claim.worker, claim.lease_until, p.cancel_requested
+                   p.lease_token + 1, p.attempt + 1, now, claim.worker, claim.lease_until, p.cancel_requested
               FROM picked AS p
             RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
                       coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
-                      r.id, r.token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant, r.queue,
+                      r.id, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant, r.queue,
                           r.task, r.origin, r.cost_cents, r.timeout, r.scheduled_for, r.schedule, r.key, r.tags,
                           r.parent, r.backoff, r.error, r.progress, r.cancel_requested;
         END IF;
@@ -657,12 +657,12 @@ BEGIN
                 DELETE FROM rota.queued WHERE id = ANY (ids) RETURNING *
             ), stored AS (
                 INSERT INTO rota.done (
-                    id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue,
-                        task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key,
-                        tags, parent, backoff, progress, error, state, finished_at)
-                SELECT id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue,
-                    task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key, tags,
-                    parent, backoff, progress,
+                    id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
+                        queue, task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule,
+                        key, tags, parent, backoff, progress, error, state, finished_at)
+                SELECT id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
+                    queue, task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key,
+                    tags, parent, backoff, progress,
                        coalesce(fault, error), 'cancelled', now
                   FROM taken
             ), freed AS (
@@ -717,18 +717,18 @@ BEGIN
         DELETE FROM rota.done WHERE id = ANY (free) RETURNING *
     ), stored AS (
         INSERT INTO rota.queued (
-            id, created_at, token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
+            id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                 cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, run_at,
                 attempt, due)
-        SELECT id, created_at, token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
-            cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error,
+        SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
+            payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error,
                coalesce(next_at, now), 0, coalesce(next_at, now) <= now
           FROM taken
         ON CONFLICT DO NOTHING
     ), recorded AS (
         -- a silent success has no record but the job itself, which now starts again
-        INSERT INTO rota.attempts (job, token, attempt, outcome, worker, started_at, finished_at, cost_cents)
-        SELECT id, token, attempt, 'succeeded', worker, started_at, finished_at, cost_cents
+        INSERT INTO rota.attempts (job, lease_token, attempt, outcome, worker, started_at, finished_at, cost_cents)
+        SELECT id, lease_token, attempt, 'succeeded', worker, started_at, finished_at, cost_cents
           FROM taken WHERE state = 'succeeded'
         ON CONFLICT DO NOTHING
     )
@@ -914,20 +914,20 @@ DECLARE
 BEGIN
     IF leases IS NOT NULL THEN
         WITH lease AS MATERIALIZED (
-            SELECT * FROM json_to_recordset(leases) AS l(id uuid, token bigint)
+            SELECT * FROM json_to_recordset(leases) AS l(id uuid, lease_token bigint)
         ), renewed AS (
             UPDATE rota.running SET lease_until = heartbeat.lease_until
              WHERE id = ANY (ARRAY(SELECT l.id FROM lease AS l))
-               AND worker = heartbeat.worker AND ((id, token) IN (SELECT l.id, l.token FROM lease AS l)) IS TRUE
+               AND worker = heartbeat.worker AND ((id, lease_token) IN (SELECT l.id, l.lease_token FROM lease AS l)) IS TRUE
             RETURNING id
         )
         SELECT array_agg(id) INTO kept FROM renewed;
         lost := ARRAY(SELECT l.id FROM json_to_recordset(leases) AS l(id uuid)
                        WHERE NOT l.id = ANY (coalesce(kept, '{}')));
     END IF;
-    FOR note IN SELECT * FROM json_to_recordset(notes) AS n(id uuid, token bigint, progress_json text) ORDER BY id LOOP
+    FOR note IN SELECT * FROM json_to_recordset(notes) AS n(id uuid, lease_token bigint, progress_json text) ORDER BY id LOOP
         UPDATE rota.running SET progress = note.progress_json::json
-         WHERE id = note.id AND token = note.token AND worker = heartbeat.worker;
+         WHERE id = note.id AND lease_token = note.lease_token AND worker = heartbeat.worker;
     END LOOP;
     INSERT INTO rota.documents AS d (kind, key, version, updated_at, body)
     VALUES ('worker', heartbeat.worker, 1, now, document)
@@ -939,8 +939,8 @@ $$;
 
 -- Take over jobs whose lease has expired. The rows returned name the worker that lost them.
 CREATE OR REPLACE FUNCTION rota.reclaim(holder text, fresh_until timestamptz, lim integer, now timestamptz)
-RETURNS TABLE (id uuid, created_at timestamptz, run_at timestamptz, token bigint, rank integer, attempt integer,
-    max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
+RETURNS TABLE (id uuid, created_at timestamptz, run_at timestamptz, lease_token bigint, rank integer,
+    attempt integer, max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
     cost_cents double precision, timeout double precision, started_at timestamptz, scheduled_for timestamptz,
     schedule text, key text, tags text[], parent uuid, backoff json, error json, progress json, payload json,
     worker text, lease_until timestamptz, cancel_requested boolean)
@@ -957,11 +957,11 @@ BEGIN
     WITH expired AS MATERIALIZED (
         SELECT e.id, e.worker FROM rota.running AS e WHERE e.lease_until <= now ORDER BY e.lease_until LIMIT lim
            FOR UPDATE SKIP LOCKED)
-    UPDATE rota.running AS r SET token = r.token + 1, worker = holder, lease_until = fresh_until
+    UPDATE rota.running AS r SET lease_token = r.lease_token + 1, worker = holder, lease_until = fresh_until
       FROM expired AS e WHERE r.id = e.id
-    RETURNING r.id, r.created_at, r.run_at, r.token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant,
-        r.queue, r.task, r.origin, r.cost_cents, r.timeout, r.started_at, r.scheduled_for, r.schedule, r.key,
-        r.tags, r.parent, r.backoff, r.error, r.progress,
+    RETURNING r.id, r.created_at, r.run_at, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove,
+        r.tenant, r.queue, r.task, r.origin, r.cost_cents, r.timeout, r.started_at, r.scheduled_for, r.schedule,
+        r.key, r.tags, r.parent, r.backoff, r.error, r.progress,
               coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)), e.worker,
               r.lease_until, r.cancel_requested;
 END
@@ -1509,29 +1509,29 @@ BEGIN
         texts := ARRAY(SELECT json_array_elements_text(outputs));
     END IF;
     WITH change AS MATERIALIZED (
-        SELECT * FROM unnest(ids, tokens, workers, ages, texts) AS c(id, token, worker, age, output)
+        SELECT * FROM unnest(ids, tokens, workers, ages, texts) AS c(id, lease_token, worker, age, output)
     ), taken AS (
         -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
         -- and a row that a heartbeat renews meanwhile is met again under its new version.
         DELETE FROM rota.running WHERE id = ANY (ids)
-           AND ((id, token, worker) IN (SELECT c.id, c.token, c.worker FROM change AS c)) IS TRUE
+           AND ((id, lease_token, worker) IN (SELECT c.id, c.lease_token, c.worker FROM change AS c)) IS TRUE
         RETURNING *
     ), finished AS (
         INSERT INTO rota.done (
-            id, created_at, run_at, token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
+            id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
                 origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff,
                 progress,
             started_at, state, finished_at, worker, output)
-        SELECT t.id, t.created_at, t.run_at, t.token, t.rank, t.attempt, t.max_attempts, t.auto_remove,
+        SELECT t.id, t.created_at, t.run_at, t.lease_token, t.rank, t.attempt, t.max_attempts, t.auto_remove,
             t.tenant, t.queue, t.task, t.origin, t.payload, t.cost_cents, t.timeout, t.scheduled_for,
             t.schedule, t.key, t.tags, t.parent, t.backoff, t.progress,
                coalesce(now - age * interval '1 microsecond', started_at), 'succeeded', now, t.worker, output::json
-          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token AND c.worker = t.worker
+          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker
     ), recorded AS (
-        INSERT INTO rota.attempts (job, token, attempt, outcome, worker, started_at, finished_at)
-        SELECT t.id, t.token, attempt, 'succeeded', t.worker,
+        INSERT INTO rota.attempts (job, lease_token, attempt, outcome, worker, started_at, finished_at)
+        SELECT t.id, t.lease_token, attempt, 'succeeded', t.worker,
                coalesce(now - age * interval '1 microsecond', started_at), now
-          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token AND c.worker = t.worker WHERE attempt > 1
+          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker WHERE attempt > 1
         ON CONFLICT DO NOTHING
     ), counted AS (
         INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
@@ -1575,14 +1575,14 @@ DECLARE
 BEGIN
     WITH change AS MATERIALIZED (
         SELECT * FROM json_to_recordset(changes) AS c(
-            id uuid, token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
+            id uuid, lease_token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
             error_json text, started_at timestamptz, cost_cents double precision, progress_json text, remove boolean,
             outcome text, tried integer, by text, ended_at timestamptz, blamed boolean, own_error text, logs_json text,
             spent double precision, "then" json, audit json)
     ), taken AS (
         -- as in rota.succeed
         DELETE FROM rota.running WHERE id = ANY (ARRAY(SELECT c.id FROM change AS c))
-           AND ((id, token, worker) IN (SELECT c.id, c.token, c.worker FROM change AS c)) IS TRUE
+           AND ((id, lease_token, worker) IN (SELECT c.id, c.lease_token, c.worker FROM change AS c)) IS TRUE
         RETURNING *
     ), held AS MATERIALIZED (
         SELECT r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
@@ -1591,29 +1591,29 @@ BEGIN
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
                c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
                c."then", c.audit
-          FROM taken AS r JOIN change AS c ON c.id = r.id AND c.token = r.token AND c.worker = r.worker
+          FROM taken AS r JOIN change AS c ON c.id = r.id AND c.lease_token = r.lease_token AND c.worker = r.worker
     ), finished AS (
         INSERT INTO rota.done (
-            id, created_at, run_at, token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
+            id, created_at, run_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
                 payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
             attempt, cost_cents, started_at, error, progress, state, finished_at, worker, output)
-        SELECT id, created_at, run_at, token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
-            payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
+        SELECT id, created_at, run_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task,
+            origin, payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
                counted, cost, began_at, fault, reached, state, now, worker, output
           FROM held WHERE state <> 'queued' AND NOT remove
     ), returned AS (
         INSERT INTO rota.queued (
-            id, created_at, token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
+            id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                 timeout, scheduled_for, schedule, key, tags, parent, backoff,
             run_at, attempt, cost_cents, error, progress, cancel_requested, due)
-        SELECT id, created_at, token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
-            timeout, scheduled_for, schedule, key, tags, parent, backoff,
+        SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
+            payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
                next_at, counted, cost, fault, reached, cancel_requested, next_at <= now
           FROM held WHERE state = 'queued'
     ), recorded AS (
         INSERT INTO rota.attempts (
-            job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents)
-        SELECT id, token, tried, outcome, by, began_at, ended_at,
+            job, lease_token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents)
+        SELECT id, lease_token, tried, outcome, by, began_at, ended_at,
                CASE WHEN blamed THEN fault ELSE own_error::json END, logs_json::json, spent
           FROM held WHERE outcome IS NOT NULL AND NOT remove
         ON CONFLICT DO NOTHING
@@ -1699,23 +1699,24 @@ $$;
 CREATE OR REPLACE VIEW rota.live AS
 SELECT id, task, 'queued'::text COLLATE "C" AS state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload,
-    NULL::json AS output, error, attempt, max_attempts, token, started_at, NULL::timestamptz AS finished_at,
-    NULL::timestamptz AS lease_until, NULL::text COLLATE "C" AS worker, timeout, backoff, key, auto_remove,
-    tags, parent, origin, schedule, scheduled_for, cost_cents, progress, cancel_requested
+    NULL::json AS output, error, attempt, max_attempts, lease_token, started_at,
+    NULL::timestamptz AS finished_at, NULL::timestamptz AS lease_until, NULL::text COLLATE "C" AS worker,
+    timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
+    cancel_requested
   FROM rota.queued
 UNION ALL
 SELECT id, task, 'running'::text COLLATE "C" AS state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload,
-    NULL::json AS output, error, attempt, max_attempts, token, started_at, NULL::timestamptz AS finished_at,
-    lease_until, worker, timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for,
-    cost_cents, progress, cancel_requested
+    NULL::json AS output, error, attempt, max_attempts, lease_token, started_at,
+    NULL::timestamptz AS finished_at, lease_until, worker, timeout, backoff, key, auto_remove, tags, parent,
+    origin, schedule, scheduled_for, cost_cents, progress, cancel_requested
   FROM rota.running;
 
 CREATE OR REPLACE VIEW rota.ended AS
 SELECT id, task, state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload, output, error,
-    attempt, max_attempts, token, started_at, finished_at, NULL::timestamptz AS lease_until, worker, timeout,
-    backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
+    attempt, max_attempts, lease_token, started_at, finished_at, NULL::timestamptz AS lease_until, worker,
+    timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
     false AS cancel_requested
   FROM rota.done;
 

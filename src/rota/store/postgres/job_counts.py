@@ -53,7 +53,7 @@ SELECT state, count(*) FILTER (WHERE tenant = %s), count(*)
 _ESTIMATE = "SELECT reltuples::bigint FROM pg_class WHERE oid = CAST(%s AS regclass)"
 _TENANTS = """
 SELECT tenant, place, count(*), min(run_at)
-  FROM (SELECT id, tenant, run_at, CASE WHEN run_at <= %s THEN 'queued' ELSE 'scheduled' END AS place
+  FROM (SELECT id, tenant, run_at, CASE WHEN run_at <= %s THEN 'due' ELSE 'due_later' END AS place
           FROM rota.queued
         UNION ALL SELECT id, tenant, run_at, 'running' FROM rota.running
         ORDER BY id LIMIT %s) AS live
@@ -97,7 +97,7 @@ async def overview(connections: Connections, now: datetime, tenant: str | None) 
         more_running = await _scale(fetch, State.RUNNING, sum(row[2] for row in running), estimated)
     queues = _queues(queued, more, running, more_running, now)
     counts = {state.value: max(ended.get(state, 0), 0) for state in State}
-    counts[State.QUEUED] = sum(depth.queued + depth.scheduled for depth in queues.values())
+    counts[State.QUEUED] = sum(depth.due + depth.due_later for depth in queues.values())
     counts[State.RUNNING] = sum(depth.running for depth in queues.values())
     oldest = max((d.oldest_due_s for d in queues.values() if d.oldest_due_s is not None), default=None)
     return Overview(counts=counts, oldest_due_s=oldest, queues=queues, estimated=frozenset(estimated))
@@ -131,7 +131,7 @@ def _queues(
     for queue, due, count, oldest, _ in queued:
         if count:
             entry = found.setdefault(queue, {})
-            entry["queued" if due else "scheduled"] = round(count * more)
+            entry["due" if due else "due_later"] = round(count * more)
             if due:
                 entry["oldest_due_s"] = (now - oldest).total_seconds()
     for queue, count, _ in running:
@@ -145,7 +145,7 @@ async def tenants(connections: Connections, now: datetime, most: int) -> Mapping
     for tenant, place, count, oldest in await connections.rows(_TENANTS, (now, most)):
         entry = found.setdefault(tenant, {})
         entry[place] = count
-        if place == "queued":
+        if place == "due":
             entry["oldest_due_s"] = (now - oldest).total_seconds()
     return {tenant: QueueDepth(**entry) for tenant, entry in sorted(found.items())}
 

@@ -86,7 +86,7 @@ def settled(changes: Sequence[Settlement], now: datetime) -> tuple[Any, ...]:
     if any(change.output_json is not None for change in plain):
         outputs = text([change.output_json for change in plain])
     ids = ",".join([change.id for change in plain])
-    tokens = ",".join([str(change.token) for change in plain])
+    tokens = ",".join([str(change.lease_token) for change in plain])
     workers = texts_array([change.worker or "" for change in plain])
     ages = ",".join([_age(change.started_at, now) for change in plain])
     return f"{{{ids}}}", f"{{{tokens}}}", workers, f"{{{ages}}}", outputs, wired, now
@@ -129,7 +129,7 @@ def text(value: Any) -> str:
 def _wire(change: Settlement) -> dict[str, Any]:
     wire: dict[str, Any] = {
         "id": change.id,
-        "token": change.token,
+        "lease_token": change.lease_token,
         "worker": change.worker,
         "state": change.state,
         "attempt": change.attempt,
@@ -250,7 +250,7 @@ def inserted(jobs: Sequence[NewJob], rows: Iterable[Sequence[Any]]) -> list[Inse
 def attempt(row: Row) -> Attempt:
     return Attempt(
         job=row[0],
-        token=row[1],
+        lease_token=row[1],
         attempt=row[2],
         outcome=row[3],
         worker=row[4],

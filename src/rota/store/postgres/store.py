@@ -61,8 +61,8 @@ SELECT lost, cancel FROM rota.heartbeat(%s, CAST(%s AS json), CAST(%s AS json), 
 """
 _RECLAIM = f"SELECT {RECLAIMED_COLUMNS} FROM rota.reclaim(%s, %s, %s, %s)"
 _ATTEMPTS = (
-    "SELECT job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents "
-    "FROM rota.attempts WHERE job = ANY (%s::uuid[]) ORDER BY token"
+    "SELECT job, lease_token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents "
+    "FROM rota.attempts WHERE job = ANY (%s::uuid[]) ORDER BY lease_token"
 )
 _DOCUMENT = "SELECT kind, key, version, updated_at, body FROM rota.documents WHERE kind = %s"
 _PUT_ANY = """

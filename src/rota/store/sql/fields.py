@@ -70,7 +70,7 @@ FIELDS = (
     JobField("id", ID),
     JobField("created_at", INSTANT),
     JobField("run_at", INSTANT),
-    JobField("token", COUNTER, "0"),
+    JobField("lease_token", COUNTER, "0"),
     JobField("priority", RANK, "0"),
     JobField("attempt", WHOLE, "0"),
     JobField("max_attempts", WHOLE, "3"),

@@ -97,4 +97,7 @@ def reclaim(transaction: Transaction, holder: str, lease_s: float, limit: int, n
     until = now + span(lease_s)
     transaction.execute(statement("take_over"), (holder, until, as_json([job.id for job in former])))
     lease_until = instant(until)
-    return [msgspec.structs.replace(job, token=job.token + 1, lease_until=lease_until) for job in former]
+    return [
+        msgspec.structs.replace(job, lease_token=job.lease_token + 1, lease_until=lease_until)
+        for job in former
+    ]

@@ -14,7 +14,7 @@ CREATE TABLE rota_jobs (
     id TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     run_at INTEGER NOT NULL,
-    token INTEGER NOT NULL DEFAULT 0,
+    lease_token INTEGER NOT NULL DEFAULT 0,
     rank INTEGER NOT NULL DEFAULT 0,
     attempt INTEGER NOT NULL DEFAULT 0,
     max_attempts INTEGER NOT NULL DEFAULT 3,
@@ -76,7 +76,7 @@ CREATE INDEX rota_jobs_schedule_live ON rota_jobs (schedule, tenant, id)
 
 CREATE TABLE rota_attempts (
   job         TEXT    NOT NULL,
-  token       INTEGER NOT NULL,
+  lease_token INTEGER NOT NULL,
   attempt     INTEGER NOT NULL,
   outcome     TEXT    NOT NULL,
   worker      TEXT,
@@ -85,7 +85,7 @@ CREATE TABLE rota_attempts (
   error_json  TEXT,
   logs_json   TEXT,
   cost_cents  REAL    NOT NULL DEFAULT 0,
-  PRIMARY KEY (job, token)
+  PRIMARY KEY (job, lease_token)
 ) WITHOUT ROWID;
 
 -- How many jobs ended how, so that they need not be counted: final jobs still stored, and under the
@@ -239,8 +239,8 @@ INSERT INTO rota_audit (action, at, id, actor, role, via, tenant, object, before
     message, request_id, address) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sql/attempts.sql
-SELECT job, token, attempt, outcome, worker, started_at, finished_at, error_json, logs_json, cost_cents
-FROM rota_attempts WHERE job = ? ORDER BY token;
+SELECT job, lease_token, attempt, outcome, worker, started_at, finished_at, error_json, logs_json, cost_cents
+FROM rota_attempts WHERE job = ? ORDER BY lease_token;
 
 -- sql/busy.sql
 SELECT asked.tenant, asked.name
@@ -260,22 +260,22 @@ SELECT id FROM rota_jobs WHERE worker = ? AND state = 'running' AND cancel_reque
 
 -- sql/claim.sql
 UPDATE rota_jobs SET
-  state = 'running', token = token + 1, attempt = attempt + 1, worker = ?, lease_until = ?, started_at = ?
+  state = 'running', lease_token = lease_token + 1, attempt = attempt + 1, worker = ?, lease_until = ?, started_at = ?
 WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/claimed.sql
 -- All rows as one text: to fetch them one by one would take longer, and a switch of threads each.
 SELECT json_group_array(json_array(id, payload_json, run_at, created_at, json_array(task, state, queue, tenant,
-    rank, output_json, error_json, attempt, max_attempts, token, started_at, finished_at, lease_until, worker,
-    timeout, backoff_json, key, auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents,
-    progress_json, cancel_requested)))
+    rank, output_json, error_json, attempt, max_attempts, lease_token, started_at, finished_at, lease_until,
+    worker, timeout, backoff_json, key, auto_remove, tags_json, parent, origin, schedule, scheduled_for,
+    cost_cents, progress_json, cancel_requested)))
 FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/claimed_rows.sql
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
-    max_attempts, token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key, auto_remove,
-    tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, cancel_requested FROM
-    rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
+    max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
+    auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, cancel_requested
+    FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/clock.sql
 SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000;
@@ -383,9 +383,9 @@ SELECT count(*), coalesce(sum(tenant = ?1), 0) FROM (
 
 -- sql/expired.sql
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
-    max_attempts, token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key, auto_remove,
-    tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, cancel_requested FROM
-    rota_jobs INDEXED BY rota_jobs_running
+    max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
+    auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, cancel_requested
+    FROM rota_jobs INDEXED BY rota_jobs_running
 WHERE state = 'running' AND lease_until <= ?
 ORDER BY lease_until
 LIMIT ?;
@@ -402,7 +402,7 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   lease_until = NULL, slot = NULL
 FROM json_each(?1) AS change
 WHERE held.id = change.key AND
-    held.state = 'running' AND held.token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
+    held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
 
 -- sql/fire_schedule.sql
 UPDATE OR IGNORE rota_schedules SET (id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter,
@@ -423,7 +423,7 @@ ON CONFLICT DO UPDATE SET n = n + excluded.n;
 SELECT json_group_array(held.id)
 FROM json_each(?) AS change CROSS JOIN rota_jobs AS held INDEXED BY rota_jobs_id
 WHERE held.id = change.key AND
-    held.state = 'running' AND held.token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
+    held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
 
 -- sql/holder.sql
 SELECT id, state FROM rota_jobs WHERE id = ?
@@ -563,28 +563,28 @@ INSERT INTO rota_schedules (id, name, task, tenant, cron, every, at, timezone, s
 
 -- sql/record.sql
 INSERT INTO rota_attempts
-  (job, token, attempt, outcome, worker, started_at, finished_at, error_json, logs_json, cost_cents)
+  (job, lease_token, attempt, outcome, worker, started_at, finished_at, error_json, logs_json, cost_cents)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING;
 
 -- sql/record_silent.sql
-INSERT INTO rota_attempts (job, token, attempt, outcome, worker, started_at, finished_at, cost_cents)
-SELECT id, token, attempt, 'succeeded', worker, started_at, finished_at, cost_cents
+INSERT INTO rota_attempts (job, lease_token, attempt, outcome, worker, started_at, finished_at, cost_cents)
+SELECT id, lease_token, attempt, 'succeeded', worker, started_at, finished_at, cost_cents
   FROM rota_jobs WHERE id = ? AND state = 'succeeded'
 ON CONFLICT DO NOTHING;
 
 -- sql/remove.sql
 DELETE FROM rota_jobs
-WHERE state = 'running' AND (id, token, worker) IN (
+WHERE state = 'running' AND (id, lease_token, worker) IN (
   SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)
 );
 
 -- sql/renew.sql
 UPDATE rota_jobs INDEXED BY rota_jobs_id SET lease_until = ?2
 FROM (
-  SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS token FROM json_each(?1)
+  SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS lease_token FROM json_each(?1)
 ) AS lease
-WHERE rota_jobs.id = lease.id AND rota_jobs.token = lease.token AND rota_jobs.worker = ?3
+WHERE rota_jobs.id = lease.id AND rota_jobs.lease_token = lease.lease_token AND rota_jobs.worker = ?3
   AND rota_jobs.state = 'running'
 RETURNING id;
 
@@ -611,7 +611,7 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   lease_until = NULL, worker = NULL
 FROM json_each(?1) AS change
 WHERE held.id = change.key AND
-    held.state = 'running' AND held.token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
+    held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
 
 -- sql/retry.sql
 UPDATE OR IGNORE rota_jobs SET
@@ -635,7 +635,7 @@ WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ?;
 SELECT id, state FROM rota_jobs WHERE id IN (SELECT value FROM json_each(?));
 
 -- sql/take_over.sql
-UPDATE rota_jobs SET token = token + 1, worker = ?, lease_until = ?
+UPDATE rota_jobs SET lease_token = lease_token + 1, worker = ?, lease_until = ?
 WHERE id IN (SELECT value FROM json_each(?));
 
 -- sql/tally.sql
@@ -651,4 +651,4 @@ WHERE rowid IN (
 );
 
 -- sql/write_progress.sql
-UPDATE rota_jobs SET progress_json = ? WHERE id = ? AND token = ? AND worker = ? AND state = 'running';
+UPDATE rota_jobs SET progress_json = ? WHERE id = ? AND lease_token = ? AND worker = ? AND state = 'running';

@@ -65,14 +65,14 @@ class _Depth:
     """A QueueDepth in the making."""
 
     def __init__(self) -> None:
-        self.queued = self.scheduled = self.running = 0
+        self.due = self.due_later = self.running = 0
         self.oldest: int | None = None
 
     def saw(self, run_at: int) -> None:
         self.oldest = run_at if self.oldest is None else min(self.oldest, run_at)
 
     def made(self, now: int) -> QueueDepth:
-        return _depth(now, self.queued, self.scheduled, self.running, self.oldest)
+        return _depth(now, self.due, self.due_later, self.running, self.oldest)
 
 
 def overview(connection: sqlite3.Connection, now: int, cap: int = COUNTED) -> Overview:
@@ -89,7 +89,7 @@ def _overview(queues: Mapping[str, QueueDepth], others: Mapping[str, int], estim
     """``others``: the counts that the queues do not know."""
     depths = queues.values()
     live = {
-        State.QUEUED.value: sum(depth.queued + depth.scheduled for depth in depths),
+        State.QUEUED.value: sum(depth.due + depth.due_later for depth in depths),
         State.RUNNING.value: sum(depth.running for depth in depths),
     }
     return Overview(
@@ -103,13 +103,13 @@ def _overview(queues: Mapping[str, QueueDepth], others: Mapping[str, int], estim
 def _ready(connection: sqlite3.Connection, queues: defaultdict[str, _Depth], cap: int) -> Iterator[str]:
     for queue in {row[0] for row in connection.execute(statement("lanes"))}:
         n, oldest = connection.execute(statement("depth_ready"), (queue, cap + 1)).fetchone()
-        queues[queue].queued += min(n, cap)
+        queues[queue].due += min(n, cap)
         queues[queue].saw(oldest)
         if n > cap:
             yield State.QUEUED.value
     aside = connection.execute(statement("depth_parked"), (cap,)).fetchall()
     for queue, n, oldest in aside:
-        queues[queue].queued += n
+        queues[queue].due += n
         queues[queue].saw(oldest)
     if sum(row[1] for row in aside) >= cap:
         yield State.QUEUED.value
@@ -121,8 +121,8 @@ def _later(
     total = 0
     for queue, n, due, first in connection.execute(statement("depth_later"), (now, cap)):
         total += n
-        queues[queue].queued += due
-        queues[queue].scheduled += n - due
+        queues[queue].due += due
+        queues[queue].due_later += n - due
         if due:
             queues[queue].saw(first)
     if total >= cap:
@@ -161,9 +161,9 @@ def overview_of(
     return _overview({row[0]: _depth(now, *row[1:5]) for row in rows}, others, estimated)
 
 
-def _depth(now: int, queued: int, scheduled: int, running: int, oldest: int | None) -> QueueDepth:
+def _depth(now: int, due: int, due_later: int, running: int, oldest: int | None) -> QueueDepth:
     waits = None if oldest is None else max(now - oldest, 0) / 1_000_000
-    return QueueDepth(queued=queued, scheduled=scheduled, running=running, oldest_due_s=waits)
+    return QueueDepth(due=due, due_later=due_later, running=running, oldest_due_s=waits)
 
 
 # --- the tally -----------------------------------------------------------------------------------

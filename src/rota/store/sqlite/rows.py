@@ -212,7 +212,7 @@ def new_attempt(record: Attempt) -> Row:
     """The parameters of ``record.sql``."""
     return (
         record.job,
-        record.token,
+        record.lease_token,
         record.attempt,
         record.outcome,
         record.worker,
@@ -225,11 +225,11 @@ def new_attempt(record: Attempt) -> Row:
 
 
 def attempt(row: Row) -> Attempt:
-    job, token, number, outcome, worker, started_at, finished_at, error, logs, cost = row
+    job, lease_token, number, outcome, worker, started_at, finished_at, error, logs, cost = row
     return Attempt(
         job=job,
         attempt=number,
-        token=token,
+        lease_token=lease_token,
         outcome=outcome,
         worker=worker,
         started_at=_try(instant, started_at, None),

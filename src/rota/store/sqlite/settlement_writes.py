@@ -82,7 +82,7 @@ def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now:
 
 
 def _write(transaction: Transaction, way: str, changes: Sequence[Settlement], text: str, now: int) -> int:
-    """How many jobs were written: those that run under the change's token, held by its worker."""
+    """How many jobs were written: those that run under the change's lease token, held by its worker."""
     if way == State.QUEUED:
         return transaction.execute(statement("requeue"), (text, now)).rowcount
     if way == REMOVED:
@@ -98,7 +98,7 @@ def _texts(changes: Sequence[Settlement]) -> str:
 def _columns(change: Settlement) -> Row:
     """In the order that ``held.sql``, ``finish.sql`` and ``requeue.sql`` read."""
     return (
-        change.token,
+        change.lease_token,
         change.worker,
         change.attempt,
         some_micros(change.started_at),
@@ -117,11 +117,11 @@ def _is_wordy(change: Settlement) -> bool:
 
 def beat(transaction: Transaction, pulse: Heartbeat, now: int) -> HeartbeatReply:
     """Renew the leases that are still ours, write the notes, record the worker."""
-    leases = as_json([(lease.id, lease.token) for lease in pulse.leases])
+    leases = as_json([(lease.id, lease.lease_token) for lease in pulse.leases])
     renewal = (leases, now + span(pulse.lease_s), pulse.worker)
     held = {id for (id,) in transaction.execute(statement("renew"), renewal).fetchall()}
     if pulse.notes:
-        notes = [(note.progress_json, note.id, note.token, pulse.worker) for note in pulse.notes]
+        notes = [(note.progress_json, note.id, note.lease_token, pulse.worker) for note in pulse.notes]
         transaction.executemany(statement("write_progress"), notes)
     write_document(transaction, WORKER, pulse.worker, pulse.document, now)
     return HeartbeatReply(

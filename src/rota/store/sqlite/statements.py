@@ -33,7 +33,7 @@ _IN_TABLE = sorted(FIELDS, key=lambda field: field.kind.name == "json")
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Job)}
 # A change may be carried out only while its job runs, under its token, held by its worker.
 _HELD = (
-    "held.state = 'running' AND held.token = json_extract(change.value, '$[0]') "
+    "held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') "
     "AND held.worker = json_extract(change.value, '$[1]')"
 )
 

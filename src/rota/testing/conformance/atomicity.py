@@ -75,5 +75,5 @@ class AtomicityRules:
             job = await found(store, asked.id)
             taken = (State.RUNNING, "dying", 1, 1, True)
             left = (State.QUEUED, None, 0, 0, False)
-            now = (job.state, job.worker, job.attempt, job.token, job.lease_until is not None)
+            now = (job.state, job.worker, job.attempt, job.lease_token, job.lease_until is not None)
             assert now == taken or (now == left and code), (now, code)

@@ -19,7 +19,7 @@ class ClaimRules:
         await add(store, asked)
         (job,) = await claim(store, want(worker="w7"), at(3))
         assert (job.id, job.state, job.payload_json) == (asked.id, State.RUNNING, '{"n":1}')
-        assert (job.attempt, job.token, job.worker) == (1, 1, "w7")
+        assert (job.attempt, job.lease_token, job.worker) == (1, 1, "w7")
         assert (job.started_at, job.lease_until) == (at(3), at(33))
         assert await found(store, job.id) == job
 
@@ -182,7 +182,7 @@ class ClaimRules:
         await add(store, first, second, key)
         assert list(await claim(store, want(exclude_tenants=("x",)), at(5))) == []
         overview = await store.survey(CurrentOverview(at(10)))
-        assert overview.counts["queued"] == overview.queues["default"].queued == 3
+        assert overview.counts["queued"] == overview.queues["default"].due == 3
         assert overview.oldest_due_s == 10
         again = new(tenant="x", key="k", on_conflict="replace", priority=7)
         assert [answer.id for answer in await add(store, again, now=at(6))] == [key.id]
@@ -197,14 +197,14 @@ class ClaimRules:
         for round_ in range(2, 5):
             await settle(store, [change(job, State.QUEUED)], at(round_))
             (job,) = await claim(store, want(), at(round_))
-            assert (job.token, job.attempt) == (round_, round_)
+            assert (job.lease_token, job.attempt) == (round_, round_)
 
     @keeps(3)
     async def test_a_refunded_attempt_does_not_lower_the_token(self, store: Store) -> None:
         job = await running(store)
         await settle(store, [change(job, State.QUEUED, attempt=0)], at(1))
         (job,) = await claim(store, want(), at(2))
-        assert (job.attempt, job.token) == (1, 2)
+        assert (job.attempt, job.lease_token) == (1, 2)
 
     @keeps(3)
     async def test_a_turn_settles_and_claims_at_once(self, store: Store) -> None:

@@ -70,14 +70,14 @@ class CountRules:
         await in_state(store, State.FAILED, tenant="z", queue="z")
         depths = await store.survey(DepthByTenant(at(10), 100))
         assert set(depths) == {"x", "y"}
-        assert (depths["x"].queued, depths["x"].scheduled, depths["x"].running) == (2, 1, 1)
-        assert (depths["y"].queued, depths["y"].scheduled, depths["y"].running) == (0, 1, 0)
+        assert (depths["x"].due, depths["x"].due_later, depths["x"].running) == (2, 1, 1)
+        assert (depths["y"].due, depths["y"].due_later, depths["y"].running) == (0, 1, 0)
         assert (depths["x"].oldest_due_s, depths["y"].oldest_due_s) == (30, None)
 
     @keeps(11)
     async def test_tenants_are_counted_from_the_oldest_jobs_first(self, store: Store) -> None:
         await add(store, *[new(tenant="old") for _ in range(3)], *[new(tenant="young") for _ in range(3)])
-        assert {name: depth.queued for name, depth in (await store.survey(DepthByTenant(T0, 4))).items()} == {
+        assert {name: depth.due for name, depth in (await store.survey(DepthByTenant(T0, 4))).items()} == {
             "old": 3,
             "young": 1,
         }
@@ -94,7 +94,7 @@ class CountRules:
             assert state_ in overview.estimated or n == expected[state_], state_
         assert set(overview.counts) == set(expected)
         depth = overview.queues["q"]
-        assert (depth.queued, depth.scheduled, depth.running, depth.oldest_due_s) == (1, 1, 0, 15)
+        assert (depth.due, depth.due_later, depth.running, depth.oldest_due_s) == (1, 1, 0, 15)
         assert overview.oldest_due_s == 15
         assert set(overview.queues) == {"q", "queued", "running"}
 

@@ -63,7 +63,7 @@ class EditRules:
         job = await running(store)
         await store.edit((job.id,), lifecycle.cancel("stop", at(5)), at(5))
         kept = await found(store, job.id)
-        assert (kept.state, kept.cancel_requested, kept.token) == (State.RUNNING, True, job.token)
+        assert (kept.state, kept.cancel_requested, kept.lease_token) == (State.RUNNING, True, job.lease_token)
 
     @keeps(9)
     async def test_a_job_that_was_asked_to_stop_may_still_succeed(self, store: Store) -> None:
@@ -89,7 +89,7 @@ class EditRules:
             assert (kept.state, kept.attempt, kept.run_at) == (State.QUEUED, 0, at(5))
             assert (kept.error_json, kept.finished_at, kept.payload_json) == (ERROR, None, "[1]")
             again = await claimed(store, job.id, at(6))
-            assert (again.attempt, again.token, again.cancel_requested) == (1, 2, False)
+            assert (again.attempt, again.lease_token, again.cancel_requested) == (1, 2, False)
 
     @keeps(9)
     async def test_a_silent_success_is_remembered_when_the_job_is_run_again(self, store: Store) -> None:
@@ -99,7 +99,7 @@ class EditRules:
         for life in (2, 3):
             await store.edit((job.id,), lifecycle.retry(at(life)), at(life))
             (kept,) = await store.attempts(job.id)
-            assert (kept.token, kept.attempt, kept.outcome) == (1, 1, "succeeded")
+            assert (kept.lease_token, kept.attempt, kept.outcome) == (1, 1, "succeeded")
             assert (kept.worker, kept.finished_at) == ("w1", at(1))
             again = await claimed(store, job.id, at(life))
             await settle(store, [change(again, State.FAILED)], at(life))
@@ -111,7 +111,7 @@ class EditRules:
             await settle(store, [change(job, State.FAILED)], at(life))
             await store.edit((job.id,), lifecycle.retry(at(life)), at(life))
             first = await claimed(store, job.id, at(life))
-            assert first.token > job.token
+            assert first.lease_token > job.lease_token
             job = first
 
     @keeps(9)

@@ -59,16 +59,23 @@ def pulse(leases: Sequence[Lease] = (), **fields: Any) -> Heartbeat:
 
 
 def lease(job: Job) -> Lease:
-    return Lease(id=job.id, token=job.token)
+    return Lease(id=job.id, lease_token=job.lease_token)
 
 
 def change(job: Job, state: State, **fields: Any) -> Settlement:
-    held = {name: getattr(job, name) for name in ("id", "token", "worker", "queue", "task", "tenant", "key")}
+    held = {
+        name: getattr(job, name) for name in ("id", "lease_token", "worker", "queue", "task", "tenant", "key")
+    }
     return Settlement(**(held | {"state": state, "attempt": job.attempt} | fields))
 
 
 def record(job: Job, outcome: AttemptOutcome, now: datetime, **fields: Any) -> Attempt:
-    defaults: dict[str, Any] = {"job": job.id, "attempt": job.attempt, "token": job.token, "outcome": outcome}
+    defaults: dict[str, Any] = {
+        "job": job.id,
+        "attempt": job.attempt,
+        "lease_token": job.lease_token,
+        "outcome": outcome,
+    }
     seen: dict[str, Any] = {"worker": job.worker, "started_at": job.started_at, "finished_at": now}
     return Attempt(**(defaults | seen | fields))
 

@@ -35,7 +35,7 @@ class InsertRules:
         for name in asked.__struct_fields__:
             if name != "on_conflict":
                 assert getattr(job, name) == getattr(asked, name), name
-        assert (job.state, job.attempt, job.token) == (State.QUEUED, 0, 0)
+        assert (job.state, job.attempt, job.lease_token) == (State.QUEUED, 0, 0)
         assert job.created_at == T0
         assert (job.worker, job.lease_until, job.started_at, job.finished_at) == (None, None, None, None)
         assert (job.output_json, job.error_json, job.progress_json, job.cost_cents) == (None, None, None, 0)

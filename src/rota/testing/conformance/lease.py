@@ -19,7 +19,7 @@ class LeaseRules:
         reply = await store.heartbeat(pulse([lease(job)], lease_s=45.0), at(20))
         assert (reply.lost, reply.cancel) == (frozenset(), frozenset())
         kept = await found(store, job.id)
-        assert (kept.lease_until, kept.token, kept.state) == (at(65), job.token, State.RUNNING)
+        assert (kept.lease_until, kept.lease_token, kept.state) == (at(65), job.lease_token, State.RUNNING)
 
     @keeps(6)
     async def test_a_renewed_lease_is_not_reclaimed(self, store: Store) -> None:
@@ -39,14 +39,14 @@ class LeaseRules:
     @keeps(6)
     async def test_a_beat_with_a_token_from_the_future_is_refused_too(self, store: Store) -> None:
         job = await running(store)
-        reply = await store.heartbeat(pulse([Lease(id=job.id, token=job.token + 1)]), at(10))
+        reply = await store.heartbeat(pulse([Lease(id=job.id, lease_token=job.lease_token + 1)]), at(10))
         assert reply.lost == {job.id}
         assert (await found(store, job.id)).lease_until == job.lease_until
 
     @keeps(6)
     async def test_a_beat_with_the_token_of_another_holder_is_refused(self, store: Store) -> None:
         job = await running(store)
-        note = ProgressUpdate(id=job.id, token=job.token, progress_json=HALF)
+        note = ProgressUpdate(id=job.id, lease_token=job.lease_token, progress_json=HALF)
         reply = await store.heartbeat(pulse([lease(job)], worker="w2", notes=[note]), at(10))
         assert reply.lost == {job.id}
         kept = await found(store, job.id)
@@ -56,7 +56,7 @@ class LeaseRules:
     async def test_the_lease_of_an_ended_or_waiting_job_is_lost(self, store: Store) -> None:
         for state in FINAL_STATES:
             job = await in_state(store, state)
-            assert (await store.heartbeat(pulse([Lease(id=job, token=1)]), at(10))).lost == {job}
+            assert (await store.heartbeat(pulse([Lease(id=job, lease_token=1)]), at(10))).lost == {job}
         again = await running(store)
         await settle(store, [change(again, State.QUEUED)], at(1))
         assert (await store.heartbeat(pulse([lease(again)]), at(10))).lost == {again.id}
@@ -64,7 +64,7 @@ class LeaseRules:
     @keeps(6)
     async def test_the_lease_of_an_unknown_job_is_lost(self, store: Store) -> None:
         stranger = new_id()
-        assert (await store.heartbeat(pulse([Lease(id=stranger, token=1)]), at(1))).lost == {stranger}
+        assert (await store.heartbeat(pulse([Lease(id=stranger, lease_token=1)]), at(1))).lost == {stranger}
 
     @keeps(6)
     async def test_one_lost_lease_does_not_harm_the_others(self, store: Store) -> None:
@@ -98,7 +98,7 @@ class LeaseRules:
     @keeps(6)
     async def test_a_beat_writes_progress(self, store: Store) -> None:
         job = await running(store)
-        note = ProgressUpdate(id=job.id, token=job.token, progress_json=HALF)
+        note = ProgressUpdate(id=job.id, lease_token=job.lease_token, progress_json=HALF)
         await store.heartbeat(pulse([lease(job)], notes=[note]), at(5))
         assert (await found(store, job.id)).progress == {"percent": 50.0, "message": "half"}
 
@@ -106,7 +106,7 @@ class LeaseRules:
     async def test_progress_with_an_old_token_is_not_written(self, store: Store) -> None:
         job = await running(store)
         await store.reclaim("w2", 30, 10, at(100))
-        note = ProgressUpdate(id=job.id, token=job.token, progress_json=HALF)
+        note = ProgressUpdate(id=job.id, lease_token=job.lease_token, progress_json=HALF)
         await store.heartbeat(pulse([lease(job)], notes=[note]), at(101))
         assert (await found(store, job.id)).progress_json is None
 

@@ -66,10 +66,10 @@ class OverviewRules:
         await add(store, new(queue="b", run_at=at(500)))
         overview = await counts(store, at(10), queued=4, running=1)
         depth = overview.queues["a"]
-        assert (depth.queued, depth.scheduled, depth.running) == (2, 1, 1)
+        assert (depth.due, depth.due_later, depth.running) == (2, 1, 1)
         assert depth.oldest_due_s == 100
         later = overview.queues["b"]
-        assert (later.queued, later.scheduled, later.running, later.oldest_due_s) == (0, 1, 0, None)
+        assert (later.due, later.due_later, later.running, later.oldest_due_s) == (0, 1, 0, None)
         assert overview.oldest_due_s == 100
 
     @keeps(11)
@@ -79,6 +79,6 @@ class OverviewRules:
             await store.survey(CurrentOverview(at(59))),
             await store.survey(CurrentOverview(at(75))),
         )
-        assert (before.queues["default"].scheduled, before.oldest_due_s) == (1, None)
-        assert (after.queues["default"].queued, after.queues["default"].scheduled) == (1, 0)
+        assert (before.queues["default"].due_later, before.oldest_due_s) == (1, None)
+        assert (after.queues["default"].due, after.queues["default"].due_later) == (1, 0)
         assert after.oldest_due_s == 15

@@ -39,7 +39,7 @@ class ProcessRules:
         assert list(await store.reclaim("w2", 30, 50, at(2))) == []
         taken = await store.reclaim("w2", 30, 50, at(100))
         assert sorted(ids(taken)) == sorted(held)
-        assert {(job.worker, job.token) for job in taken} == {("lost", 2)}
+        assert {(job.worker, job.lease_token) for job in taken} == {("lost", 2)}
         assert not await settle(store, [change(job, State.SUCCEEDED, worker="w2") for job in taken], at(101))
 
 

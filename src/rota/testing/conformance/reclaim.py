@@ -24,9 +24,13 @@ class ReclaimRules:
     async def test_a_reclaim_raises_the_token_and_not_the_attempt(self, store: Store) -> None:
         job = await running(store)
         (taken,) = await store.reclaim("w2", 40, 10, at(100))
-        assert (taken.token, taken.attempt, taken.state) == (job.token + 1, job.attempt, State.RUNNING)
+        assert (taken.lease_token, taken.attempt, taken.state) == (
+            job.lease_token + 1,
+            job.attempt,
+            State.RUNNING,
+        )
         kept = await found(store, job.id)
-        assert (kept.token, kept.worker, kept.lease_until) == (job.token + 1, "w2", at(140))
+        assert (kept.lease_token, kept.worker, kept.lease_until) == (job.lease_token + 1, "w2", at(140))
 
     @keeps(3)
     async def test_a_reclaimed_job_names_its_former_worker(self, store: Store) -> None:
@@ -55,7 +59,7 @@ class ReclaimRules:
         (taken,) = await store.reclaim("w2", 30, 10, at(100))
         assert await settle(store, [change(taken, State.QUEUED, worker="w2")], at(101)) == frozenset()
         (again,) = await claim(store, want(), at(102))
-        assert (again.token, again.attempt) == (3, 2)
+        assert (again.lease_token, again.attempt) == (3, 2)
 
     @keeps(3)
     async def test_an_asked_cancel_survives_the_reclaim(self, store: Store) -> None:

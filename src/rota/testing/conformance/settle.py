@@ -38,7 +38,7 @@ class SettleRules:
         kept = await found(store, job.id)
         assert (kept.state, kept.output_json, kept.error_json) == (State.SUCCEEDED, '{"sent":true}', None)
         assert (kept.started_at, kept.finished_at) == (T0, at(5))
-        assert (kept.attempt, kept.token, kept.lease_until) == (1, 1, None)
+        assert (kept.attempt, kept.lease_token, kept.lease_until) == (1, 1, None)
 
     @keeps(7)
     async def test_failure_and_cancellation_are_written_with_their_error(self, store: Store) -> None:
@@ -54,10 +54,10 @@ class SettleRules:
         await settle(store, [change(job, State.QUEUED, run_at=at(60), error_json=ERROR)], at(5))
         kept = await found(store, job.id)
         assert (kept.state, kept.run_at, kept.error_json) == (State.QUEUED, at(60), ERROR)
-        assert (kept.attempt, kept.token) == (1, 1)
+        assert (kept.attempt, kept.lease_token) == (1, 1)
         assert (kept.worker, kept.lease_until, kept.finished_at) == (None, None, None)
         assert list(await claim(store, want(), at(59))) == []
-        assert (await claimed(store, job.id, at(60))).token == 2
+        assert (await claimed(store, job.id, at(60))).lease_token == 2
 
     @keeps(7)
     async def test_a_job_that_goes_back_without_a_time_is_due_at_once(self, store: Store) -> None:
@@ -97,7 +97,9 @@ class SettleRules:
     @keeps(6)
     async def test_a_token_from_the_future_is_refused(self, store: Store) -> None:
         job = await running(store)
-        assert await settle(store, [change(job, State.SUCCEEDED, token=job.token + 1)], at(1)) == {job.id}
+        assert await settle(
+            store, [change(job, State.SUCCEEDED, lease_token=job.lease_token + 1)], at(1)
+        ) == {job.id}
         assert (await found(store, job.id)).state is State.RUNNING
 
     @keeps(6)

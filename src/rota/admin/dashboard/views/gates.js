@@ -18,7 +18,7 @@ import { html, useMemo, useState } from "../ui.js";
 import { clean, count, line, plural } from "../format.js";
 
 /** @typedef {import("../types").GateView} Gate */
-/** @typedef {{items: {name: string, queued: number}[]}} Depths */
+/** @typedef {{items: {name: string, due: number}[]}} Depths */
 
 export default function Gates() {
   const gates = useLoad((signal) => api.get("/gates", {}, signal), [], { on: ["gate"] });
@@ -88,7 +88,7 @@ function endings(open, rest) {
 
 /** What a pause of everything would affect now. @param {import("../types").Stats} stats */
 function impactOf(stats) {
-  const due = Object.values(stats.queues).reduce((sum, queue) => sum + (queue.queued ?? 0), 0);
+  const due = Object.values(stats.queues).reduce((sum, queue) => sum + (queue.due ?? 0), 0);
   const queues = plural(Object.keys(stats.queues).length, "queue");
   return `Affects ${plural(due, "due job")} in ${queues}; ${plural(stats.running, "running job")} would finish.`;
 }
@@ -101,11 +101,11 @@ function impactOf(stats) {
  */
 function dueBehind(queues, tenants) {
   const due = (/** @type {Depths | null} */ page, /** @type {string | null} */ name) =>
-    page?.items.find((one) => one.name === name)?.queued ?? null;
+    page?.items.find((one) => one.name === name)?.due ?? null;
   return (gate) => {
     if (gate.scope === "queue") return due(queues, gate.name);
     if (gate.scope === "tenant") return due(tenants, gate.name);
-    if (gate.scope === "all") return queues?.items.reduce((sum, queue) => sum + queue.queued, 0) ?? null;
+    if (gate.scope === "all") return queues?.items.reduce((sum, queue) => sum + queue.due, 0) ?? null;
     return null;
   };
 }

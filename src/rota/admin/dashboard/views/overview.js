@@ -122,7 +122,7 @@ function oldestDue(stats, queues) {
 /** @param {{stats: import("../types").Stats | null, workers: {items: import("../types").WorkerView[]} | null}} props */
 function Counts({ stats, workers }) {
   const slots = workers?.items.filter((one) => one.state === "running").reduce((sum, one) => sum + one.concurrency, 0);
-  const later = Object.values(stats?.queues ?? {}).reduce((sum, queue) => sum + (queue.scheduled ?? 0), 0);
+  const later = Object.values(stats?.queues ?? {}).reduce((sum, queue) => sum + (queue.due_later ?? 0), 0);
   /** @type {Record<import("../choices.js").JobState, () => string>} */
   const clauses = {
     queued: () => (later ? `${count(later)} due later` : stats?.queued ? "all due" : "none"),
@@ -174,7 +174,7 @@ function NextFires({ schedules }) {
           cell: (one) =>
             html`
               <a class="name" href=${at(pageOf(one))}>${clean(one.name)}</a>
-              <span class="sub">${clean(one.words)}</span>
+              <span class="sub">${clean(one.rule_summary)}</span>
             `,
         },
         {
@@ -236,12 +236,12 @@ function Queues({ queues }) {
           kind: "wide-only",
           cell: (one) => html`<${Spark} ...${minutesOf(hour.data?.items, one.name)} paused=${Boolean(one.gate)} />`,
         },
-        { title: "Due", kind: "num", width: "4.5rem", cell: (one) => count(one.queued) },
+        { title: "Due", kind: "num", width: "4.5rem", cell: (one) => count(one.due) },
         {
           title: "Later",
           kind: "num wide-only",
           width: "4.5rem",
-          cell: (one) => count(one.scheduled),
+          cell: (one) => count(one.due_later),
         },
         { title: "Running", kind: "num", width: "5rem", cell: (one) => count(one.running) },
         {

@@ -79,9 +79,9 @@ function Known({ queue }) {
           items=${[
             [
               "Due",
-              html`<a href=${at("/jobs", { queue: queue.name, state: "queued" })}>${plural(queue.queued, "job")}</a>`,
+              html`<a href=${at("/jobs", { queue: queue.name, state: "queued" })}>${plural(queue.due, "job")}</a>`,
             ],
-            ["Due later", plural(queue.scheduled, "job")],
+            ["Due later", plural(queue.due_later, "job")],
             [
               "Running",
               html`<a href=${at("/jobs", { queue: queue.name, state: "running" })}>${plural(queue.running, "job")}</a>`,

@@ -28,15 +28,15 @@ import { clean, count, plural, shellQuote, duration } from "../format.js";
 
 /** @type {import("../parts/base/list-filters.js").Kinds<Queue>} */
 const KINDS = {
-  waiting: ["Due", (/** @type {Queue} */ queue) => queue.queued > 0],
+  due: ["Due", (/** @type {Queue} */ queue) => queue.due > 0],
   behind: ["Behind", (/** @type {Queue} */ queue) => (queue.oldest_due_s ?? 0) > LONG_S],
   paused: ["Paused", (/** @type {Queue} */ queue) => queue.gate !== null],
   unserved: ["No worker", (/** @type {Queue} */ queue) => !queue.workers],
 };
 /** @type {import("../parts/base/list-filters.js").Orders<Queue>} */
 const ORDERS = {
-  due: (queue) => queue.queued,
-  later: (queue) => queue.scheduled,
+  due: (queue) => queue.due,
+  later: (queue) => queue.due_later,
   running: (queue) => queue.running,
   oldest: (queue) => queue.oldest_due_s ?? -1,
   pace: (queue) => queue.per_minute,
@@ -67,7 +67,7 @@ export default function Queues() {
 /** @param {Queue[]} queues */
 function summary(queues) {
   if (!queues.length) return "None yet.";
-  const due = queues.reduce((sum, queue) => sum + queue.queued, 0);
+  const due = queues.reduce((sum, queue) => sum + queue.due, 0);
   if (!due) return `${plural(queues.length, "queue")}. Nothing is due.`;
   const slowest = queues.reduce((a, b) => ((b.oldest_due_s ?? -1) > (a.oldest_due_s ?? -1) ? b : a));
   return html`
@@ -118,13 +118,13 @@ function columnsOf(throughputs, globalPause, done) {
       title: "Due",
       kind: "num",
       width: "5rem",
-      cell: (queue) => jobs(queue, queue.queued, "queued"),
+      cell: (queue) => jobs(queue, queue.due, "queued"),
     }),
     orderable("later", {
       title: "Later",
       kind: "num broad",
       width: "5rem",
-      cell: (queue) => jobs(queue, queue.scheduled, "queued"),
+      cell: (queue) => jobs(queue, queue.due_later, "queued"),
     }),
     orderable("running", {
       title: "Running",

@@ -124,7 +124,7 @@ function Form({ schedule }) {
       draft=${draft}
       before=${before}
       changes=${changes}
-      words=${verdict.words}
+      rule=${verdict.summary}
       ready=${ready}
       rejected=${rejected}
     />
@@ -161,8 +161,8 @@ function Fires({ verdict, timezone }) {
     return verdict.error.field
       ? html`<p class="quiet">Next runs appear here once the rule is valid.</p>`
       : html`<${FormError} error=${verdict.error} />`;
-  if (verdict.words && !verdict.fires.length) return html`<p class="quiet">No runs: its end date has passed.</p>`;
-  return html`<${FireTable} fires=${verdict.words ? verdict.fires : null} timezone=${timezone} skeleton=${10} />`;
+  if (verdict.summary && !verdict.fires.length) return html`<p class="quiet">No runs: its end date has passed.</p>`;
+  return html`<${FireTable} fires=${verdict.summary ? verdict.fires : null} timezone=${timezone} skeleton=${10} />`;
 }
 
 /**
@@ -341,10 +341,10 @@ function More({ draft, set, errors }) {
 }
 
 /**
- * @param {{schedule: ScheduleView | null, draft: Draft, before: Draft, changes: Record<string, unknown>, words: string,
+ * @param {{schedule: ScheduleView | null, draft: Draft, before: Draft, changes: Record<string, unknown>, rule: string,
  *   ready: boolean, rejected: Problem | null}} props
  */
-function SaveBar({ schedule, draft, before, changes, words, ready, rejected }) {
+function SaveBar({ schedule, draft, before, changes, rule, ready, rejected }) {
   const old = bodyOf(before);
   const shown = differences(Object.fromEntries(Object.keys(changes).map((key) => [key, old[key]])), changes);
   const summary = schedule
@@ -352,8 +352,8 @@ function SaveBar({ schedule, draft, before, changes, words, ready, rejected }) {
       ? html`<${Diff} changes=${shown} most=${6} /><p>Existing jobs do not change.</p>`
       : html`<p>No changes yet.</p>`
     : html`<p>
-        ${words && draft.task
-          ? html`<b>${line(words, 200)}</b>, creates a job of <code>${line(draft.task, 60)}</code>.`
+        ${rule && draft.task
+          ? html`<b>${line(rule, 200)}</b>, creates a job of <code>${line(draft.task, 60)}</code>.`
           : "Enter a task and a rule."}
       </p>`;
   // An error about no visible field is shown here.

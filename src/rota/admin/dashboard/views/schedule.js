@@ -73,7 +73,7 @@ export default function Schedule({ name }) {
       beside=${html`<${ScheduleState} schedule=${schedule} solid />`}
       acts=${html`<${Acts} schedule=${schedule} reload=${loaded.reload} />`}
     >
-      <p>${line(schedule.words, 400)}${schedule.cron && html` <${Code} class="faint">${schedule.cron}<//>`}</p>
+      <p>${line(schedule.rule_summary, 400)}${schedule.cron && html` <${Code} class="faint">${schedule.cron}<//>`}</p>
       ${schedule.description && html`<p>${line(schedule.description, 2000)}</p>`}
     <//>
     ${loaded.error && html`<${ErrorNotice} error=${loaded.error} retry=${loaded.reload} />`}

@@ -51,7 +51,7 @@ export default function Schedules() {
   const cut = useMemo(() => new Set((fires.data?.cut ?? []).map(keyOf)), [fires.data]);
   const all = list.data?.items ?? null;
   const ofSource = useMemo(() => all && all.filter((one) => !source || one.source === source), [all, source]);
-  const shown = useFiltered(ofSource, { kinds: KINDS, name: (one) => `${one.name} ${one.task} ${one.words}` });
+  const shown = useFiltered(ofSource, { kinds: KINDS, name: (one) => `${one.name} ${one.task} ${one.rule_summary}` });
   const reload = () => (list.reload(), fires.reload());
   const more = Boolean(fires.data?.more);
   const columns = useMemo(() => columnsOf(runs, planned, cut, more, reload), [runs, planned, zone.value]);
@@ -314,7 +314,10 @@ function columnsOf(runs, planned, cut, more, reload) {
             ${clean(one.name)}
             ${one.tenant !== "default" && html` <span class="id">${clean(one.tenant)}</span>`}
           </a>
-          <span class="sub">${line(one.words)}${one.cron && html` <code class="faint">${clean(one.cron)}</code>`}</span>
+          <span class="sub">
+            ${line(one.rule_summary)}
+            ${one.cron && html` <code class="faint">${clean(one.cron)}</code>`}
+          </span>
           ${!one.enabled && one.reason && html`<span class="sub">disabled: ${line(one.reason)}</span>`}
         `,
     },

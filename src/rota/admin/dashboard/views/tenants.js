@@ -32,8 +32,8 @@ const KINDS = {
 /** @type {import("../parts/base/list-filters.js").Orders<Tenant>} */
 const ORDERS = {
   share: (tenant) => liveOf(tenant),
-  due: (tenant) => tenant.queued,
-  later: (tenant) => tenant.scheduled,
+  due: (tenant) => tenant.due,
+  later: (tenant) => tenant.due_later,
   running: (tenant) => tenant.running,
   oldest: (tenant) => tenant.oldest_due_s ?? -1,
   schedules: (tenant) => tenant.schedules,
@@ -69,8 +69,8 @@ export default function Tenants() {
 }
 
 /** Jobs that are not finished. @param {Tenant} tenant */
-function liveOf({ queued, scheduled, running }) {
-  return queued + scheduled + running;
+function liveOf({ due, due_later: later, running }) {
+  return due + later + running;
 }
 
 /** @param {Tenant[]} tenants @param {number} whole */
@@ -136,13 +136,13 @@ function columnsOf(whole, globalPause, done) {
       title: "Due",
       kind: "num",
       width: "4.5rem",
-      cell: (tenant) => jobs(tenant, tenant.queued, "queued"),
+      cell: (tenant) => jobs(tenant, tenant.due, "queued"),
     }),
     orderable("later", {
       title: "Later",
       kind: "num broad",
       width: "4.5rem",
-      cell: (tenant) => jobs(tenant, tenant.scheduled, "queued"),
+      cell: (tenant) => jobs(tenant, tenant.due_later, "queued"),
     }),
     orderable("running", {
       title: "Running",
@@ -202,8 +202,8 @@ function Share({ tenant, whole }) {
   let x = 0;
   const parts = /** @type {[string, number][]} */ ([
     ["running", tenant.running],
-    ["due", tenant.queued],
-    ["later", tenant.scheduled],
+    ["due", tenant.due],
+    ["later", tenant.due_later],
   ]).map(([kind, n]) => {
     const width = (n / whole) * WIDTH;
     x += width;
@@ -211,7 +211,7 @@ function Share({ tenant, whole }) {
   });
   const percent = (100 * liveOf(tenant)) / whole;
   const text = percent > 0 && percent < 1 ? "< 1 %" : `${Math.round(percent)} %`;
-  const [running, due, later] = [tenant.running, tenant.queued, tenant.scheduled].map(count);
+  const [running, due, later] = [tenant.running, tenant.due, tenant.due_later].map(count);
   const counts = `${running} running, ${due} due, ${later} due later`;
   return html`<span class="share">
     <svg width=${WIDTH} height="12" role="img" aria-label=${`${text} of live jobs: ${counts}`}>

@@ -193,10 +193,10 @@ BEGIN
                 DELETE FROM rota.queued WHERE ctid = ANY (places) RETURNING *
             )
             INSERT INTO rota.running AS r (
-                {carried except token, attempt, started_at},
-                token, attempt, started_at, worker, lease_until, cancel_requested)
-            SELECT {carried of p except token, attempt, started_at},
-                   p.token + 1, p.attempt + 1, now, claim.worker, claim.lease_until, p.cancel_requested
+                {carried except lease_token, attempt, started_at},
+                lease_token, attempt, started_at, worker, lease_until, cancel_requested)
+            SELECT {carried of p except lease_token, attempt, started_at},
+                   p.lease_token + 1, p.attempt + 1, now, claim.worker, claim.lease_until, p.cancel_requested
               FROM picked AS p
             RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
                       coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),

@@ -84,8 +84,8 @@ BEGIN
         ON CONFLICT DO NOTHING
     ), recorded AS (
         -- a silent success has no record but the job itself, which now starts again
-        INSERT INTO rota.attempts (job, token, attempt, outcome, worker, started_at, finished_at, cost_cents)
-        SELECT id, token, attempt, 'succeeded', worker, started_at, finished_at, cost_cents
+        INSERT INTO rota.attempts (job, lease_token, attempt, outcome, worker, started_at, finished_at, cost_cents)
+        SELECT id, lease_token, attempt, 'succeeded', worker, started_at, finished_at, cost_cents
           FROM taken WHERE state = 'succeeded'
         ON CONFLICT DO NOTHING
     )

@@ -17,20 +17,20 @@ DECLARE
 BEGIN
     IF leases IS NOT NULL THEN
         WITH lease AS MATERIALIZED (
-            SELECT * FROM json_to_recordset(leases) AS l(id uuid, token bigint)
+            SELECT * FROM json_to_recordset(leases) AS l(id uuid, lease_token bigint)
         ), renewed AS (
             UPDATE rota.running SET lease_until = heartbeat.lease_until
              WHERE id = ANY (ARRAY(SELECT l.id FROM lease AS l))
-               AND worker = heartbeat.worker AND ((id, token) IN (SELECT l.id, l.token FROM lease AS l)) IS TRUE
+               AND worker = heartbeat.worker AND ((id, lease_token) IN (SELECT l.id, l.lease_token FROM lease AS l)) IS TRUE
             RETURNING id
         )
         SELECT array_agg(id) INTO kept FROM renewed;
         lost := ARRAY(SELECT l.id FROM json_to_recordset(leases) AS l(id uuid)
                        WHERE NOT l.id = ANY (coalesce(kept, '{}')));
     END IF;
-    FOR note IN SELECT * FROM json_to_recordset(notes) AS n(id uuid, token bigint, progress_json text) ORDER BY id LOOP
+    FOR note IN SELECT * FROM json_to_recordset(notes) AS n(id uuid, lease_token bigint, progress_json text) ORDER BY id LOOP
         UPDATE rota.running SET progress = note.progress_json::json
-         WHERE id = note.id AND token = note.token AND worker = heartbeat.worker;
+         WHERE id = note.id AND lease_token = note.lease_token AND worker = heartbeat.worker;
     END LOOP;
     INSERT INTO rota.documents AS d (kind, key, version, updated_at, body)
     VALUES ('worker', heartbeat.worker, 1, now, document)
@@ -56,7 +56,7 @@ BEGIN
     WITH expired AS MATERIALIZED (
         SELECT e.id, e.worker FROM rota.running AS e WHERE e.lease_until <= now ORDER BY e.lease_until LIMIT lim
            FOR UPDATE SKIP LOCKED)
-    UPDATE rota.running AS r SET token = r.token + 1, worker = holder, lease_until = fresh_until
+    UPDATE rota.running AS r SET lease_token = r.lease_token + 1, worker = holder, lease_until = fresh_until
       FROM expired AS e WHERE r.id = e.id
     RETURNING {carried of r except payload},
               coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)), e.worker,

@@ -44,12 +44,12 @@ BEGIN
         texts := ARRAY(SELECT json_array_elements_text(outputs));
     END IF;
     WITH change AS MATERIALIZED (
-        SELECT * FROM unnest(ids, tokens, workers, ages, texts) AS c(id, token, worker, age, output)
+        SELECT * FROM unnest(ids, tokens, workers, ages, texts) AS c(id, lease_token, worker, age, output)
     ), taken AS (
         -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
         -- and a row that a heartbeat renews meanwhile is met again under its new version.
         DELETE FROM rota.running WHERE id = ANY (ids)
-           AND ((id, token, worker) IN (SELECT c.id, c.token, c.worker FROM change AS c)) IS TRUE
+           AND ((id, lease_token, worker) IN (SELECT c.id, c.lease_token, c.worker FROM change AS c)) IS TRUE
         RETURNING *
     ), finished AS (
         INSERT INTO rota.done (
@@ -57,12 +57,12 @@ BEGIN
             started_at, state, finished_at, worker, output)
         SELECT {carried of t except started_at, error},
                coalesce(now - age * interval '1 microsecond', started_at), 'succeeded', now, t.worker, output::json
-          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token AND c.worker = t.worker
+          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker
     ), recorded AS (
-        INSERT INTO rota.attempts (job, token, attempt, outcome, worker, started_at, finished_at)
-        SELECT t.id, t.token, attempt, 'succeeded', t.worker,
+        INSERT INTO rota.attempts (job, lease_token, attempt, outcome, worker, started_at, finished_at)
+        SELECT t.id, t.lease_token, attempt, 'succeeded', t.worker,
                coalesce(now - age * interval '1 microsecond', started_at), now
-          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.token = t.token AND c.worker = t.worker WHERE attempt > 1
+          FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker WHERE attempt > 1
         ON CONFLICT DO NOTHING
     ), counted AS (
         INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
@@ -106,14 +106,14 @@ DECLARE
 BEGIN
     WITH change AS MATERIALIZED (
         SELECT * FROM json_to_recordset(changes) AS c(
-            id uuid, token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
+            id uuid, lease_token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
             error_json text, started_at timestamptz, cost_cents double precision, progress_json text, remove boolean,
             outcome text, tried integer, by text, ended_at timestamptz, blamed boolean, own_error text, logs_json text,
             spent double precision, "then" json, audit json)
     ), taken AS (
         -- as in rota.succeed
         DELETE FROM rota.running WHERE id = ANY (ARRAY(SELECT c.id FROM change AS c))
-           AND ((id, token, worker) IN (SELECT c.id, c.token, c.worker FROM change AS c)) IS TRUE
+           AND ((id, lease_token, worker) IN (SELECT c.id, c.lease_token, c.worker FROM change AS c)) IS TRUE
         RETURNING *
     ), held AS MATERIALIZED (
         SELECT r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
@@ -122,7 +122,7 @@ BEGIN
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
                c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
                c."then", c.audit
-          FROM taken AS r JOIN change AS c ON c.id = r.id AND c.token = r.token AND c.worker = r.worker
+          FROM taken AS r JOIN change AS c ON c.id = r.id AND c.lease_token = r.lease_token AND c.worker = r.worker
     ), finished AS (
         INSERT INTO rota.done (
             {carried except attempt, cost_cents, started_at, error, progress},
@@ -139,8 +139,8 @@ BEGIN
           FROM held WHERE state = 'queued'
     ), recorded AS (
         INSERT INTO rota.attempts (
-            job, token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents)
-        SELECT id, token, tried, outcome, by, began_at, ended_at,
+            job, lease_token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents)
+        SELECT id, lease_token, tried, outcome, by, began_at, ended_at,
                CASE WHEN blamed THEN fault ELSE own_error::json END, logs_json::json, spent
           FROM held WHERE outcome IS NOT NULL AND NOT remove
         ON CONFLICT DO NOTHING

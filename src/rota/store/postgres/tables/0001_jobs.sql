@@ -43,7 +43,7 @@ CREATE TABLE rota.done_default PARTITION OF rota.done DEFAULT;
 
 CREATE TABLE rota.attempts (
     job uuid NOT NULL,
-    token bigint NOT NULL,
+    lease_token bigint NOT NULL,
     attempt integer NOT NULL,
     outcome text NOT NULL,
     worker text,
@@ -52,7 +52,7 @@ CREATE TABLE rota.attempts (
     error json,
     logs json,
     cost_cents double precision,
-    PRIMARY KEY (job, token)
+    PRIMARY KEY (job, lease_token)
 );
 
 -- Large payloads are written once: a job moves from table to table, and would carry them along.

@@ -1,4 +1,4 @@
 INSERT INTO rota_attempts
-  (job, token, attempt, outcome, worker, started_at, finished_at, error_json, logs_json, cost_cents)
+  (job, lease_token, attempt, outcome, worker, started_at, finished_at, error_json, logs_json, cost_cents)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING

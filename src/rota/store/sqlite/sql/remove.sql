@@ -1,4 +1,4 @@
 DELETE FROM rota_jobs
-WHERE state = 'running' AND (id, token, worker) IN (
+WHERE state = 'running' AND (id, lease_token, worker) IN (
   SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)
 )

@@ -1,2 +1,2 @@
-UPDATE rota_jobs SET token = token + 1, worker = ?, lease_until = ?
+UPDATE rota_jobs SET lease_token = lease_token + 1, worker = ?, lease_until = ?
 WHERE id IN (SELECT value FROM json_each(?))

@@ -36,7 +36,7 @@ CREATE INDEX rota_jobs_schedule_live ON rota_jobs (schedule, tenant, id)
 
 CREATE TABLE rota_attempts (
   job         TEXT    NOT NULL,
-  token       INTEGER NOT NULL,
+  lease_token INTEGER NOT NULL,
   attempt     INTEGER NOT NULL,
   outcome     TEXT    NOT NULL,
   worker      TEXT,
@@ -45,7 +45,7 @@ CREATE TABLE rota_attempts (
   error_json  TEXT,
   logs_json   TEXT,
   cost_cents  REAL    NOT NULL DEFAULT 0,
-  PRIMARY KEY (job, token)
+  PRIMARY KEY (job, lease_token)
 ) WITHOUT ROWID;
 
 -- How many jobs ended how, so that they need not be counted: final jobs still stored, and under the

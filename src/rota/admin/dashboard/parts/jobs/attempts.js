@@ -59,7 +59,7 @@ function empty(job) {
 }
 
 /** The number alone may occur twice: a retry counts from 1 again. @param {Attempt} one */
-const keyOf = (one) => `${one.attempt}-${one.token}`;
+const keyOf = (one) => `${one.attempt}-${one.lease_token}`;
 
 /** One below the other, the newest open. @param {{attempts: Attempt[]}} props newest first */
 function Stack({ attempts }) {

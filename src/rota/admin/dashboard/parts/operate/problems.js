@@ -65,10 +65,10 @@ function fromGate(gate) {
 
 /** @param {Queue} queue @returns {Problem[]} */
 function fromQueue(queue) {
-  if (queue.gate || !queue.queued) return [];
+  if (queue.gate || !queue.due) return [];
   const to = at("/jobs", { queue: queue.name, state: "queued" });
   const backlog = html`
-    ${plural(queue.queued, "due job")}, the oldest due for ${duration(queue.oldest_due_s ?? 0)}.
+    ${plural(queue.due, "due job")}, the oldest due for ${duration(queue.oldest_due_s ?? 0)}.
   `;
   const named = html`<code>${clean(queue.name)}</code>`;
   if (!queue.workers)
@@ -93,7 +93,7 @@ function fromQueue(queue) {
           with ${plural(queue.workers, "worker")}.
         `,
         to,
-        help: html`<a class="button tiny" href=${to}>View ${plural(queue.queued, "job")}</a>`,
+        help: html`<a class="button tiny" href=${to}>View ${plural(queue.due, "job")}</a>`,
       },
     ];
   return [];

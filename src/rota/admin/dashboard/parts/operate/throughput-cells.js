@@ -96,9 +96,9 @@ export function pauseSummary(gate) {
   return `Paused by ${actorName(gate.actor)}${gate.reason ? `: “${line(gate.reason)}”` : ", no reason given"}`;
 }
 
-/** What a pause would affect now. @param {{queued: number, scheduled: number, running: number}} work */
-export function pauseImpact({ queued, scheduled, running }) {
-  const jobs = `${plural(queued, "due job")} and ${count(scheduled)} due later`;
+/** What a pause would affect now. @param {{due: number, due_later: number, running: number}} work */
+export function pauseImpact({ due, due_later: later, running }) {
+  const jobs = `${plural(due, "due job")} and ${count(later)} due later`;
   return `Affects ${jobs}; ${count(running)} running would finish.`;
 }
 

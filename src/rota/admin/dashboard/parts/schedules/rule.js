@@ -23,7 +23,7 @@ const DAY = 86_400_000;
  */
 /** @typedef {import("./fire-table.js").Fire} Fire */
 /**
- * @typedef {{words: string, fires: Fire[], error: import("../../api.js").Problem | null, odd: Fire[],
+ * @typedef {{summary: string, fires: Fire[], error: import("../../api.js").Problem | null, odd: Fire[],
  *   busy: boolean}} RuleCheck
  *   odd: those that a clock change affects
  */
@@ -56,18 +56,18 @@ export function useRuleCheck(draft, anchor) {
   const rule = draft.kind === "every" ? { ...own, start_at: own.start_at ?? anchor } : own;
   const text = JSON.stringify(rule);
   const [verdict, set] = useState(
-    /** @type {RuleCheck} */ ({ words: "", fires: [], error: null, odd: [], busy: true }),
+    /** @type {RuleCheck} */ ({ summary: "", fires: [], error: null, odd: [], busy: true }),
   );
   useEffect(() => {
     let current = true;
     set((old) => ({ ...old, busy: true }));
     const timer = setTimeout(async () => {
       try {
-        const { words, fires } = await api.post("/schedules/validate", { ...rule, n: FIRES });
+        const { rule_summary: summary, fires } = await api.post("/schedules/validate", { ...rule, n: FIRES });
         const odd = draft.kind === "cron" ? await atClockChanges(rule).catch(() => []) : fires.filter(isShifted);
-        if (current) set({ words, fires, odd, error: null, busy: false });
+        if (current) set({ summary, fires, odd, error: null, busy: false });
       } catch (error) {
-        if (current) set({ words: "", fires: [], odd: [], error: problemOf(error), busy: false });
+        if (current) set({ summary: "", fires: [], odd: [], error: problemOf(error), busy: false });
       }
     }, WAIT);
     return () => ((current = false), clearTimeout(timer));
@@ -135,8 +135,8 @@ export function RuleFields({ draft, verdict, errors, set }) {
       <input type="datetime-local" step="1" ...${typed("at")} />
     <//>`}
     <p class="rule-summary" role="status" aria-live="polite">
-      ${verdict.words
-        ? html`<b>${line(verdict.words, 400)}.</b>`
+      ${verdict.summary
+        ? html`<b>${line(verdict.summary, 400)}.</b>`
         : verdict.error
           ? html`<span class="faint">The rule is not valid yet.</span>`
           : html`<span class="skeleton-line w2"></span>`}
