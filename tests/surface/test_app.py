@@ -154,7 +154,7 @@ async def test_progress_is_seen_while_the_job_runs(app: Rota, until: Any) -> Non
         await free.wait()
 
     job = await work.enqueue()
-    async with app.running(lease_s=0.4, upkeep=False):
+    async with app.running(lease_s=3, upkeep=False):
 
         async def recorded() -> bool:
             return (await job.refresh()).progress == {"percent": 50.0, "message": "half of it"}
