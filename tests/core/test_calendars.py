@@ -132,7 +132,7 @@ RULES = [
 ]
 
 
-@examples(60)
+@examples(60, quick=4)
 @given(
     st.sampled_from(RULES),
     st.frozensets(st.integers(0, 70).map(lambda n: START.date() + n * DAY), max_size=30),

@@ -160,7 +160,7 @@ def test_the_search_agrees_with_living_through_every_minute(timezone: str) -> No
     found = offset_changes(timezone, since, TEN_YEARS[1])
     last_ones = [next((one for one in reversed(found) if one.is_gap is gap), None) for gap in (True, False)]
     for change in filter(None, last_ones):
-        for text in TEXTS.strip().replace("\n", "|").split("|"):
+        for text in TEXTS.strip().replace("\n", "|").split("|")[:: 1 if LONG else 4]:
             first, last = change.at - timedelta(hours=4), change.at + timedelta(hours=4)
             rule = parse(cron=text, timezone=timezone)
             lived = lived_fires(text, where, first, last)

@@ -208,9 +208,9 @@ def test_stored_markup_is_shown_as_text(visit: Visit) -> None:
 def test_job_shows_why_it_is_not_running_and_offers_a_remedy(visit: Visit) -> None:
     visitor = opened(visit, tenant="globex")
     why = visitor.page.get_by_role("region", name="Why is it not running?")
-    expect(why).to_contain_text("due later")
+    expect(why).to_contain_text("It is not due until")
     why.get_by_role("button", name="Make due now").click()
-    expect(why).not_to_contain_text("due later")
+    expect(why).not_to_contain_text("It is not due until")
     expect(why).to_contain_text("No worker is running")
 
 

@@ -206,8 +206,7 @@ function Ahead({ planned, cut, more, error }) {
     planned &&
     html`<span>
       Not shown: ${cut.size === 1 ? html`<code>${clean(nameIn(often))}</code>` : plural(cut.size, "schedule")} (more
-      than
-      ${plural(planned.get(often)?.length ?? 0, "run")}
+      than ${plural(planned.get(often)?.length ?? 0, "run")}
       ${cut.size > 1 ? " each" : ""})
     </span>`;
   return html`<${Panel} title="Next 24 hours" note=${note}>
