@@ -48,7 +48,7 @@ class Process:
 
     @property
     def url(self) -> str:
-        return self.match(r"admin interface at (http\S+)")
+        return self.match(r"dashboard and API at (http\S+)")
 
     def ask(self, method: str, path: str, token: str = "", body: object = None) -> tuple[int, bytes]:
         parts = urlsplit(self.url)

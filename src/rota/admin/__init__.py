@@ -1,4 +1,4 @@
-"""The admin interface over HTTP: an ASGI application.
+"""The dashboard and API: an ASGI application.
 
 Translates requests into admin actions and their results into responses. Decides nothing itself.
 """

@@ -18,9 +18,9 @@ from .parts.target import Target, target_options
 # name: (module in commands/, summary); each module defines a command of that name
 COMMANDS = {
     "demo": ("demo", "Try rota: a store, a worker and sample tasks in one process."),
-    "up": ("up", "Run jobs and serve the admin interface in one process."),
+    "up": ("up", "Run jobs and serve the dashboard and API in one process."),
     "worker": ("worker", "Run jobs."),
-    "serve": ("serve", "Serve the admin interface."),
+    "serve": ("serve", "Serve the dashboard and API."),
     "migrate": ("migrate", "Migrate the store's schema."),
     "jobs": ("jobs", "List, show, enqueue, retry, cancel, update and delete jobs."),
     "schedules": ("schedules", "List, show, create, change and preview schedules."),

@@ -39,7 +39,7 @@ async def show(app: Rota, *, seconds: float | None, quiet: bool, link: bool = Fa
 
 @asynccontextmanager
 async def _served(app: Rota, link: bool) -> AsyncIterator[list[tuple[str, str]]]:
-    """Serve the admin interface on a free port; yields the lines for the header."""
+    """Serve the dashboard and API on a free port; yields the lines for the header."""
     try:
         from ..admin.server import Listen, PortInUse, Server
     except ImportError:

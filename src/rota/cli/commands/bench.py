@@ -19,7 +19,7 @@ from ..parts.benchmark import Benchmark, BenchResult
 from ..parts.confirm import confirm
 from ..parts.options import json_option, yes_option
 from ..parts.progress import progress
-from ..parts.target import Target, pass_target, target_options
+from ..parts.target import Target, pass_target, store_options
 
 MEANING = {
     "single": "one caller that awaits each enqueue",
@@ -49,7 +49,7 @@ COLUMNS = (
               help="Worker processes for drain.")  # fmt: skip
 @yes_option
 @json_option("store", "jobs", "workers", "measures")
-@target_options
+@store_options
 @pass_target
 def bench(
     target: Target, /, jobs: int, chosen: tuple[str, ...], workers: int, yes: bool, as_json: bool

@@ -18,11 +18,13 @@ from ..parts.target import Target, pass_target, url_option
 @click.command()
 @click.option("--seconds", type=click.FloatRange(0.1), metavar="N", help="Stop after N seconds.")
 @click.option("--quiet", is_flag=True, help="Print summaries only, no line per job.")
-@click.option("--print-link", is_flag=True, help="Print a one-time sign-in link, even off a terminal.")
+@click.option(
+    "--print-link", is_flag=True, help="Print a one-time sign-in link, even if the output is not a terminal."
+)
 @url_option
 @pass_target
 def demo(target: Target, seconds: float | None, quiet: bool, print_link: bool) -> None:
-    """Try rota: a store, a worker, the admin interface and sample tasks in one process.
+    """Try rota: a store, a worker, the dashboard and sample tasks in one process.
 
     Uses a fresh SQLite file in a temporary directory unless --url names a store.
     """

@@ -67,7 +67,7 @@ def _problems(report: dict[str, Any], late_after: float) -> list[str]:
     oldest = report["oldest_due_s"]
     if oldest is not None and oldest > late_after:
         problems.append(
-            f"a job has been due for {short_duration(oldest)} (more than {short_duration(late_after)})"
+            f"a job has been due for {short_duration(oldest)} (the limit is {short_duration(late_after)})"
         )
     if report["workers"]:  # without a worker no task is served, as reported above
         problems += unserved_lines(report["unserved"])

@@ -9,7 +9,7 @@ import click
 from ...app import Rota
 from ...terminal.text import plural
 from ..parts.exit_codes import SCHEMA
-from ..parts.target import Target, pass_target, target_options
+from ..parts.target import Target, pass_target, store_options
 
 
 @click.command()
@@ -19,7 +19,7 @@ from ..parts.target import Target, pass_target, target_options
     help="List what would be changed, and change nothing. Exit 4 if there is anything.",
 )
 @click.option("--sql", is_flag=True, help="Print the whole schema as SQL without connecting.")
-@target_options
+@store_options
 @pass_target
 def migrate(target: Target, check: bool, sql: bool) -> None:
     """Migrate the store's schema. Safe to run from several places at once."""

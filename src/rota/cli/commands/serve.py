@@ -11,7 +11,7 @@ import click
 from ...app import Rota
 from ...runtime.service import StopSignals
 from ..parts import logs, server_options
-from ..parts.target import Target, pass_target, target_options
+from ..parts.target import Target, pass_target, store_options
 
 if TYPE_CHECKING:
     from ...admin.server import Listen
@@ -22,7 +22,7 @@ log = logging.getLogger("rota.serve")
 @click.command()
 @server_options.listen_options
 @logs.log_options
-@target_options
+@store_options
 @pass_target
 def serve(
     target: Target, /, log_level: str | None, log_format: logs.Format | None, print_link: bool, **given: Any

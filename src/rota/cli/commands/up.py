@@ -15,7 +15,7 @@ from ...worker.options import worker_options
 from ...worker.worker import Worker
 from ..parts import logs, server_options
 from ..parts.options import given_options
-from ..parts.target import Target, pass_target, target_options
+from ..parts.target import Target, pass_target, store_options
 from ..parts.worker_options import exit_code, run_options
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ log = logging.getLogger("rota.up")
 @run_options
 @server_options.listen_options
 @logs.log_options
-@target_options
+@store_options
 @pass_target
 def up(
     target: Target,
@@ -39,7 +39,7 @@ def up(
     print_link: bool,
     **given: Any,
 ) -> None:
-    """Run jobs from --app and serve the admin interface until TERM or Ctrl-C."""
+    """Run jobs from --app and serve the dashboard and API until TERM or Ctrl-C."""
     if target.app is None:
         raise ConfigError("rota up runs the tasks of an app: pass --app MODULE:APP, or use rota serve")
     app, _, _ = logs.set_up_for(target, log_level, log_format)

@@ -19,7 +19,7 @@ from ...terminal.text import plural, safe
 from ...worker.options import worker_options
 from ..parts import logs, supervisor
 from ..parts.options import given_options
-from ..parts.target import Target, pass_target, target_options
+from ..parts.target import Target, pass_target, store_options
 from ..parts.worker_options import exit_code, run_options
 
 
@@ -30,7 +30,7 @@ from ..parts.worker_options import exit_code, run_options
 @click.option("--burst", is_flag=True, help="Stop when nothing is due.")
 @click.option("--max-jobs", type=click.IntRange(1), help="Stop after this many jobs, per process.")
 @logs.log_options
-@target_options
+@store_options
 @pass_target
 def worker(
     target: Target,

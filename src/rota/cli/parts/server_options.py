@@ -31,7 +31,10 @@ _OPTIONS = (
                  help="Host name to accept (repeatable)."),
     click.option("--tls-cert", metavar="FILE", help="TLS certificate."),
     click.option("--tls-key", metavar="FILE", help="Private key of the TLS certificate."),
-    click.option("--print-link", is_flag=True, help="Print a one-time sign-in link, even off a terminal."),
+    click.option(
+        "--print-link", is_flag=True,
+        help="Print a one-time sign-in link, even if the output is not a terminal.",
+    ),
 )  # fmt: skip
 LISTEN = ("host", "port", "behind_proxy", "allowed_hosts", "tls_cert", "tls_key")
 
@@ -84,7 +87,7 @@ async def served(app: Rota, listen: Listen, *, link: bool) -> AsyncIterator[Serv
 
 
 def sign_in_lines(server: Server, token: str | None, *, link: bool) -> list[str]:
-    lines = [f"rota: admin interface at {server.url}"]
+    lines = [f"rota: dashboard and API at {server.url}"]
     if token is not None:
         lines += [
             "rota: no token or user exists yet, so an admin token was created. It is shown only once:",

@@ -133,12 +133,17 @@ pass_target = click.make_pass_decorator(Target, ensure=True)
 
 def target_options(command: C) -> C:
     """Give a command ``--app``, ``--url``, ``--api``, ``--token`` and ``--ca-file``."""
-    return apply_options(command, _OPTIONS)
+    return apply_options(command, (*_STORE, *_server_options()))
+
+
+def store_options(command: C) -> C:
+    """Give a command ``--app`` and ``--url``. Options of a server are hidden: named, to be refused."""
+    return apply_options(command, (*_STORE, *_server_options(hidden=True)))
 
 
 def url_option(command: C) -> C:
-    """Give a command ``--url``."""
-    return _URL(command)
+    """Give a command ``--url``, for a store that is made on the spot without it."""
+    return _url("Store URL.  [default: a fresh SQLite file]")(command)
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -156,27 +161,34 @@ def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> 
             )
 
 
-_URL = click.option(
-    "--url", metavar="URL", envvar=URL_OVERRIDE, expose_value=False, callback=_remember,
-    help="Store URL.  [default: the app's, then ROTA_URL, DATABASE_URL, rota.toml, sqlite:///rota.db]",
-)  # fmt: skip
-_OPTIONS = (
+def _url(help: str) -> Callable[[C], C]:
+    return click.option(
+        "--url", metavar="URL", envvar=URL_OVERRIDE, expose_value=False, callback=_remember, help=help
+    )
+
+
+_STORE = (
     click.option(
         "--app", metavar="MODULE:APP", envvar="ROTA_APP", expose_value=False, callback=_remember,
         help="Your Rota object, such as shop.jobs:app.  [env: ROTA_APP]",
     ),
-    _URL,
-    click.option(
-        "--api", metavar="URL", envvar="ROTA_API", expose_value=False, callback=_remember,
-        help="Use a rota server instead of a store.  [env: ROTA_API]",
-    ),
-    click.option(
-        "--token", envvar="ROTA_TOKEN", expose_value=False, callback=_remember,
-        help="API token for --api. Prefer ROTA_TOKEN: other users can see command lines.  [env: ROTA_TOKEN, "
-        "ROTA_TOKEN_FILE]",
-    ),
-    click.option(
-        "--ca-file", metavar="FILE", envvar="ROTA_CA_FILE", expose_value=False, callback=_remember,
-        help="Certificates to trust for --api.  [env: ROTA_CA_FILE]",
-    ),
+    _url("Store URL.  [default: the app's, then ROTA_URL, DATABASE_URL, rota.toml, sqlite:///rota.db]"),
 )  # fmt: skip
+
+
+def _server_options(hidden: bool = False) -> tuple[Callable[[C], C], ...]:
+    return (
+        click.option(
+            "--api", metavar="URL", envvar="ROTA_API", expose_value=False, callback=_remember, hidden=hidden,
+            help="Use a rota server instead of a store.  [env: ROTA_API]",
+        ),
+        click.option(
+            "--token", envvar="ROTA_TOKEN", expose_value=False, callback=_remember, hidden=hidden,
+            help="API token for --api. Prefer ROTA_TOKEN: other users can see command lines.  "
+            "[env: ROTA_TOKEN, ROTA_TOKEN_FILE]",
+        ),
+        click.option(
+            "--ca-file", metavar="FILE", envvar="ROTA_CA_FILE", expose_value=False, callback=_remember,
+            hidden=hidden, help="Certificates to trust for --api.  [env: ROTA_CA_FILE]",
+        ),
+    )  # fmt: skip

@@ -88,6 +88,8 @@ def _terms(where: JobFilter) -> tuple[list[str], list[Any]]:
 
 def _index(where: JobFilter, states: frozenset[State] | None) -> tuple[str, str]:
     """The index to walk (none: as the planner likes), and the term that makes a partial one usable."""
+    if states is not None and not states:
+        return "", "0"
     live = states is not None and states <= LIVE
     narrow = [name for name in NARROW if getattr(where, name) is not None]
     if where.ids is None and narrow == ["schedule"] and live:

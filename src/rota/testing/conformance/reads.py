@@ -190,6 +190,7 @@ class ReadRules:
             made[State.QUEUED],
             made[State.FAILED],
         }
+        assert not (await store.jobs(JobFilter(states=()), PageRequest())).items
 
     @keeps(10)
     async def test_every_given_filter_must_hold(self, store: Store) -> None:
