@@ -116,7 +116,7 @@ def _settlement(job: Job, at: datetime, in_outage: bool) -> Settlement:
     error = _json(_error(job.task)) if failed else None
     return Settlement(
         job.id,
-        job.token,
+        job.lease_token,
         job.worker,
         job.queue,
         job.task,
@@ -143,7 +143,7 @@ def _attempt(job: Job, began: datetime, at: datetime, error: str | None) -> Atte
     return Attempt(
         job=job.id,
         attempt=job.attempt,
-        token=job.token,
+        lease_token=job.lease_token,
         outcome="failed",
         worker=job.worker,
         started_at=began,
@@ -181,12 +181,12 @@ def _heartbeat(name: str, held: Sequence[Job], now: datetime) -> Heartbeat:
     notes = [
         ProgressUpdate(
             id=job.id,
-            token=job.token,
+            lease_token=job.lease_token,
             progress_json=_json({"percent": 20 * i + 15, "message": f"page {i + 2} of 9"}),
         )
         for i, job in enumerate(held)
     ]
-    leases = [Lease(id=job.id, token=job.token) for job in held]
+    leases = [Lease(id=job.id, lease_token=job.lease_token) for job in held]
     return Heartbeat(worker=name, document=_json(details), lease_s=LEASE_S, leases=leases, notes=notes)
 
 

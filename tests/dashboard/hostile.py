@@ -163,7 +163,7 @@ def _end(job: Job, at: datetime) -> Settlement:
     record = Attempt(
         job=job.id,
         attempt=job.attempt,
-        token=job.token,
+        lease_token=job.lease_token,
         outcome=state.value,  # type: ignore[arg-type]
         worker=text,
         started_at=at - timedelta(seconds=2),
@@ -173,7 +173,7 @@ def _end(job: Job, at: datetime) -> Settlement:
     )
     return Settlement(
         job.id,
-        job.token,
+        job.lease_token,
         job.worker,
         job.queue,
         job.task,

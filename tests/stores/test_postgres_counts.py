@@ -106,7 +106,7 @@ async def test_counts_of_a_tenant_beyond_the_bound_are_said_to_be_estimated(
     exact = await store.survey(CurrentOverview(at(9), "a"))
     assert not exact.estimated
     assert (exact.counts["succeeded"], exact.counts["failed"], exact.counts["queued"]) == (4, 0, 2)
-    assert exact.queues["default"].queued == 2
+    assert exact.queues["default"].due == 2
     monkeypatch.setattr(job_counts, "SAMPLE", 4)
     monkeypatch.setattr(job_counts, "COUNT_AT_MOST", 2)
     rough = await store.survey(CurrentOverview(at(9), "a"))

@@ -26,7 +26,7 @@ async def test_a_paused_tenant_is_passed_once_and_not_with_every_claim(store: Po
     assert await aside(store) == 3000
     assert await store.survey(JobsAhead(await found(store, quiet[20].id), 100)) == 10
     overview = await store.survey(CurrentOverview(at(5), "loud"))
-    assert overview.queues["default"].queued == 3000
+    assert overview.queues["default"].due == 3000
     assert await store.survey(JobCount(JobFilter(tenant="loud", states=(State.QUEUED,)), 5000)) == 3000
 
 
