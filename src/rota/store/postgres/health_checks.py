@@ -182,7 +182,8 @@ async def _history(connections: Connections, address: PostgresUrl, now: datetime
     if strays:
         many = f"{strays} or more" if strays == STRAYS else strays
         text = f"rota.done_default holds {many} finished jobs of days without a partition: slower to prune"
-        found.append(Finding(check="history", level="warning", text=text, remedy=owner))
+        remedy = f"retention deletes them; if their number grows, {owner}"
+        found.append(Finding(check="history", level="warning", text=text, remedy=remedy))
     return found or [Finding(check="history", level="ok", text=f"partitions reach to {last:%Y-%m-%d}")]
 
 
