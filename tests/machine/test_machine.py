@@ -344,7 +344,7 @@ def check_examples(make: Callable[[], Coroutine[Any, Any, Store]], examples: int
     run_state_machine_as_test(
         lambda: StoreMachine(make),
         settings=settings(
-            max_examples=5000 if LONG else examples,
+            max_examples=1000 if LONG else examples,
             stateful_step_count=200 if LONG else steps,
             derandomize=not LONG,
             database=None,
