@@ -184,7 +184,7 @@ class StoreMachine(RuleBasedStateMachine):
         settlement = change(
             job,
             state,
-            attempt=job.attempt - refund,
+            attempt=attempt_after(job, state, refund),
             run_at=self.later(delay) if delay and state is State.QUEUED else None,
             then=tuple(self.new(spec) for spec in then),
         )
@@ -209,7 +209,7 @@ class StoreMachine(RuleBasedStateMachine):
     def settle_and_run_again(self, pick: int, state: State, refund: bool) -> None:
         """Settle, retry and claim at once: long histories are rare if every step is drawn separately."""
         job = self.some_lease(pick)
-        self.settle_and_compare([change(job, state, attempt=job.attempt - refund)])
+        self.settle_and_compare([change(job, state, attempt=attempt_after(job, state, refund))])
         self.edit_and_compare(lifecycle.retry(self.now), {job.id})
         self.claim_and_compare(ClaimRequest(worker="w", limit=6, lease_s=LEASE_S))
 
@@ -321,6 +321,11 @@ class StoreMachine(RuleBasedStateMachine):
         for state in State:
             if state.value not in overview.estimated:
                 assert overview.counts[state.value] == states.count(state), state
+
+
+def attempt_after(job: Job, state: State, refund: bool) -> int:
+    """A success is never refunded, and a store may count on it."""
+    return job.attempt - (refund and state is not State.SUCCEEDED)
 
 
 def _shown(job: Job | Entry) -> tuple[object, ...]:

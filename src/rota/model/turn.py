@@ -25,7 +25,7 @@ class Settlement(Value, frozen=True, kw_only=False):
     tenant: str
     key: str | None
     state: State  # QUEUED, SUCCEEDED, FAILED or CANCELLED
-    attempt: int  # the count to store: lowered when the attempt is refunded
+    attempt: int  # the count to store: one less if the attempt is refunded, never for a success
     run_at: datetime | None = None  # when QUEUED; None: due at once
     output_json: str | None = None
     error_json: str | None = None
