@@ -98,9 +98,9 @@ async def test_an_interrupted_run_cleans_up(tmp_path: Path) -> None:
         app = Rota(url)
         while not (await app.stats())["queued"]:
             assert process.poll() is None
-        await app.close()
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
+        await app.close()
+        process.wait(timeout=100)  # the later the signal, the more there is to delete
     assert await counts(url) == {"queued": 0, "running": 0, "succeeded": 0}
 
 
