@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,9 @@ from servers import Postgres, in_memory
 
 if "PYTEST_XDIST_WORKER" not in os.environ and (quick := in_memory()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))  # where tmp_path is
+
+# A shell's background job ignores Ctrl-C, and so would every program the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 STORES = ("sqlite-memory", "sqlite-file", "postgres")
 TEMPLATE = "rota_template"
