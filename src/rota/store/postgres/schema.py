@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import errors
 
-from ..sql.migrations import Applied, Migration, damaged, out_of_date, pending
+from ..sql.migrations import Applied, Migration, column_differences, damaged, out_of_date, pending
 from .connections import Connection, Connections
 from .definitions import (
     COLUMNS,
@@ -210,7 +210,7 @@ def _check_tables(found: _Found, shown: str) -> None:
         return
     views = {view.name for view in VIEWS}
     wrong = [
-        f"rota.{table} has the columns ({found.columns.get(table, '')}) and not ({columns})"
+        column_differences(f"rota.{table}", found.columns.get(table), columns)
         for table, columns in COLUMNS.items()
         if table not in views and found.columns.get(table) != columns
     ]

@@ -74,9 +74,21 @@ def out_of_date(where: str, differences: Sequence[str]) -> SchemaMismatch:
     return SchemaMismatch(f"the schema of {where} is out of date ({shown}): run `rota migrate`")
 
 
+def column_differences(table: str, found: str | None, expected: str) -> str:
+    """How the columns of a table differ, each list as text: ``id uuid, queue text``."""
+    if found is None:
+        return f"{table} is missing"
+    has, needs = found.split(", "), expected.split(", ")
+    extra, lacking = [one for one in has if one not in needs], [one for one in needs if one not in has]
+    parts = [
+        f"{verb} {', '.join(columns)}" for verb, columns in (("lacks", lacking), ("has", extra)) if columns
+    ]
+    return f"{table} {' and '.join(parts) or 'has its columns in another order'}"
+
+
 def damaged(where: str, differences: Sequence[str], start_again: str) -> SchemaMismatch:
     """Tables differ from what their version says: nothing that could be repaired without a loss."""
     return SchemaMismatch(
-        f"the tables of {where} are not those of this rota: {'; '.join(differences)}. Undo the change, or "
-        f"{start_again}, then run `rota migrate`"
+        f"the tables of {where} are not those of this rota: {'; '.join(differences)}. They were changed by "
+        f"hand or made by a development version. Undo the change, or {start_again}, then run `rota migrate`"
     )

@@ -14,7 +14,7 @@ from contextlib import closing
 from functools import cache
 from importlib.resources import files
 
-from ..sql.migrations import Applied, damaged, discover, pending
+from ..sql.migrations import Applied, column_differences, damaged, discover, pending
 from .connection import patiently, rollback, translated
 from .statements import fill
 from .url import SqliteUrl
@@ -113,7 +113,7 @@ def _expected() -> Facts:
 
 def _check_tables(there: Facts, where: str) -> None:
     wrong = [
-        f"{name} has the columns ({there.get((kind, name), '')}) and not ({columns})"
+        column_differences(name, there.get((kind, name)), columns)
         for (kind, name), columns in _expected().items()
         if kind == "table" and there.get((kind, name)) != columns
     ]
