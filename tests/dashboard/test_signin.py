@@ -64,3 +64,25 @@ def test_sign_out_shows_the_sign_in_page(visit: Visit) -> None:
     expect(visitor.page.get_by_label("Token")).to_be_visible()
     visitor.page.reload()
     expect(visitor.page.get_by_label("Token")).to_be_visible()
+
+
+def test_the_view_is_closed_before_its_session_ends(visit: Visit) -> None:
+    """Its requests would fail with 401."""
+    page = visit("/queues").page
+    sign_outs: list[Any] = []
+    page.route("**/api/session", lambda route: sign_outs.append(route))  # held
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Queues")).to_have_count(0)
+    expect(page.get_by_label("Token")).to_have_count(0)
+    sign_outs[0].continue_()
+    expect(page.get_by_label("Token")).to_be_visible()
+
+
+def test_failed_sign_out_leaves_the_user_signed_in(visit: Visit) -> None:
+    visitor = visit("/queues")
+    page = visitor.page
+    page.route("**/api/session", lambda route: route.abort())
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("Can't reach the server")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Queues")
+    visitor.ignore_failed_requests()
