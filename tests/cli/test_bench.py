@@ -100,7 +100,7 @@ async def test_an_interrupted_run_cleans_up(tmp_path: Path) -> None:
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         await app.close()
-        process.wait(timeout=100)  # the later the signal, the more there is to delete
+        process.wait(timeout=30)
     assert await counts(url) == {"queued": 0, "running": 0, "succeeded": 0}
 
 

@@ -187,7 +187,7 @@ def offset_changes(timezone: str, first: datetime, last: datetime) -> list[Offse
     return [change for change in found if change is not None]
 
 
-def once_per_date(rule: ScheduleRule, at_time: time, first: date, last: date) -> None:
+def assert_once_per_date(rule: ScheduleRule, at_time: time, first: date, last: date) -> None:
     """Exactly one run for each local date that exists, at its time or at the end of the gap that took it."""
     where = zone(rule.timezone)
     expected = []
@@ -227,7 +227,7 @@ def test_a_daily_job_runs_once_per_date_around_every_change_of_a_zone() -> None:
         for change in changes:
             day = change.lower.date()
             for at_time in critical_times(change):
-                once_per_date(daily(timezone, at_time), at_time, day - DAY, day + DAY)
+                assert_once_per_date(daily(timezone, at_time), at_time, day - DAY, day + DAY)
 
 
 def all_zones() -> list[str]:
@@ -239,4 +239,4 @@ def all_zones() -> list[str]:
 def test_a_daily_job_runs_once_per_date_for_years(at_time: time) -> None:
     zones, (first, last) = (all_zones(), TEN_YEARS) if LONG else (A_FEW[1:2], ONE_YEAR)
     for timezone in zones:
-        once_per_date(daily(timezone, at_time), at_time, first.date(), last.date())
+        assert_once_per_date(daily(timezone, at_time), at_time, first.date(), last.date())
