@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts scripts format wording dashboard crash machine long bench bench-full generate generated screenshots wheel clean
+.PHONY: help run test check lint types contracts scripts format wording dashboard crash machine models mutation long bench bench-full generate generated screenshots wheel clean
 
 help:               ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -65,6 +65,12 @@ crash: $(STAMP)     ## the kill and restart tests at full size (minutes)
 
 machine: $(STAMP)   ## the state machine at full size (long)
 	@ROTA_MACHINE=long $(BIN)/python -m pytest tests/machine
+
+models: $(STAMP)    ## check the TLA+ models of leases and of firing, and that broken variants fail (needs Java)
+	@$(BIN)/python tools/models.py
+
+mutation: $(STAMP)  ## change the code in 300 small ways and see whether the tests notice (an hour or two)
+	@nice -n 19 $(BIN)/python tools/mutation.py
 
 long: $(STAMP)      ## every time zone for ten years, and a million cron expressions (many minutes)
 	@ROTA_LONG=1 $(BIN)/python -m pytest tests/core tests/surface/test_schedules_race.py --timeout=3600

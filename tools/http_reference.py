@@ -24,7 +24,9 @@ The OpenAPI document is at `/api/openapi.json`, a page to try requests at `/api/
 
 **Lists** are `{"items": […], "next": cursor or null}`: pass `next` as `cursor` to get the following page. Separate the values of a list in a query with commas. Times are ISO 8601 with a time zone.
 
-**Errors** are `application/problem+json` with `code`, `title`, `detail`, `status`, `request_id`; `field` if one field is invalid, `state` if the current state does not allow the action. Every response has a header `X-Request-Id`, which is also in the log and in the audit log.
+**Errors** are `application/problem+json` with `code`, `title`, `detail`, `status`, `request_id`; `field` if one field is invalid, `state` if the current state does not allow the action, `done` if a step of a bulk action was interrupted by the store. Every response has a header `X-Request-Id`, which is also in the log and in the audit log.
+
+**Limits.** One token or session may have 8 requests under way (more wait a moment for their turn) and send 200 per second; an address four times as many. What exceeds that is a 429 with `Retry-After`. Fire times, previews and lists of tenants are bounded: `more`, `truncated` or `cut` say that something is left out. If such an answer took long, the same question is answered with it for up to five seconds, or until a change through this server. Settings and more: [secure the dashboard and API](../howto/secure.md#limits).
 
 **Permissions.** `read`, `operate` and `admin` are for the roles viewer, operator and admin; `audit` is for operators. Those with `.shared` cover what all tenants share, and need a token that is not limited to a tenant. Another tenant's object returns 404.
 """

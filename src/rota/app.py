@@ -388,7 +388,15 @@ class Rota(TaskDeclarations):
         if chosen.scheduler:
             scheduler = Scheduler(self.runtime, store, self.registry, self._declared.sync, chosen.tick_s)
         worker = Worker(
-            store, self.registry, self.clock, self.hooks, self.settings, chosen, identity, scheduler
+            store,
+            self.registry,
+            self.clock,
+            self.hooks,
+            self.settings,
+            chosen,
+            identity,
+            self.runtime.records,
+            scheduler,
         )
         self._worker = worker
         await self.hooks.start()

@@ -46,7 +46,14 @@ class StoreError(RotaError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be reached, or the connection was lost before it answered."""
+    """The store cannot be reached, or the connection was lost before it answered.
+
+    ``is_temporary``: it may be back in a moment, and this call has not waited for that yet.
+    """
+
+    def __init__(self, message: str = "", *, is_temporary: bool = True) -> None:
+        super().__init__(message)
+        self.is_temporary = is_temporary
 
 
 class SchemaMismatch(StoreError):

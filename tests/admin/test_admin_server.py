@@ -8,12 +8,12 @@ import time
 import pytest
 from sites import Sites
 
-from rota.admin import server
+from rota.admin import connections, server
 from rota.errors import ConfigError
 
 
 def test_unfinished_head_is_closed(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "HEADERS_S", 0.3)
+    monkeypatch.setattr(connections, "HEADERS_S", 0.3)
     site = sites()
     for opening in (b"", b"GET /healthz HTTP/1.1\r\nHost: loc"):
         with socket.create_connection(site.address, 10) as line:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from http_operations import NOBODY
 from sites import API, Answer, Site
+
+from rota.operate import bulk
+from rota.operate.bulk import BulkInterrupted
 
 
 def test_each_kind_of_error_has_its_code_and_the_field_or_state(site: Site) -> None:
@@ -48,3 +52,14 @@ def test_each_kind_of_error_has_its_code_and_the_field_or_state(site: Site) -> N
 def test_wrong_method_is_405_with_the_allowed_ones(site: Site) -> None:
     allowed = site.ask("PATCH", f"{API}/schedules/x", token=site.token()).headers["Allow"]
     assert {one.strip() for one in allowed.split(",")} == {"GET", "HEAD", "PUT", "DELETE"}
+
+
+def test_an_interrupted_bulk_step_tells_how_far_it_came(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def interrupted(*given: object) -> None:
+        raise BulkInterrupted(300)
+
+    monkeypatch.setattr(bulk, "run_step", interrupted)
+    answer = site.post(f"{API}/jobs/bulk", {"action": "retry", "filter": {}}, site.token())
+    assert (answer.status, answer.code, answer.json["done"]) == (503, "interrupted", 300)
+    assert answer.json["detail"] == "The store failed after 300 jobs: send the request again to continue."
+    assert answer.headers["Retry-After"] == "5"

@@ -45,7 +45,11 @@ def test_worker_metrics_are_exported_per_worker(site: Site) -> None:
     metrics.runs["succeeded"] = 2
     metrics.duration.add(timedelta(seconds=0.02))
     metrics.duration.add(timedelta(seconds=99_999))
-    written = {"host": "h", "pid": 1, "measures": metrics.snapshot()}
+    services = [
+        {"name": "gates", "state": "ok", "succeeded_at": "2026-05-04T12:00:00Z"},
+        {"name": "rescue", "state": "late"},
+    ]
+    written = {"host": "h", "pid": 1, "measures": metrics.snapshot(), "services": services}
     invalid = {"host": "h", "measures": {"runs": "x", "duration": {"bounds": [1], "counts": [1], "sum": 0}}}
 
     async def beat() -> None:
@@ -58,6 +62,9 @@ def test_worker_metrics_are_exported_per_worker(site: Site) -> None:
     lines = site.get("/metrics", site.token()).body.decode().splitlines()
     for line in (
         "rota_workers 2",
+        'rota_worker_service_succeeded_timestamp_seconds{worker="w1",service="gates"} 1777896000',
+        'rota_worker_service_late{worker="w1",service="gates"} 0',
+        'rota_worker_service_late{worker="w1",service="rescue"} 1',
         'rota_worker_claims_total{worker="w1"} 3',
         'rota_worker_runs_total{worker="w1",outcome="succeeded"} 2',
         'rota_worker_duration_seconds_bucket{worker="w1",le="0.01"} 0',

@@ -12,6 +12,9 @@ from click.testing import CliRunner, Result
 from cli.closed_port import closed_port
 from rota import Rota
 from rota.cli.root import root
+from rota.model import ClaimRequest
+from rota.store.calls import claim
+from rota.worker.maintenance import rescue
 
 
 @pytest.fixture
@@ -49,6 +52,28 @@ def test_doctor_lists_problems_first_and_exits_with_1(url: str) -> None:
     assert first == "1 problem"
     assert second == "  ✗ workers: no worker is running"
     assert remedy == "    Start one: rota worker --app MODULE:APP"
+
+
+def test_doctor_warns_of_quarantined_jobs_until_they_are_released(url: str) -> None:
+    async def quarantine(release: bool) -> str:
+        app = Rota(url)
+        store = await app.stores.get()
+        if release:
+            await (await app.jobs(state="failed")).items[0].retry()
+        else:
+            await app.enqueue("explodes", max_attempts=1)
+            await claim(store, ClaimRequest(worker="dead", limit=1, lease_s=0), None)
+            await rescue(store, app.clock, "w", 30, lambda job, state: None)
+        (job,) = (await app.jobs()).items
+        await app.close()
+        return job.id
+
+    job = asyncio.run(quarantine(release=False))
+    result = doctor(url)
+    assert "1 job is quarantined: workers stopped responding during explodes" in result.stdout
+    assert f"rota jobs retry {job}" in result.stdout
+    asyncio.run(quarantine(release=True))
+    assert "quarantined" not in doctor(url).stdout
 
 
 def test_doctor_fails_on_a_warning_only_with_strict(url: str, tmp_path: Path) -> None:

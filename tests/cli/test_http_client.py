@@ -208,8 +208,49 @@ def test_a_bulk_action_reports_its_progress_if_the_server_fails(tmp_path: Path) 
     with answering(answer) as (url, asked):
         result = invoke(url, "jobs", "cancel", "--task", "add", "--yes")
     assert result.exit_code == 3
-    assert "500 done before" in result.stderr
+    assert "at least 500 of 1,200 done; run the command again to continue" in result.stderr
     assert msgspec.json.decode(asked[-1][3])["cursor"] == JOB
+
+
+def test_what_a_step_did_before_the_store_failed_is_counted(tmp_path: Path) -> None:
+    step = {"action": "cancel", "matched": 1200, "exact": True, "refused": 3, "sample": []}
+    steps = [{**step, "dry_run": True, "done": 0}, {**step, "dry_run": False, "done": 497, "next": JOB}]
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        if request.path.endswith("/me"):
+            reply(200, msgspec.json.encode(ME))(request)
+        elif steps:
+            reply(200, msgspec.json.encode(steps.pop(0)))(request)
+        else:
+            problem(503, "interrupted", done=200)(request)
+
+    with answering(answer) as (url, _):
+        result = invoke(url, "jobs", "cancel", "--task", "add", "--yes", "--json")
+    assert result.exit_code == 3
+    assert "at least 697 of 1,200 done" in result.stderr
+    told = msgspec.json.decode(result.stdout)
+    assert told == {
+        "action": "cancel", "matched": 1200, "exact": True, "done": 697, "refused": 3, "stopped": True
+    }  # fmt: skip
+
+
+def test_a_request_that_was_one_too_many_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def pause(seconds: float, until: object) -> bool:
+        waited.append(seconds)
+        return False
+
+    monkeypatch.setattr(http_client, "pause", pause)
+    refused = [reply(429, b"{}", "application/problem+json", Retry_After=wait) for wait in ("1", "2")]
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        (refused.pop(0) if refused else reply(200, msgspec.json.encode(ME)))(request)
+
+    with answering(answer) as (url, asked):
+        invoke(url, "stats")
+    assert waited == [1.0, 2.0]
+    assert [path for _, path, *_ in asked[:3]] == [asked[0][1]] * 3
 
 
 def test_ctrl_c_does_not_wait_for_a_response(tmp_path: Path) -> None:

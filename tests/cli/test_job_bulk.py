@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from cli.command import environment, eventually, make_shop
 from rota import Rota
+from rota.cli.parts.progress import progress
 from rota.cli.root import root
 
 UNKNOWN = "0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60"
@@ -284,3 +285,18 @@ def test_changes_are_audited_with_their_actor(folder: Path) -> None:
     assert all("@" in line["actor"] for line in lines)
     assert lines[3]["object"] == f"job:{job}"
     assert os.uname().nodename in lines[0]["actor"]
+
+
+def test_progress_counts_what_nobody_has_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress("retry", None) as tick:
+        tick(500)
+    assert capsys.readouterr().err == ""  # not a terminal
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress("retry", None) as tick:
+        tick(500)
+        tick(700)
+    assert capsys.readouterr().err.split("\r")[1:] == [
+        "retry  0 so far", "retry  500 so far", "retry  1,200 so far\n"
+    ]  # fmt: skip

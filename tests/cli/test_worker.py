@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,38 @@ def workers() -> list[dict[str, Any]]:
 
 def running(job: str) -> None:
     eventually(lambda: state(job) == "running", f"job {job} runs")
+
+
+def probe(port: int, path: str) -> tuple[int, Any]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return answer.status, msgspec.json.decode(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def test_a_worker_answers_probes_and_reports_its_services(shop: Path) -> None:
+    with socket.create_server(("", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = rota_command(*WORKER, "--health-port", str(port), cwd=shop)
+        assert refused.returncode == 2 and f"--health-port {port}: cannot listen" in refused.stderr
+    with started(*WORKER, "--health-port", str(port), cwd=shop):
+        eventually(lambda: " started: " in said(shop), "the worker is up")
+        eventually(
+            lambda: probe(port, "/readyz") == (200, {"status": "ready", "services": []}), "it is ready"
+        )
+        assert probe(port, "/healthz") == (200, {"status": "alive", "services": []})
+        assert probe(port, "/metrics")[0] == 404
+        names = {"turns", "heartbeat", "gates", "rescue", "prune", "unserved", "scheduler", "fleet"}
+        eventually(
+            lambda: {one["name"] for worker in workers() for one in worker["services"]} == names,
+            "the services are in the worker's document",
+        )
+
+
+def test_a_health_port_is_for_one_process(shop: Path) -> None:
+    refused = rota_command(*WORKER, "--health-port", "8080", "--processes", "2", cwd=shop)
+    assert refused.returncode == 2 and "leave out --processes" in refused.stderr
 
 
 # --- one process ---------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -43,6 +43,21 @@ class WritesInParts(SqliteStore):
                 await self.insert(one.then, now)
                 await self.append_audit(one.audit)
         return result
+
+
+class ReadsTheTimeOnce(SqliteStore):
+    """Decides by the time at which it was made, and takes claims however late they come."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._made_at = datetime.now(UTC)
+
+    async def turn(
+        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None
+    ) -> TurnResult:
+        if request is not None:
+            request = msgspec.structs.replace(request, until=None)
+        return await super().turn(settlements, request, now or self._made_at)
 
 
 class NeverWakes(SqliteStore):

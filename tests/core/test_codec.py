@@ -150,6 +150,8 @@ def test_further_arguments_go_to_kwargs() -> None:
     assert signature.bind(signature.encode({"a": 1, "b": [2]})) == {"a": 1, "b": [2]}
     with pytest.raises(PayloadError, match="'ctx' is filled in"):
         signature.bind('{"a":1,"ctx":2}')
+    with pytest.raises(PayloadError, match="'ctx' is filled in"):
+        signature.encode({"a": 1, "ctx": 2})
 
 
 def test_parameters_without_a_name_are_refused_at_registration() -> None:

@@ -50,6 +50,15 @@ def test_a_system_crontab_names_a_user() -> None:
     assert (second.cron, second.user, second.command) == ("@daily", "backup", "true")
 
 
+@pytest.mark.parametrize(
+    ("line", "system"), [("0 0 * * *", False), ("@daily", False), ("0 0 * * * root", True)]
+)
+def test_a_line_without_a_command_is_too_short(line: str, system: bool) -> None:
+    (found,) = from_crontab(line, system=system)
+    assert found.rule is None
+    assert "is too short" in str(found.error)
+
+
 def test_lines_end_as_they_like() -> None:
     assert [line.line for line in from_crontab("\ufeff* * * * * a\r\n* * * * * b\r\r\n* * * * * c")] == [
         1,

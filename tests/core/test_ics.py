@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from datetime import date, timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from rota.core.schedules import ics as ics_module
 from rota.core.schedules.calendars import parse_ics
+from rota.core.schedules.rrule import Yearly
 from rota.errors import InvalidSchedule
 
 
@@ -170,3 +172,25 @@ def test_any_text_raises_only_invalid_schedule(lines: list[str]) -> None:
             parse_ics(text, "x")
         except InvalidSchedule:
             continue
+
+
+def test_too_many_dates_are_refused_before_they_are_written_out() -> None:
+    first = date(1900, 1, 1)
+    listed = ",".join(f"{first + timedelta(days=i):%Y%m%d}" for i in range(20_000))
+    bomb = ics(event("DTSTART:20200101", "DURATION:P366D", f"RDATE:{listed}"))  # 7.3 million dates
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidSchedule, match="more than 300000 dates; split the calendar in parts"):
+            parse_ics(bomb, "x")
+        assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("start", [date(1904, 2, 29), date(1950, 12, 25), date(2026, 1, 1)])
+@pytest.mark.parametrize(
+    "rule", [Yearly(), Yearly(interval=7), Yearly(times=90), Yearly(until=date(2030, 6, 1))]
+)
+def test_past_years_are_passed_over_without_a_change(start: date, rule: Yearly) -> None:
+    every = list(rule.dates(start, 1900, 2046))
+    assert list(rule.dates(start, 2025, 2046)) == [day for day in every if day.year >= 2025]

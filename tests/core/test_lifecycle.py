@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from effort import examples
 from hypothesis import given
@@ -63,7 +64,7 @@ def end(outcome: Outcome, **fields: Any) -> Settlement:
         (Snoozed(seconds=-5), State.QUEUED, 0, 0),
         (Snoozed(seconds=1e300), State.QUEUED, 0, LONGEST),
         (Cancelled(reason="enough"), State.CANCELLED, 1, None),
-        (LeaseExpired(worker="w1"), State.QUEUED, 1, None),
+        (LeaseExpired(worker="w1"), State.QUEUED, 0, None),
         (Released(), State.QUEUED, 0, None),
     ],
 )
@@ -80,7 +81,7 @@ def test_where_a_first_attempt_goes(outcome: Outcome, state: State, attempt: int
         (Failed(fault=FAULT), State.FAILED, 3),
         (Snoozed(seconds=60), State.QUEUED, 2),
         (Cancelled(reason="enough"), State.CANCELLED, 3),
-        (LeaseExpired(worker="w1"), State.FAILED, 3),
+        (LeaseExpired(worker="w1"), State.QUEUED, 2),
         (Released(), State.QUEUED, 2),
     ],
 )
@@ -131,6 +132,87 @@ def test_an_older_error_is_no_reason_to_stop(asked: bool, error: str | None) -> 
     assert lifecycle.reason_to_stop(a_job(cancel_requested=asked, error_json=error)) is None
 
 
+# --- crashes -------------------------------------------------------------------------------------
+
+
+def after(job: Job, change: Settlement) -> Job:
+    """The job when it is claimed again."""
+    return msgspec.structs.replace(
+        job,
+        attempt=change.attempt + 1,
+        lease_token=job.lease_token + 1,
+        error_json=change.error_json,
+        crashes=job.crashes if change.crashes is None else change.crashes,
+    )
+
+
+def test_the_third_crash_in_a_row_quarantines_a_job_and_tells_of_all_three() -> None:
+    job, change = a_job(attempt=2), None
+    for number, worker in enumerate(("a", "b", "c")):
+        assert change is None or change.state is State.QUEUED
+        change = decide(job, LeaseExpired(worker=worker, holder="r"), NOW + timedelta(hours=number), 0.0)
+        job = after(job, change)
+    assert change is not None
+    assert (change.state, change.crashes, change.attempt) == (State.FAILED, 3, 2)
+    fault = job.error
+    assert fault["type"] == "Quarantined"
+    assert fault["message"] == (
+        "worker c stopped responding during attempt 2; "
+        "before that, at 2030-01-01 01:00:00 UTC, worker b stopped responding during attempt 2; "
+        "before that, at 2030-01-01 00:00:00 UTC, worker a stopped responding during attempt 2"
+    )
+    (line,) = change.audit
+    assert (line.action, line.actor) == ("job.quarantined", "worker:r")
+
+
+def test_a_job_that_must_rather_be_lost_than_repeated_is_quarantined_at_its_first_crash() -> None:
+    change = end(LeaseExpired(worker="w1"), max_attempts=1)
+    assert (change.state, change.attempt, change.crashes) == (State.FAILED, 1, 1)
+    assert '"Quarantined"' in (change.error_json or "")
+
+
+@pytest.mark.parametrize("outcome", [Failed(fault=FAULT), Snoozed(seconds=1)])
+def test_an_attempt_that_ends_by_itself_begins_the_count_of_crashes_anew(outcome: Outcome) -> None:
+    assert end(outcome, crashes=2).crashes == 0
+    assert end(outcome).crashes is None
+
+
+@pytest.mark.parametrize("outcome", [Released(), Succeeded(), Cancelled(reason="enough")])
+def test_other_ends_keep_the_count_of_crashes(outcome: Outcome) -> None:
+    assert end(outcome, crashes=2).crashes is None
+
+
+def test_an_operators_retry_releases_a_quarantined_job() -> None:
+    job = a_job(state=State.FAILED, crashes=3, attempt=1)
+    released = lifecycle.edited(job, lifecycle.retry(NOW), NOW)
+    assert (released.state, released.crashes, released.attempt) == (State.QUEUED, 0, 0)
+
+
+@examples()
+@given(st.lists(st.sampled_from(OUTCOMES), max_size=30), st.integers(1, 5))
+def test_crashes_and_failures_are_counted_apart(ends: list[Outcome], most: int) -> None:
+    """Whatever happens: a job fails by as many failures as it may have, or by crashes in a row alone."""
+    job, failures, crashes = a_job(max_attempts=most), 0, 0
+    for outcome in ends:
+        change = decide(job, outcome, NOW, 0.0)
+        match outcome:
+            case Failed():
+                failures, crashes = failures + 1, 0
+            case Snoozed():
+                crashes = 0
+            case LeaseExpired():
+                crashes += 1
+        limit = lifecycle.most_crashes(job)
+        if isinstance(outcome, LeaseExpired):
+            assert (change.state is State.FAILED) is (crashes == limit)
+        elif isinstance(outcome, Failed):
+            assert (change.state is State.FAILED) is (outcome.final or failures == most)
+        if change.state is not State.QUEUED:
+            break
+        job = after(job, change)
+        assert (job.attempt, job.crashes) == (failures + 1, crashes)
+
+
 # --- audit entries ---------------------------------------------------------------------------------
 
 
@@ -144,7 +226,7 @@ def test_an_older_error_is_no_reason_to_stop(asked: bool, error: str | None) -> 
         (Snoozed(seconds=60), 3, None),
         (Cancelled(reason="enough"), 3, None),
         (LeaseExpired(worker="w1", holder="w2"), 1, "job.rescued"),
-        (LeaseExpired(worker="w1", holder="w2"), 3, "job.quarantined"),
+        (LeaseExpired(worker="w1", holder="w2"), 3, "job.rescued"),
         (Released(), 3, None),
     ],
 )
@@ -235,7 +317,7 @@ def test_every_decision_is_a_legal_move_that_keeps_the_token(
     assert 0 <= change.attempt <= job.attempt
     assert change.run_at is None or change.state is State.QUEUED
     assert change.run_at is None or change.run_at >= NOW
-    if isinstance(outcome, (Failed, LeaseExpired)) and change.state is State.QUEUED:
+    if isinstance(outcome, Failed) and change.state is State.QUEUED:
         assert attempt < most
 
 

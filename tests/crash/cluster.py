@@ -202,6 +202,10 @@ class Cluster:
             if (cursor := page.next) is None:
                 return found
 
+    async def scheduled(self) -> list[str]:
+        """The jobs that schedules made."""
+        return [job.id for job in (await self.jobs()).values() if job.schedule is not None]
+
     async def wait_finished(self, job: str, within: float = TIMEOUT_S) -> Job:
         return await poll(
             lambda: self.job(job),

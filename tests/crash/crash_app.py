@@ -1,7 +1,8 @@
 """The program under test: ``python crash_app.py '{"lease_s": 1.0}'`` is one worker.
 
 CRASH_URL names the store and CRASH_RUN_LOG the run log: in the environment, so that the children of
-process tasks have them too. A handler that must wait polls for a latch, a file next to the run log.
+process tasks have them too. CRASH_PATIENCE_S shortens the patience with a silent server. A handler that
+must wait polls for a latch, a file next to the run log.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import ctypes
 import json
 import logging
 import os
+import resource
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,11 @@ from rota import Backoff, Context, Rota
 from rota.runtime.events import Event
 
 CHECK_S = 0.01
+
+if "CRASH_PATIENCE_S" in os.environ:
+    from patience import shorten
+
+    shorten(float(os.environ["CRASH_PATIENCE_S"]))
 
 app = Rota(os.environ["CRASH_URL"])
 run_log = RunLog(os.environ["CRASH_RUN_LOG"])
@@ -65,16 +73,27 @@ def work_blocking(ctx: Context, ms: int) -> None:
         time.sleep(ms / 1000)
 
 
+@app.task
+async def fat(ctx: Context, text: str) -> int:
+    with recorded(ctx):
+        return len(text)
+
+
 # --- handlers that wait --------------------------------------------------------------------------
+
+
+def runs(ctx: Context) -> int:
+    """How often the job has been run, this time included."""
+    return ctx.attempt + ctx.job.crashes
 
 
 @app.task
 async def hold(ctx: Context, latch: str, only_first: bool = False) -> int:
     with recorded(ctx):
-        ctx.progress(ctx.attempt, "holding")
-        while not (is_open(latch) or (only_first and ctx.attempt > 1)):  # noqa: ASYNC110 - opened from outside
+        ctx.progress(runs(ctx), "holding")
+        while not (is_open(latch) or (only_first and runs(ctx) > 1)):  # noqa: ASYNC110 - opened from outside
             await asyncio.sleep(CHECK_S)
-    return ctx.attempt
+    return runs(ctx)
 
 
 @app.task
@@ -89,16 +108,46 @@ def hold_process(ctx: Context, latch: str, only_first: bool = False) -> int:
 
 def hold_blocking(ctx: Context, latch: str, only_first: bool) -> int:
     with recorded(ctx):
-        ctx.progress(ctx.attempt, "holding")
-        while not (is_open(latch) or (only_first and ctx.attempt > 1)):
+        ctx.progress(runs(ctx), "holding")
+        while not (is_open(latch) or (only_first and runs(ctx) > 1)):
             time.sleep(CHECK_S)
-    return ctx.attempt
+    return runs(ctx)
 
 
 @app.task
 async def block_loop(ctx: Context, seconds: float) -> None:
     with recorded(ctx):
         time.sleep(seconds)  # noqa: ASYNC251 - the error under test
+
+
+@app.task
+async def hold_interpreter(ctx: Context, seconds: float) -> int:
+    """Hold the interpreter's lock for this long at a stretch, in the first run."""
+    with recorded(ctx):
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(3600)  # other threads wait this long before they ask for the lock
+        end = time.monotonic() + (seconds if runs(ctx) == 1 else 0)
+        while time.monotonic() < end:
+            pass
+        sys.setswitchinterval(usual)
+    return runs(ctx)
+
+
+@app.task
+async def hang(ctx: Context, seconds: float) -> int:
+    """Hold the interpreter's lock without doing anything, in the first run."""
+    with recorded(ctx):
+        if runs(ctx) == 1:
+            ctypes.PyDLL(None).usleep(int(seconds * 1e6))
+    return runs(ctx)
+
+
+@app.task(backoff=Backoff(base=0.2, factor=2, jitter=0.5))
+async def fails_until(ctx: Context, latch: str) -> None:
+    """As a service that is down until the latch opens."""
+    with recorded(ctx):
+        if not is_open(latch):
+            raise ConnectionError("x" * 100_000)
 
 
 # --- poison --------------------------------------------------------------------------------------
@@ -116,6 +165,37 @@ def exits(ctx: Context) -> None:
 def segfaults(ctx: Context) -> None:
     with recorded(ctx):
         ctypes.string_at(0)
+
+
+@app.task(executor="process", backoff=SOON)
+def eats_memory(ctx: Context) -> None:
+    with recorded(ctx):
+        resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+        bytearray(2**31)
+
+
+@app.task(executor="process")
+def prints(ctx: Context, megabytes: int) -> int:
+    with recorded(ctx):
+        for _ in range(megabytes):
+            print("x" * 2**20)
+    return megabytes
+
+
+@app.task(executor="process")
+def forks(ctx: Context) -> int:
+    """Leave a process behind that outlives the job."""
+    with recorded(ctx):
+        return subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL).pid
+
+
+@app.task(timeout=0.5)
+async def ignores_cancellation(ctx: Context) -> str:
+    with recorded(ctx):
+        for _ in range(5):
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.5)
+    return "late"
 
 
 @app.task(executor="process", timeout=0.5)
@@ -152,6 +232,7 @@ for name in ("job.succeeded", "job.failed", "job.cancelled"):
 
 @app.on("worker.started")
 def started(event: Event) -> None:
+    app.clock._base += float(os.environ.get("CRASH_CLOCK_OFF_S", "0"))  # as after a sleep it did not count
     run_log.write("W", event.worker, os.getpid())
 
 

@@ -117,15 +117,17 @@ async def test_child_processes_exit_after_their_worker_is_killed(sqlite_cluster:
     await until("the child exits", lambda: not is_alive(child), within=5)
 
 
-async def test_job_that_kills_its_workers_fails_after_max_attempts(sqlite_cluster: Cluster) -> None:
+async def test_job_that_kills_its_workers_is_quarantined_at_the_third(sqlite_cluster: Cluster) -> None:
     cluster = sqlite_cluster
-    job = await cluster.enqueue("kills_worker", max_attempts=2)
-    for _ in range(2):
+    job = await cluster.enqueue("kills_worker")
+    for _ in range(3):
         await cluster.start().exit(within=30)
     last = cluster.start()
     ended = await cluster.wait_finished(job, within=RESCUE_S + 15)
-    assert (ended.state, ended.error["type"]) == (State.FAILED, "LeaseExpired")
-    assert len(cluster.executions(job)) == 2
+    assert (ended.state, ended.error["type"], ended.crashes) == (State.FAILED, "Quarantined", 3)
+    workers = {one.worker for one in cluster.executions(job)}
+    assert len(cluster.executions(job)) == 3 == len(workers)
+    assert all(f"worker {worker} stopped responding" in ended.error["message"] for worker in workers)
     assert last.code is None
 
 

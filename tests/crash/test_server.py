@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 from cluster import LEASE_S, LONG, POLL_S, Cluster, until
-from proxy import Proxy
 
+from proxy import Proxy
 from rota.model import State
 from servers import Postgres
 
@@ -124,8 +124,8 @@ async def test_worker_without_store_stops_jobs_before_their_leases_expire(
     proxy.resume()
     for job in jobs:
         ended = await cluster.wait_finished(job, within=2.0 + 5)
-        # A claim in flight may have reached the server while its reply was lost: one more attempt.
-        assert (ended.state, ended.output) in ((State.SUCCEEDED, 2), (State.SUCCEEDED, 3))
+        # A claim in flight may have reached the server while its reply was lost: it costs nothing.
+        assert (ended.state, ended.output) == (State.SUCCEEDED, 2)
         assert cluster.executions(job)[1].worker == cluster.executions(job)[0].worker
     assert cut_off.code is None
 
@@ -149,7 +149,7 @@ async def test_polling_finds_jobs_when_the_listener_is_stalled(
     worker = cluster.start(url=through(proxy, cluster, server), lease_s=30.0)
     await cluster.wait_finished(await cluster.enqueue("work"))
     await until("it listens", lambda: proxy.listeners > 0)
-    proxy.stall_listeners()
+    proxy.freeze_listeners()
     before = proxy.listeners
     for _ in range(5):
         began = time.monotonic()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from rows import cell, row
 from scene import Visit
@@ -84,6 +86,27 @@ def test_worker_page_lists_jobs_and_tasks(visit: Visit, site: Site, tmp_path: Pa
         expect(visitor.page.get_by_text("It claims the next due job.")).to_be_visible()
         visitor.open("/workers/missing-1-aa")
         expect(visitor.page.get_by_text("This worker is not listed")).to_be_visible()
+
+
+def test_worker_page_shows_when_services_succeeded(visit: Visit, site: Site) -> None:
+    async def report() -> None:
+        store, now = await site.rota.stores.get(), site.rota.clock.now()
+        late = {"name": "rescue", "state": "late", "succeeded_at": now - timedelta(minutes=3)}
+        services = [
+            late,
+            {"name": "gates", "state": "ok", "succeeded_at": now},
+            {"name": "prune", "state": "ok"},
+        ]
+        body = msgspec.json.encode({"host": "h", "services": services}).decode()
+        await store.put_document("worker", "cellar-78-bb", body, None, now)
+
+    site.do(report)
+    visitor = visit("/workers/cellar-78-bb")
+    panel = visitor.page.get_by_role("region", name="Services")
+    expect(panel).to_contain_text("1 needs attention")
+    expect(panel.locator("dd").nth(0)).to_contain_text(re.compile("late.*3 min ago"))
+    expect(panel.locator("dd").nth(1)).not_to_contain_text("ok")
+    expect(panel.locator("dd").nth(2)).to_have_text("not yet")
 
 
 def test_tenant_user_learns_that_workers_are_shared(visit: Visit) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from actors import operations_of
 
@@ -20,6 +21,7 @@ from rota.operate.requests import (
     TenantRequest,
     UpdateScheduleRequest,
 )
+from rota.runtime.service_records import ServiceStatus
 from rota.testing import FakeClock, drain
 
 
@@ -153,3 +155,25 @@ async def test_run_details_are_masked_and_require_payload_permission(
     assert run.details == {"password": "•••", "n": 1}
     (blind,) = (await operations_of(app, "viewer").schedules.runs(RunsRequest())).items
     assert (blind.details, blind.message) == (None, None)
+
+
+async def test_services_of_a_worker_are_listed_and_examined(operations: Operations, app: Rota) -> None:
+    now = app.clock.now()
+    late = ServiceStatus(
+        name="rescue", state="late", succeeded_at=now - timedelta(seconds=95), error="the server is on fire"
+    )
+    fine = ServiceStatus(name="gates", state="ok", succeeded_at=now)
+    body = {"host": "h", "services": [late, fine]}
+    store = await app.stores.get()
+    await store.put_document("worker", "w1", msgspec.json.encode(body).decode(), None, now)
+    await store.put_document("worker", "w2", '{"host": "h", "services": [{"name": 7}]}', None, now)
+    await store.put_document("worker", "w3", '{"host": "h"}', None, now)
+    first, second, third = (await operations.system.workers()).items
+    assert [(one.name, one.state) for one in first.services] == [("rescue", "late"), ("gates", "ok")]
+    assert first.services[1].succeeded_at == now
+    assert second.services == third.services == ()
+    (found,) = [one for one in (await operations.system.doctor()).findings if one.check == "services"]
+    assert (found.level, found.text) == (
+        "problem",
+        "rescue of worker w1 last succeeded 95 s ago: the server is on fire",
+    )

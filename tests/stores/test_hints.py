@@ -90,3 +90,25 @@ async def test_a_closed_waker_receives_nothing() -> None:
     await waker.close()
     hub.publish({"mail"})
     assert not waker.heard
+
+
+async def test_a_hint_from_elsewhere_says_how_many_jobs_there_are() -> None:
+    hub = HintHub()
+    waker = PlainWaker(hub)
+    hub.publish({"mail"}, announced=2)
+    hub.publish({"mail"}, announced=3)
+    assert await waker.wait(["mail"], LONG) == 5
+    asleep = asyncio.create_task(waker.wait(None, LONG))
+    await begun(asleep)
+    hub.publish({"mail"}, announced=1)
+    hub.publish({"rest"}, announced=1)
+    assert await asyncio.wait_for(asleep, 10) == 2
+
+
+async def test_a_hint_from_this_process_is_to_be_followed_at_once() -> None:
+    hub = HintHub()
+    waker = PlainWaker(hub)
+    hub.publish({"mail"}, announced=2)
+    hub.publish({"mail"})
+    assert await waker.wait(["mail"], LONG) is None
+    assert await waker.wait(["mail"], 0.01) is None

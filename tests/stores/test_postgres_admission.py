@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 import psycopg
@@ -18,7 +19,12 @@ from rota.store.calls import claim
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, new_id, want
 
-EXAMPLES = 120
+EXAMPLES = 160
+RESET = """
+UPDATE rota.segments SET (version, closed, old_segment, old_queue, old_rank, old_at, old_id) =
+                         (version + 1, '{}', '{}', '{}', '{}', '{}', '{}')
+"""
+OPEN = "UPDATE rota.segments SET version = version + 1, newest = newest + 1, closed = closed || newest"
 
 
 class Due(NamedTuple):
@@ -80,9 +86,18 @@ def test_a_claim_is_shared_between_queues_as_the_policy_says(
             dues=st.lists(due_jobs, max_size=25),
             limits=st.lists(st.integers(1, 12), min_size=1, max_size=3),
             known=st.sampled_from([None, ("work",)]),
+            opened=st.sets(st.integers(0, 24), max_size=4),
+            tidied=st.booleans(),
         )
-        def check(dues: list[Due], limits: list[int], known: tuple[str, ...] | None) -> None:
+        def check(
+            dues: list[Due],
+            limits: list[int],
+            known: tuple[str, ...] | None,
+            opened: set[int],  # before which jobs a new segment is opened
+            tidied: bool,
+        ) -> None:
             emptied.execute("TRUNCATE rota.queued, rota.running")
+            emptied.execute(RESET)
             left = [
                 NewJob(
                     id=new_id(),
@@ -93,7 +108,12 @@ def test_a_claim_is_shared_between_queues_as_the_policy_says(
                 )
                 for due in dues
             ]
-            runner.run(store.insert(left, T0))
+            cuts = [0, *(n for n in sorted(opened) if n < len(left)), len(left)]
+            for start, stop in pairwise(cuts):
+                runner.run(store.insert(left[start:stop], T0))
+                emptied.execute(OPEN) if stop < len(left) else None
+            if tidied:
+                emptied.execute("SELECT rota.tidy(0, 0, true)")
             if known is not None:
                 left = [job for job in left if job.task in known]
             for limit in limits:

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from rota.errors import StoreError
 from rota.model import Backoff, InsertResult, NewJob
 from rota.store.calls import claim
+from rota.store.postgres import inserts
 from rota.store.postgres.connections import connect
 from rota.store.postgres.inserts import STREAM_FROM
 from rota.store.postgres.store import PostgresStore
@@ -190,7 +191,12 @@ async def test_a_caller_that_gives_up_does_not_harm_the_others(store: PostgresSt
     assert stored >= {job.id for n, job in enumerate(jobs) if n != 5}
 
 
-async def test_a_streamed_batch_that_meets_live_ids_stores_each_job_once(store: PostgresStore) -> None:
+@pytest.mark.parametrize("look_up_bytes", [0, inserts.LOOK_UP_BYTES])
+async def test_a_streamed_batch_that_meets_live_ids_stores_each_job_once(
+    store: PostgresStore, look_up_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the running jobs are walked, or looked up because there are many rows that are gone."""
+    monkeypatch.setattr(inserts, "LOOK_UP_BYTES", look_up_bytes)
     first = [new(tags=("a", "b"), priority=n % 3) for n in range(200)]
     assert {one.outcome for one in await store.insert(first, T0)} == {"created"}
     running = await claim(store, want(5), T0)

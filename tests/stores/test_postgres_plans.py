@@ -22,7 +22,7 @@ TURN = """
 SELECT s.refused, c.* FROM rota.settle(
     %s::uuid[], %s::bigint[], %s::text[], %s::bigint[], NULL, %s::json, '2030-01-01 12:00Z') AS s,
   LATERAL rota.claim(
-    'w', 100, '2030-01-01 13:00Z', NULL, '{}', NULL, %s::text[], %s::json, s.settled_at) AS c
+    'w', 100, 3600, NULL, '{}', NULL, %s::text[], %s::json, s.settled_at) AS c
 """
 Row = dict[str, Any]
 FILL = """
@@ -70,7 +70,7 @@ def changes(rows: list[Row]) -> str:
 
 
 def successes(rows: list[Row]) -> tuple[str, str, str, str, None]:
-    """The same ends as plain successes: ids, tokens, workers, ages, no other changes."""
+    """The same ends as plain successes: ids, tokens, workers, when they began, no other changes."""
     return (
         f"{{{','.join(str(row['id']) for row in rows)}}}",
         f"{{{','.join(str(row['lease_token']) for row in rows)}}}",
@@ -146,11 +146,26 @@ async def test_a_beat_uses_indexes(store: PostgresStore, migrated_postgres_url: 
     with session.connection as connection:
         connection.execute("ANALYZE")
         _, plan = session.plans(
-            "SELECT * FROM rota.heartbeat('w1', '{}', %s::json, NULL, %s, '2030-01-01 12:00Z')",
+            "SELECT * FROM rota.heartbeat('w1', '{}', %s::json, %s::json, 60, '2030-01-01 12:00Z')",
             leases,
-            "2030-01-01 12:01Z",
+            leases,
         )
-        assert "running_id" in plan and not HOT.search(plan), plan
+        assert "running_id" in plan and "LockRows" in plan and not HOT.search(plan), plan
+
+
+async def test_a_turn_with_both_kinds_of_ends_locks_through_the_index(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    await store.insert([new() for _ in range(200)], T0)
+    session = Explained(migrated_postgres_url)
+    with session.connection as connection:
+        connection.execute("ANALYZE")
+        rows, _ = session.turn(*NOTHING_ENDED, None, None)
+        plain, others = rows[1:51], rows[51:101]
+        rows, plan = session.turn(*successes(plain)[:4], changes(others), None, None)
+        assert not rows[0]["refused"]
+        assert "LockRows" in plan
+        assert_pinned(plan)
 
 
 async def test_pages_use_the_index_of_each_table(store: PostgresStore, migrated_postgres_url: str) -> None:

@@ -152,3 +152,17 @@ async def test_a_page_of_schedules_starts_where_the_last_one_ended(
     assert "schedules_name" in plan and "Index Cond" in plan and "Sort" not in plan, plan
     with pytest.raises(OptionError, match="cursor="):
         await store.schedules(ScheduleFilter(), PageRequest(limit=10, cursor="?"))
+
+
+async def test_firing_reads_what_it_writes_once_whatever_the_statistics_say(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    """Joined with a table that the statistics call empty, the given rows must not be parsed for each row."""
+    session = psycopg.connect(migrated_postgres_url, autocommit=True)
+    session.execute("ALTER TABLE rota.schedules SET (autovacuum_enabled = off)")
+    session.execute("VACUUM ANALYZE rota.schedules")
+    session.execute(FILL, {"at": T0})
+    session.execute("UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE oid = 'rota.schedules'::regclass")
+    firings = [moved(schedule) for schedule in list((await due(store)).values())[:200]]
+    assert not await store.fire(firings, T0)
+    session.close()

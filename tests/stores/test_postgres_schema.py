@@ -9,9 +9,12 @@ import psycopg
 import pytest
 
 from rota.errors import ConfigError, SchemaMismatch, StoreUnavailable
+from rota.store.calls import claim
 from rota.store.postgres import definitions
+from rota.store.postgres.definitions import FIRST_FUNCTIONS, FUNCTIONS, PREAMBLE
 from rota.store.postgres.schema import MIGRATIONS
 from rota.store.postgres.store import PostgresStore
+from rota.testing.conformance.factories import want
 
 MIGRATE = """
 import asyncio, sys
@@ -195,15 +198,23 @@ async def test_a_schema_of_the_folded_history_is_refused_with_what_to_do(migrate
     await store.close()
 
 
-async def test_a_missing_table_version_is_named(postgres_url: str) -> None:
-    store = PostgresStore(postgres_url)
-    await store.schema.migrate()
+async def test_a_database_of_the_first_release_is_brought_up_to_date(postgres_url: str) -> None:
+    parts = [PREAMBLE, *(function.sql for function in FIRST_FUNCTIONS)]
+    parts += [migration.sql for migration in MIGRATIONS[:4]]
+    parts += [function.sql for function in FUNCTIONS if function.name.startswith("count_ended")]
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("DROP TABLE rota.audit; DELETE FROM rota.migrations WHERE name = '0004_audit'")
-    with pytest.raises(SchemaMismatch, match=r"0004_audit.*rota migrate"):
+        connection.execute("".join(parts).encode())
+        connection.execute(
+            "INSERT INTO rota.queued (id, created_at, run_at, task, due) "
+            "VALUES (gen_random_uuid(), now(), now(), 'old', true)"
+        )
+    store = PostgresStore(postgres_url)
+    with pytest.raises(SchemaMismatch, match=r"0005_crashes.*rota migrate"):
         await store.open()
-    assert await store.schema.migrate() == ["0004_audit"]
+    assert (await store.schema.migrate())[0] == "0005_crashes"
     await store.open()
+    (job,) = await claim(store, want(), None)
+    assert (job.task, job.crashes) == ("old", 0)
     await store.close()
 
 

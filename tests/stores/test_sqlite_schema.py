@@ -11,10 +11,11 @@ import pytest
 
 from rota.errors import SchemaMismatch
 from rota.model import PageRequest
+from rota.store.sqlite.schema import MIGRATIONS, PREAMBLE
 from rota.store.sqlite.store import SqliteStore
 from rota.testing.conformance.factories import EVERYTHING, T0, new
 
-ALL = ["0001_jobs", "0002_documents", "0003_schedules", "0004_audit"]
+ALL = ["0001_jobs", "0002_documents", "0003_schedules", "0004_audit", "0005_crashes"]
 
 
 async def test_first_use_migrates_without_being_asked(tmp_path: Path) -> None:
@@ -43,6 +44,21 @@ async def test_many_stores_may_migrate_one_file_at_once(tmp_path: Path) -> None:
         await store.close()
 
 
+async def test_a_file_of_the_first_release_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "rota.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(PREAMBLE + "".join(migration.sql for migration in MIGRATIONS[:4]))
+        connection.execute(
+            "INSERT INTO rota_jobs (id, task, state, due, run_at, created_at, queue, tenant, origin, "
+            "payload_json) VALUES ('0', 'old', 'queued', 1, 0, 0, 'default', 'default', 'api', '{}')"
+        )
+    store = SqliteStore(f"sqlite:///{path}")
+    assert await store.schema.migrate() == ["0005_crashes"]
+    (job,) = (await store.jobs(EVERYTHING, PageRequest())).items
+    assert (job.task, job.crashes) == ("old", 0)
+    await store.close()
+
+
 async def test_a_newer_schema_is_refused_with_both_versions(tmp_path: Path) -> None:
     path = tmp_path / "rota.db"
     store = SqliteStore(f"sqlite:///{path}")
@@ -50,7 +66,7 @@ async def test_a_newer_schema_is_refused_with_both_versions(tmp_path: Path) -> N
     await store.close()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO rota_migrations (version, name) VALUES (99, '0099_future')")
-    with pytest.raises(SchemaMismatch, match=r"version 99.*only version 4"):
+    with pytest.raises(SchemaMismatch, match=r"version 99.*only version 5"):
         await store.open()
     with pytest.raises(SchemaMismatch):
         await store.schema.pending()

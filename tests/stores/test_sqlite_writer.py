@@ -17,11 +17,12 @@ import pytest
 from rota.errors import StoreUnavailable
 from rota.model import ClaimRequest, CurrentOverview, JobFilter, PageRequest, RetentionCutoffs, State
 from rota.store.calls import claim, settle
+from rota.store.sqlite import connection_threads, writer
 from rota.store.sqlite.job_counts import overview
 from rota.store.sqlite.rows import micros
 from rota.store.sqlite.store import SqliteStore
 from rota.store.sqlite.writer import Transaction
-from rota.testing.conformance.factories import EVERYTHING, T0, at, change, new, running
+from rota.testing.conformance.factories import EVERYTHING, LEASE_S, T0, at, change, ids, new, running
 
 
 @pytest.fixture
@@ -47,6 +48,23 @@ async def test_one_bad_order_harms_no_other_in_its_batch(store: SqliteStore) -> 
     )
     assert [type(answer) for answer in answers].count(ValueError) == 1
     assert await count(store) == 6
+
+
+async def test_a_disk_that_hangs_is_unavailable_and_then_it_works_on(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.clock()
+    monkeypatch.setattr(connection_threads, "ANSWER_S", 0.2)
+    free = threading.Event()
+    waiting = [asyncio.ensure_future(store._engine.write(lambda _: free.wait(30))), store.insert([new()], T0)]
+    try:
+        for answer in await asyncio.gather(*waiting, return_exceptions=True):
+            assert isinstance(answer, StoreUnavailable) and "no answer within 0.25 s" in str(answer)
+    finally:
+        free.set()
+    monkeypatch.undo()
+    await store.insert([late := new()], T0)
+    assert late.id in [job.id for job in (await store.jobs(EVERYTHING, PageRequest())).items]
 
 
 async def test_a_lock_held_too_long_is_unavailable_and_then_it_works_on(
@@ -268,3 +286,21 @@ async def test_microseconds_come_back_exactly(store: SqliteStore) -> None:
         await store.insert([job := new(run_at=moment)], T0)
         page = await store.jobs(JobFilter(ids=(job.id,)), PageRequest())
         assert page.items[0].run_at == moment
+
+
+async def test_no_lease_is_taken_over_right_after_a_stall(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those who could not write meanwhile renew first; but rescues are put off only so often."""
+    monkeypatch.setattr(writer, "STALL_S", 0.01)  # less than the store's patience here
+    monkeypatch.setattr(writer, "RENEWAL_S", 60.0)
+    job = await running(store)
+    with closing(sqlite3.connect(tmp_path / "rota.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable):
+            await store.reclaim("w2", LEASE_S, 10, at(LEASE_S + 1))
+        other.execute("ROLLBACK")
+    put_off = 0
+    while not (rescued := await store.reclaim("w2", LEASE_S, 10, at(LEASE_S + 1))):
+        put_off += 1
+    assert (ids(rescued), put_off) == ([job.id], writer.MOST_PASSED_OVER)

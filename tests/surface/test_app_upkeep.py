@@ -33,11 +33,11 @@ async def test_jobs_of_a_silent_worker_are_rescued_as_their_attempts_allow(
     store = await still_app.stores.get()
     assert await maintenance.rescue(store, clock, "rescuer", 30, lambda job, state: None) == 3
     states = {job.payload["n"]: (job.state, job.attempt) for job in (await still_app.jobs()).items}
-    assert states == {1: ("queued", 1), 2: ("failed", 1), 3: ("cancelled", 1)}
-    assert (await last.refresh()).error["type"] == "LeaseExpired"
+    assert states == {1: ("queued", 0), 2: ("failed", 1), 3: ("cancelled", 1)}
+    assert (await last.refresh()).error["type"] == "Quarantined"
     await drain(still_app)
     again = await again.refresh()
-    assert (again.state, again.attempt, again.output) == ("succeeded", 2, 1)
+    assert (again.state, again.attempt, again.crashes, again.output) == ("succeeded", 1, 1, 1)
 
 
 async def test_a_running_worker_rescues_by_itself(app: Rota, until: Any) -> None:
@@ -49,7 +49,8 @@ async def test_a_running_worker_rescues_by_itself(app: Rota, until: Any) -> None
     await claim_all(app, lease_s=0.2)
     async with app.running(sweep_s=0.05, lease_s=5):
         assert await job.result(timeout=20) == "rescued"
-    assert (await job.refresh()).attempt == 2
+    job = await job.refresh()
+    assert (job.attempt, job.crashes) == (1, 1)
 
 
 async def test_final_jobs_are_forgotten_when_their_time_is_over(

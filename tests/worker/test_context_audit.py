@@ -71,16 +71,17 @@ async def test_rescue_and_quarantine_are_audited(app: Rota, clock: FakeClock) ->
     async def work() -> None: ...
 
     job = await work.enqueue()
-    for _ in range(2):
+    for _ in range(3):
         await claimed_by_a_dead_worker(app)
         clock.advance(31)
         await rescue(app)
     entries = await entries_of(app)
     assert [(line.action, line.actor) for line in entries] == [
         ("job.rescued", "worker:rescuer"),
+        ("job.rescued", "worker:rescuer"),
         ("job.quarantined", "worker:rescuer"),
     ]
-    assert entries[1].message == "LeaseExpired: worker dead stopped responding during attempt 2"
+    assert entries[2].message == "Quarantined: worker dead stopped responding during attempt 1"
     assert (await job.refresh()).state is State.FAILED
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rota import Job, Rota, State, operate
-from rota.model import ClaimRequest
+from rota.model import Backoff, ClaimRequest
 from rota.store.calls import claim
 from rota.testing import FakeClock, drain
 from rota.worker import maintenance
@@ -38,7 +38,7 @@ async def outcomes(app: Rota, job: Any) -> list[tuple[str, str | None]]:
     return [(attempt.outcome, attempt.worker) for attempt in recorded]
 
 
-async def test_a_job_with_an_expired_lease_is_queued_and_its_attempt_counted(
+async def test_a_job_with_an_expired_lease_is_queued_and_its_crash_counted(
     app: Rota, clock: FakeClock
 ) -> None:
     @app.task
@@ -52,17 +52,57 @@ async def test_a_job_with_an_expired_lease_is_queued_and_its_attempt_counted(
     clock.advance(2)
     assert await rescue(app) == [(job.id, State.QUEUED)]
     job = await job.refresh()
-    assert (job.state, job.attempt, job.origin, job.worker) == ("queued", 1, "api", None)
+    assert (job.state, job.attempt, job.crashes, job.worker) == ("queued", 0, 1, None)
     assert job.error["type"] == "LeaseExpired"
     assert "dead" in job.error["message"]
     await drain(app)
     job = await job.refresh()
-    assert (job.state, job.attempt, job.error) == ("succeeded", 2, None)
+    assert (job.state, job.attempt, job.crashes, job.error) == ("succeeded", 1, 1, None)
     assert [outcome for outcome, _ in await outcomes(app, job)] == ["rescued", "succeeded"]
     assert (await outcomes(app, job))[0] == ("rescued", "dead")
 
 
-async def test_a_rescue_without_attempts_left_fails_the_job(app: Rota, clock: FakeClock) -> None:
+async def test_a_third_crash_quarantines_the_job_until_an_operator_releases_it(
+    app: Rota, clock: FakeClock
+) -> None:
+    @app.task(max_attempts=2)
+    async def work() -> None: ...
+
+    job = await work.enqueue()
+    states = []
+    for _ in range(3):
+        await claimed_by_a_dead_worker(app)
+        clock.advance(31)
+        states += [state for _, state in await rescue(app)]
+    assert states == [State.QUEUED, State.QUEUED, State.FAILED]
+    job = await job.refresh()
+    assert (job.state, job.attempt, job.crashes, job.error["type"]) == ("failed", 1, 3, "Quarantined")
+    assert job.error["message"].count("worker dead stopped responding") == 3
+    assert await outcomes(app, job) == [("rescued", "dead")] * 3
+    job = await job.retry()
+    assert (job.state, job.crashes) == ("queued", 0)
+    assert (await job.refresh()).crashes == 0
+    await drain(app)
+    assert (await job.refresh()).state is State.SUCCEEDED
+
+
+async def test_a_failure_between_two_crashes_begins_their_count_anew(app: Rota, clock: FakeClock) -> None:
+    @app.task(max_attempts=3, backoff=Backoff.none())
+    async def work() -> None:
+        if len(attempts := await outcomes(app, job)) < 3:
+            raise ValueError(str(attempts))
+
+    job = await work.enqueue()
+    for _ in range(2):
+        await claimed_by_a_dead_worker(app)
+        clock.advance(31)
+        await rescue(app)
+    await drain(app)
+    job = await job.refresh()
+    assert (job.state, job.attempt, job.crashes) == ("succeeded", 2, 0)
+
+
+async def test_a_rescue_of_a_job_that_may_not_be_repeated_fails_it(app: Rota, clock: FakeClock) -> None:
     @app.task(max_attempts=1)
     async def work() -> None: ...
 
@@ -71,7 +111,7 @@ async def test_a_rescue_without_attempts_left_fails_the_job(app: Rota, clock: Fa
     clock.advance(31)
     assert await rescue(app) == [(job.id, State.FAILED)]
     job = await job.refresh()
-    assert (job.state, job.attempt, job.error["type"]) == ("failed", 1, "LeaseExpired")
+    assert (job.state, job.attempt, job.crashes, job.error["type"]) == ("failed", 1, 1, "Quarantined")
 
 
 async def test_a_job_that_should_be_cancelled_is_not_run_again_by_a_rescue(
@@ -149,16 +189,16 @@ async def test_final_jobs_are_kept_as_long_as_their_state_says(clock: FakeClock)
     store = await app.stores.get()
     left = []
     for _ in range(4):
-        pruned = await maintenance.prune(store, clock, app.settings)
+        assert await maintenance.prune(store, clock, app.settings)
         stats = await app.stats()
-        left.append((pruned, stats["succeeded"], stats["failed"], stats["cancelled"]))
+        left.append((stats["succeeded"], stats["failed"], stats["cancelled"]))
         clock.advance(86400 + 1)
-    assert left == [(0, 1, 1, 1), (1, 0, 1, 1), (1, 0, 1, 0), (1, 0, 0, 0)]
+    assert left == [(1, 1, 1), (0, 1, 1), (0, 1, 0), (0, 0, 0)]
     assert (await waiting.refresh()).state == "queued"
     await app.close()
 
 
-async def test_more_jobs_than_one_batch_are_pruned_in_one_pass(
+async def test_more_jobs_than_one_batch_are_pruned_batch_by_batch(
     app: Rota, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "PRUNE_BATCH", 3)
@@ -169,7 +209,11 @@ async def test_more_jobs_than_one_batch_are_pruned_in_one_pass(
     await work.enqueue_many({} for _ in range(10))
     await drain(app)
     clock.advance(8 * 86400)
-    assert await maintenance.prune(await app.stores.get(), clock, app.settings) == 10
+    left = []
+    while not await maintenance.prune(await app.stores.get(), clock, app.settings):
+        left.append((await app.stats())["succeeded"])
+    assert left == [7, 4, 1]
+    assert (await app.stats())["succeeded"] == 0
 
 
 async def test_documents_of_workers_lost_long_ago_are_pruned(app: Rota, clock: FakeClock) -> None:

@@ -129,7 +129,7 @@ async def test_a_rescue_that_fails_the_job_emits_the_error(
         await until(lambda: named(events, "job.failed"))
     (event,) = named(events, "job.failed")
     assert event.job is not None
-    assert (event.job.id, event.job.state, event.error["type"]) == (job.id, "failed", "LeaseExpired")
+    assert (event.job.id, event.job.state, event.error["type"]) == (job.id, "failed", "Quarantined")
 
 
 async def test_a_rejected_outcome_emits_its_event(app: Rota, clock: FakeClock, events: list[Event]) -> None:

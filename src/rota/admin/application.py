@@ -25,10 +25,10 @@ from . import openapi, problems, prometheus
 from .authentication import Authenticator
 from .dispatch import Dispatch
 from .events import Events
+from .limits import RequestLimits, Ticket
 from .probes import Probes
 from .problems import Problem
-from .requests import LOOPBACK_NAMES
-from .responses import json_response
+from .requests import FULL, LOOPBACK_NAMES
 from .routes import PREFIX
 from .sign_in import SignIn
 from .static import Pages, base_path
@@ -67,6 +67,8 @@ class Admin:
         self.authenticator = Authenticator(rota, tuple(self.hosts), behind_proxy)
         self.sign_in = SignIn(rota, self.authenticator)
         self.events = Events(rota, self.authenticator)
+        self.dispatch = Dispatch(rota, self.authenticator)
+        self.limits = RequestLimits(rota.clock, rota.settings)
         self.links = self.sign_in.codes
         self._requests: Counter[str] = Counter()
         self._pages = Pages("dashboard", self.prefix)
@@ -75,12 +77,13 @@ class Admin:
 
     async def close(self) -> None:
         """End the streams, so that the server can stop."""
+        self.dispatch.heavy.close()
         await self.events.feed.close()
 
     # --- paths -----------------------------------------------------------------------------------
 
     def _routes(self) -> list[Route]:
-        probes, dispatch = Probes(self.rota), Dispatch(self.rota, self.authenticator)
+        probes = Probes(self.rota)
         sessions = {"GET": self.sign_in.show, "POST": self.sign_in.login, "DELETE": self.sign_in.logout}
 
         async def session(request: Request) -> Response:
@@ -88,7 +91,7 @@ class Admin:
 
         routes = [
             Route(f"{PREFIX}/events", self.events.listen),
-            *dispatch.paths(),
+            *self.dispatch.paths(),
             Route("/api/session", session, methods=list(sessions)),
             Route("/api/openapi.json", self._openapi),
             Route("/api/docs", self._docs_page),
@@ -106,7 +109,7 @@ class Admin:
 
     async def _openapi(self, request: Request) -> Response:
         require((await self.authenticator.authenticate(request)).actor, "read")
-        return json_response(openapi.document(base_path(request, self.prefix)))
+        return Response(openapi.encoded(base_path(request, self.prefix)), media_type="application/json")
 
     async def _metrics(self, request: Request) -> Response:
         caller = await self.authenticator.authenticate(request)
@@ -146,6 +149,7 @@ class Admin:
         given, started = request.headers.get("x-request-id", ""), monotonic()
         id = given if SANE_ID.fullmatch(given) else secrets.token_hex(8)
         scope["state"]["request_id"] = id
+        scope["state"]["ticket"] = ticket = self.limits.ticket()
         status = 0
 
         async def sending(message: Message) -> None:
@@ -157,6 +161,7 @@ class Admin:
 
         try:
             self._check_target(request)
+            await self._admit(request, ticket)
             await self._router(scope, receive, sending)
         except Exception as error:
             problem = problems.of(error)
@@ -167,6 +172,7 @@ class Admin:
                 raise
             await problem.response(id)(scope, receive, sending)
         finally:
+            ticket.leave()
             self._requests[f"{status // 100}xx"] += 1
             log.debug("%s %s %s: %d in %.1f ms", id, request.method, scope["path"], status,
                       (monotonic() - started) * 1000)  # fmt: skip
@@ -179,13 +185,27 @@ class Admin:
         if sum(len(name) + len(value) for name, value in request.scope["headers"]) > LONGEST_HEAD:
             raise Problem(431, "too_long", f"The headers are longer than {LONGEST_HEAD} characters.")
         name = self.authenticator.origin(request).name
-        probes = [base + probe for base in (self.prefix, base_path(request, self.prefix)) for probe in PROBES]
-        if name not in LOOPBACK_NAMES | self.hosts and path not in probes:
+        if name not in LOOPBACK_NAMES | self.hosts and not self._is_probe(request):
             raise Problem(
                 421,
                 "unknown_host",
                 "Unknown host name: add it with --allowed-host, or app(allowed_hosts=…).",
             )
+
+    def _is_probe(self, request: Request) -> bool:
+        bases = (self.prefix, base_path(request, self.prefix))
+        return request.scope["path"] in [base + probe for base in bases for probe in PROBES]
+
+    async def _admit(self, request: Request, ticket: Ticket) -> None:
+        """Refuse what exceeds the limits of its address; a probe is always answered."""
+        if self._is_probe(request):
+            return
+        if request.scope["state"].get(FULL):
+            raise Problem(503, "too_many_connections", "Too many connections are open: try again later.",
+                          headers={"Retry-After": "5", "Connection": "close"})  # fmt: skip
+        origin = self.authenticator.origin(request)
+        if origin.is_known:
+            await ticket.enter_address(origin.address)
 
     def _add_headers(self, headers: MutableHeaders, request: Request, id: str) -> None:
         for name, value in HEADERS.items():

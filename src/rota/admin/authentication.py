@@ -12,11 +12,18 @@ from starlette.requests import Request
 from ..app import Rota
 from ..model import Actor
 from ..operate import access
+from .limits import Ticket
 from .problems import Problem, unauthorised
 from .requests import Origin
 from .sessions import Session, Sessions, allows_cookie, cookie_name
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def ticket_of(request: Request) -> Ticket:
+    """The turns that this request has taken."""
+    ticket: Ticket = request.state.ticket
+    return ticket
 
 
 class AuthenticatedCaller(NamedTuple):
@@ -44,6 +51,7 @@ class Authenticator:
         caller = await self.find(request)
         if caller is None:
             raise unauthorised()
+        await ticket_of(request).enter_credential(caller.credential)
         if caller.session is not None and caller.session_id is not None:
             if request.method not in SAFE:
                 self._check_same_site(request, caller.session)

@@ -14,7 +14,8 @@ from ..app import Rota
 from ..core.ids import is_id
 from ..errors import RotaError
 from ..operate.requests import EmptyRequest
-from .authentication import Authenticator
+from ..runtime.heavy import Caller, HeavyResponses, serve_with
+from .authentication import SAFE, Authenticator
 from .problems import Problem, of_error
 from .requests import from_body, from_query, read_json
 from .responses import json_response
@@ -27,11 +28,23 @@ LEAST_BODY = 2**20
 BESIDE_PAYLOAD = 64 * 1024
 
 
+class Client(Caller):
+    """The client of a request; its body must have been read."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    async def gone(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+
+
 class Dispatch:
     """Serves every route of the table."""
 
     def __init__(self, rota: Rota, authenticator: Authenticator) -> None:
         self._rota, self._authenticator = rota, authenticator
+        self.heavy = HeavyResponses()
         self.most_body = max(rota.settings.max_payload_bytes + BESIDE_PAYLOAD, LEAST_BODY)
 
     def paths(self) -> list[Path]:
@@ -60,6 +73,7 @@ class Dispatch:
         request = await self._request(route, http_request)
         group, _, name = route.action.partition(".")
         action = getattr(getattr(self._rota.operations(caller.actor), group), name)
+        serve_with(self.heavy, Client(http_request))
         try:
             result = await (action(**names) if request is None else action(**names, request=request))
         except RotaError as error:
@@ -67,6 +81,9 @@ class Dispatch:
             if problem is None:
                 raise
             raise problem from error
+        finally:
+            if http_request.method not in SAFE:
+                self.heavy.forget()  # answers kept from before this change
         return json_response(result, route.status)
 
     def _names(self, route: Route, http_request: Request) -> dict[str, str]:

@@ -22,8 +22,9 @@ from ..errors import StoreError
 from ..model import Actor
 from ..operate.requests import ActionRequest
 from ..runtime.clock import monotonic
-from ..runtime.service import ReconnectPolicy, any_of, repeat
-from .authentication import AuthenticatedCaller, Authenticator
+from ..runtime.service import any_of, repeat
+from ..runtime.service_records import ServiceRecord
+from .authentication import AuthenticatedCaller, Authenticator, ticket_of
 from .problems import Problem
 from .requests import from_query
 from .responses import encode
@@ -109,7 +110,7 @@ class Feed:
                     changed.set()
             return EVERY_S
 
-        self._task = asyncio.create_task(repeat(read, stop, ReconnectPolicy("events")), name="rota-events")
+        self._task = asyncio.create_task(repeat(read, stop, ServiceRecord("events")), name="rota-events")
 
     def _keep(self, event: ChangeEvent) -> None:
         self.last += 1
@@ -136,6 +137,7 @@ class Events:
             raise Problem(429, "too_many_streams", f"{MOST_EACH} streams are open already: close one.",
                           headers={"Retry-After": "5"})  # fmt: skip
         last = request.headers.get("last-event-id") or query.last_event_id
+        ticket_of(request).leave()  # streams are counted apart
         self._streams[caller.credential] += 1  # now: other requests may arrive before the stream begins
         return Stream(self._stream(caller, last), lambda: self._ended(caller.credential))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from ..operate.requests import ActionRequest
 from ..version import __version__
 from .events import EventsRequest
 from .problems import MEDIA_TYPE, ProblemView
+from .responses import encode
 from .routes import PREFIX, ROUTES, Route
 from .sign_in import SessionView, SignInRequest
 
@@ -33,14 +35,20 @@ STATUSES = {
     415: "The body is not JSON.",
     421: "Unknown host name.",
     422: "A field of the request is invalid.",
-    429: "Rate limited; see Retry-After.",
+    429: "Too many requests; see Retry-After.",
     431: "The headers are too long.",
     500: "Internal error.",
-    503: "The store is unavailable.",
+    503: "The store is unavailable, or the server has too much to do; see Retry-After.",
 }
-OPEN = (405, 414, 421, 431, 500, 503)
+OPEN = (405, 414, 421, 429, 431, 500, 503)
 ALWAYS = (401, 403, *OPEN)
 WITH_BODY = (408, 413, 415)
+
+
+@lru_cache(maxsize=8)
+def encoded(base: str) -> bytes:
+    """The document as JSON. Building it takes a tenth of a second."""
+    return encode(document(base))
 
 
 def document(base: str) -> dict[str, Any]:

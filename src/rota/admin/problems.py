@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -22,6 +23,8 @@ from ..errors import (
     RotaError,
     StoreError,
 )
+from ..operate.bulk import BulkInterrupted
+from ..runtime.heavy import Abandoned, TooBusy
 from .responses import DrainingResponse
 
 MEDIA_TYPE = "application/problem+json"
@@ -38,6 +41,7 @@ class ProblemView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     field: str | None = None  # the invalid field of the request
     state: str | None = None  # of the job, if it does not allow the action
     job: str | None = None  # the job that holds the idempotency key
+    done: int | None = None  # how many jobs were changed before the store failed
 
 
 class Problem(Exception):
@@ -52,11 +56,12 @@ class Problem(Exception):
         field: str | None = None,
         state: str | None = None,
         job: str | None = None,
+        done: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.status, self.code, self.detail = status, code, detail
-        self.more = {"field": field, "state": state, "job": job}
+        self.more: dict[str, Any] = {"field": field, "state": state, "job": job, "done": done}
         self.headers = dict(headers or {})
 
     def response(self, request_id: str) -> Response:
@@ -86,6 +91,10 @@ BY_ERROR: tuple[tuple[type[RotaError], int, str], ...] = (
 
 def of_error(error: RotaError, fields: Collection[str] = ()) -> Problem | None:
     """The problem that a client sees of an error of rota; None: none of its details are for clients."""
+    if isinstance(error, BulkInterrupted):
+        text = str(error)
+        return Problem(503, "interrupted", f"{text[0].upper()}{text[1:]}.", done=error.done,
+                       headers={"Retry-After": "5"})  # fmt: skip
     if isinstance(error, StoreError):  # its message may quote the database
         return Problem(503, "store_unavailable", "The store is unavailable: try again later.",
                        headers={"Retry-After": "5"})  # fmt: skip
@@ -144,5 +153,10 @@ def of(error: Exception, fields: Collection[str] = ()) -> Problem | None:
             return of_http(error)
         case RotaError():
             return of_error(error, fields)
+        case TooBusy():
+            return Problem(503, "busy", "Too many answers that take long are being made: try again later.",
+                           headers={"Retry-After": "2"})  # fmt: skip
+        case Abandoned():
+            return Problem(503, "abandoned", "The answer was given up: its client had gone.")
         case _:
             return None

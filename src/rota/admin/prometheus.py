@@ -125,6 +125,13 @@ def _worker(text: PrometheusText, view: WorkerView, metrics: Any) -> None:
     """The metrics in a worker's document: numbers, numbers by a label, histograms."""
     text.add("rota_worker_concurrency", "gauge", "Slots of the worker.", view.concurrency, worker=view.id)
     text.add("rota_worker_running", "gauge", "Running jobs.", view.running, worker=view.id)
+    for service in view.services:
+        labels = {"worker": view.id, "service": service.name}
+        if service.succeeded_at is not None:
+            name, at = "rota_worker_service_succeeded_timestamp_seconds", service.succeeded_at.timestamp()
+            text.add(name, "gauge", "When the service last succeeded.", at, **labels)
+        help, late = "1 if the service has not succeeded for too long.", int(service.state != "ok")
+        text.add("rota_worker_service_late", "gauge", help, late, **labels)
     if not isinstance(metrics, dict):
         return
     for name, value in metrics.items():

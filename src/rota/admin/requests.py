@@ -19,7 +19,8 @@ from .problems import Problem, bad_input
 A = TypeVar("A", bound=msgspec.Struct)
 
 DEEPEST = 100
-READ_S = 10.0  # for each MiB of the body
+READ_S = 10.0  # for the body, and again for each MiB of it that has arrived
+FULL = "rota.full"  # in the state of a request on a connection beyond the limit
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip")
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
@@ -39,6 +40,8 @@ class Origin:
         self.address = request.client.host if request.client is not None else "unknown"
         self.scheme = str(request.scope.get("scheme", "http"))
         self.host = headers.get("host", "")
+        # A proxy on this machine that is not trusted: who is behind it is not known.
+        self.is_known = behind_proxy or not (self.forwarded and is_loopback(self.address))
         if behind_proxy:
             self.address = _last(headers.getlist("x-forwarded-for")) or self.address
             self.scheme = _last(headers.getlist("x-forwarded-proto")) or self.scheme
@@ -99,13 +102,14 @@ async def read_json(request: Request, most: int) -> bytes:
 
 
 async def _read(request: Request, most: int) -> bytes:
-    parts, size = [], 0
+    parts, size, began = [], 0, asyncio.get_running_loop().time()
     try:
-        async with asyncio.timeout(READ_S * max(1, most // 2**20)):
+        async with asyncio.timeout(READ_S) as limit:
             async for part in request.stream():
                 parts.append(part)
                 if (size := size + len(part)) > most:
                     raise too_long(most)
+                limit.reschedule(began + READ_S * (1 + size / 2**20))
     except TimeoutError:
         raise Problem(408, "too_slow", "The body did not arrive in time.", headers=CLOSE) from None
     except ClientDisconnect:

@@ -13,19 +13,17 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-import h11
 import msgspec
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..app import Rota
 from ..errors import ConfigError
 from .application import Admin
+from .connections import ConnectionLimits, LimitedListener, most_connections, protocol_of
 from .requests import is_loopback
 
 log = logging.getLogger("rota.http")
 
-HEADERS_S = 10.0  # for the head of a request to arrive
 IDLE_S = 15
 STOP_S = 5
 LONGEST_HEAD = 32 * 1024
@@ -59,35 +57,6 @@ class Listen(msgspec.Struct, frozen=True, kw_only=True):
         return "http" if self.tls_cert is None else "https"
 
 
-class HeaderTimeoutProtocol(H11Protocol):
-    """Closes a connection whose request head does not arrive: uvicorn itself waits for ever."""
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._set_deadline()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._clear_deadline()
-        elif self._deadline is None and self.timeout_keep_alive_task is None:
-            self._set_deadline()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._clear_deadline()
-        super().connection_lost(exc)
-
-    def _set_deadline(self) -> None:
-        self._deadline = self.loop.call_later(HEADERS_S, self.transport.close)
-
-    def _clear_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-
 class Embedded(uvicorn.Server):
     """A server that leaves signals to its caller."""
 
@@ -99,13 +68,16 @@ class Embedded(uvicorn.Server):
 class Server:
     """One listening server, at ``url``."""
 
-    def __init__(self, rota: Rota, listen: Listen) -> None:
+    def __init__(self, rota: Rota, listen: Listen, listening: LimitedListener | None = None) -> None:
         listen.check()
         self._listen = listen
         names = [*listen.allowed_hosts, *([] if listen.host in EVERYWHERE else [listen.host])]
         self.admin = Admin(rota, allowed_hosts=names, behind_proxy=listen.behind_proxy)
-        self._socket = bind(listen.host, listen.port)
-        self._server = Embedded(_config(self.admin, listen))
+        self._socket = listening or bind(listen.host, listen.port)
+        most = most_connections(rota.settings.admin_connections)
+        self.connections = ConnectionLimits(most, by_address=not listen.behind_proxy)
+        self._socket.limits = self.connections
+        self._server = Embedded(_config(self.admin, listen, self.connections))
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -134,15 +106,16 @@ class Server:
         self._server.should_exit = True
         if self._task is not None:
             await self._task
+        self.connections.close()
         log.info("API stopped")
 
     def force(self) -> None:
         self._server.should_exit = self._server.force_exit = True
 
 
-def _config(admin: Admin, listen: Listen) -> uvicorn.Config:
+def _config(admin: Admin, listen: Listen, connections: ConnectionLimits) -> uvicorn.Config:
     chosen: dict[str, Any] = {
-        "http": HeaderTimeoutProtocol,
+        "http": protocol_of(connections),
         "ws": "none",
         "lifespan": "off",
         "log_config": None,
@@ -164,14 +137,15 @@ def _config(admin: Admin, listen: Listen) -> uvicorn.Config:
     return config
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> LimitedListener:
     """A bound socket, or an error with a remedy."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening = LimitedListener(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, port))
+            listening.listen()  # until then another program can bind the same port
         except OSError:
             listening.close()
             raise

@@ -12,7 +12,7 @@ from ..app import Rota
 from ..core.ids import uuid7
 from ..model import Actor, AuditFilter, Job, JobFilter, PageRequest, State
 from ..operate.requests import SchedulesRequest
-from ..operate.views import AuditView, GateView, JobView, Visibility, audit_view, job_view
+from ..operate.views import AuditView, GateView, JobView, Visibility, WorkerView, audit_view, job_view
 
 MOST_JOBS = 100  # in one pass
 MOST_RUNNING = 500
@@ -154,5 +154,8 @@ def _tenant_of(gate: GateView) -> str | None:
 
 
 def _without_heartbeat(view: Any) -> Any:
-    """The view without the time that every heartbeat changes."""
-    return msgspec.structs.replace(view, seen_at=None) if hasattr(view, "seen_at") else view
+    """The view without the times that every heartbeat changes."""
+    if not isinstance(view, WorkerView):
+        return view
+    states = tuple((service.name, service.state) for service in view.services)
+    return msgspec.structs.replace(view, seen_at=None, services=states)

@@ -17,8 +17,8 @@ from .parts.target import Target, target_options
 
 # name: (module in commands/, summary); each module defines a command of that name
 COMMANDS = {
-    "demo": ("demo", "Try rota: a store, a worker and sample tasks in one process."),
-    "up": ("up", "Run jobs and serve the dashboard and API in one process."),
+    "demo": ("demo", "Try rota: a store, a worker, the dashboard and sample tasks."),
+    "up": ("up", "Run jobs and serve the dashboard and API with one command."),
     "worker": ("worker", "Run jobs."),
     "serve": ("serve", "Serve the dashboard and API."),
     "migrate": ("migrate", "Migrate the store's schema."),

@@ -27,7 +27,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     worker_concurrency: int = 32
     poll_interval_ms: int = 1000
     lease_duration_s: float = 30.0
+    lease_guard: bool = True
     max_attempts: int = 3
+    enqueue_patience_s: float = 10.0
     scheduler_enabled: bool = True
     scheduler_tick_s: float = 1.0
     shutdown_timeout_s: float = 30.0
@@ -40,6 +42,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     sql_functions: tuple[str, ...] = ()
     admin_host: str = "127.0.0.1"
     admin_port: int = 8765
+    admin_connections: int = 0
+    admin_requests_in_flight: int = 8
+    admin_requests_per_s: float = 200.0
     allowed_hosts: tuple[str, ...] = ()
     behind_proxy: bool = False
     tls_cert: str | None = None
@@ -52,13 +57,16 @@ HELP: dict[str, str] = {
     "url": "the store URL",
     "imports": "modules with tasks that a worker imports: shop.mail, or a pattern such as shop.*.tasks",
     "worker_concurrency": "running jobs per worker",
-    "poll_interval_ms": "how long an idle worker waits for a wake-up before it polls",
+    "poll_interval_ms": "how long an idle worker waits for a wake-up before it polls; many share this",
     "lease_duration_s": "duration of a lease: how long a worker may be unresponsive before its jobs "
     "are rescued",
+    "lease_guard": "whether a second process renews the leases of a worker that is too busy to do so itself",
     "max_attempts": "attempts per job when its task sets none",
+    "enqueue_patience_s": "how long enqueueing waits for a store that is not available; 0: the error "
+    "is raised at once",
     "scheduler_enabled": "whether workers fire schedules and store those that the code declares",
     "scheduler_tick_s": "how long a scheduler waits before it checks for schedules created or changed "
-    "elsewhere",
+    "elsewhere; many share this",
     "shutdown_timeout_s": "how long a stopping worker lets running jobs finish",
     "max_payload_bytes": "maximum size of a payload and of an output",
     "retention_succeeded_days": "how long succeeded jobs are kept",
@@ -69,6 +77,12 @@ HELP: dict[str, str] = {
     "sql_functions": "reserved: patterns of SQL functions, such as public.*; no effect in this version",
     "admin_host": "the address that the HTTP API and the dashboard listen on",
     "admin_port": "the port of the HTTP API and the dashboard; 0 for any free port",
+    "admin_connections": "how many connections the HTTP API and the dashboard accept at a time; 0: as many "
+    "as the limit on open files allows",
+    "admin_requests_in_flight": "how many requests of one token or session are answered at a time; "
+    "an address may have four times as many",
+    "admin_requests_per_s": "how many requests per second one token or session may send, on average "
+    "over five seconds; an address may send four times as many",
     "allowed_hosts": "host names to accept, besides the address and localhost",
     "behind_proxy": "behind a TLS proxy: trust its headers, and allow other addresses than loopback "
     "without TLS",
@@ -83,6 +97,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "poll_interval_ms": (10, 60_000),
     "lease_duration_s": (5, 3600),
     "max_attempts": (1, 100),
+    "enqueue_patience_s": (0, 3600),
     "scheduler_tick_s": (1, 3600),
     "shutdown_timeout_s": (0, 86_400),
     "max_payload_bytes": (1, 64 * 1024 * 1024),
@@ -91,6 +106,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "retention_cancelled_days": (0, 36_500),
     "retention_audit_days": (1, 36_500),
     "admin_port": (0, 65_535),
+    "admin_connections": (0, 100_000),
+    "admin_requests_in_flight": (1, 10_000),
+    "admin_requests_per_s": (1, 1_000_000),
 }
 
 FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}

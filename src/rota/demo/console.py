@@ -119,7 +119,7 @@ def header(url: str, entries: Sequence[tuple[str, str]] = ()) -> str:
     )
     return "\n".join(
         (
-            style("rota demo", bold=True) + ": a store, a worker, an API and sample tasks in one process.",
+            style("rota demo", bold=True) + ": a store, a worker, an API and sample tasks.",
             f"Store: {safe(url)}",
             *(f"  {label:<13}{style(safe(text), 'cyan')}" for label, text in entries),
             "Try these in another terminal:",

@@ -16,19 +16,20 @@ from ..worker.worker import Worker
 from .console import DemoConsole, closing, header, summary
 from .feed import feed
 
+APP = "rota.demo.tasks:app"
 SUMMARY_S = 3.0
 DECLARED_S = 0.2  # poll interval while waiting for the worker to declare the schedules
 SHUTDOWN_S = 10.0
 
 
-async def show(app: Rota, *, seconds: float | None, quiet: bool, link: bool = False) -> bool:
+async def show(app: Rota, *, seconds: float | None, quiet: bool, api_module: str, link: bool = False) -> bool:
     """Returns False if a second signal released running jobs, else True."""
     await app.migrate()
     store = await app.stores.get()
     console = DemoConsole(app, quiet=quiet)
     console.listen()
     try:
-        async with _served(app, link) as entries:
+        async with _served(app, link, api_module) as entries:
             click.echo(header(store.url, entries))
             await _run(app, console, seconds)
         click.echo(closing(console.counts, store.url, is_kept=store.capabilities.shared))
@@ -38,20 +39,31 @@ async def show(app: Rota, *, seconds: float | None, quiet: bool, link: bool = Fa
 
 
 @asynccontextmanager
-async def _served(app: Rota, link: bool) -> AsyncIterator[list[tuple[str, str]]]:
-    """Serve the dashboard and API on a free port; yields the lines for the header."""
+async def _served(app: Rota, link: bool, api_module: str) -> AsyncIterator[list[tuple[str, str]]]:
+    """Serve the dashboard and API on a free port, by another process; yields the lines for the header."""
     try:
-        from ..admin.server import Listen, PortInUse, Server
+        from ..admin.server import Listen, PortInUse, Server, bind
     except ImportError:
         yield [("dashboard", "pip install 'rota[server]', then run rota demo again")]
         return
+    from ..admin.api_process import ApiProgram, api_beside, is_possible
     from ..admin.first_token import first_token
 
-    listen = Listen(host=app.settings.admin_host, port=app.settings.admin_port)
+    host = app.settings.admin_host
     try:
-        server = Server(app, listen)
+        listening = bind(host, app.settings.admin_port)
     except PortInUse:
-        server = Server(app, Listen(host=app.settings.admin_host, port=0))
+        listening = bind(host, 0)
+    listen = Listen(host=host)
+    if is_possible(app):
+        program = ApiProgram(module=api_module, app=APP, log_level="error", log_format="text")
+        async with api_beside(app, program, listen, listening, link=link) as (_, ready):
+            entries = [("dashboard", ready.link or ready.url)]
+            if ready.token is not None:
+                entries.append(("sign in with", ready.token))
+            yield entries
+        return
+    server = Server(app, listen, listening)
     await server.start()
     try:
         entries = [("dashboard", server.link() if link else server.url)]

@@ -123,6 +123,7 @@ class Job(Value, frozen=True, kw_only=False):
     cost_cents: float = 0.0
     progress_json: str | None = None
     cancel_requested: bool = False
+    crashes: int = 0  # leases lost in a row: since an attempt last ended by itself
 
     @property
     def payload(self) -> Any:
@@ -203,7 +204,8 @@ class Edit(Value, frozen=True, kw_only=True):
     """An operator's patch and the states it may touch. Created only in ``core/jobs/lifecycle.py``.
 
     cancel: QUEUED/WAITING become CANCELLED at once; RUNNING is asked to stop (``cancel_requested``).
-    retry:  a final job becomes QUEUED again: attempt 0, due at ``run_at``, error kept until it finishes.
+    retry:  a final job becomes QUEUED again: attempt 0, no crashes, due at ``run_at``, error kept until it
+            finishes.
     move:   a QUEUED job gets the given ``run_at``, ``priority``, ``queue`` (None: unchanged).
     delete: the row, its attempts and its key are gone. Never a RUNNING job.
     """

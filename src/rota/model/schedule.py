@@ -72,6 +72,7 @@ class ScheduleFilter(Value, frozen=True, kw_only=True):
 class DueSchedules(Value, frozen=True, kw_only=True):
     """Schedules to check now, the most overdue first; and when to check again if there are none."""
 
+    at: datetime  # the store's time: "now"
     schedules: Sequence[Schedule] = ()
     next_check_at: datetime | None = None
     busy: frozenset[str] = frozenset()  # ids of those that have a live job; not asked if overlap="allow"

@@ -36,6 +36,7 @@ class Settlement(Value, frozen=True, kw_only=False):
     record: Attempt | None = None
     then: tuple[NewJob, ...] = ()  # follow-up jobs, stored together with the change
     audit: tuple[AuditEntry, ...] = ()  # audit entries, stored together with the settlement
+    crashes: int | None = None  # the count to store; None: keep
 
 
 class ClaimRequest(Value, frozen=True, kw_only=True):
@@ -48,6 +49,7 @@ class ClaimRequest(Value, frozen=True, kw_only=True):
     exclude_queues: tuple[str, ...] = ()
     tasks: tuple[str, ...] | None = None  # the tasks it knows; None: any
     exclude_tenants: tuple[str, ...] = ()
+    until: datetime | None = None  # claim nothing later than this: the worker will have given up waiting
 
 
 class TurnResult(Value, frozen=True, kw_only=True):
@@ -56,6 +58,7 @@ class TurnResult(Value, frozen=True, kw_only=True):
     refused: frozenset[JobId] = frozenset()
     jobs: Sequence[Job] = ()
     next_due_at: datetime | None = None  # earliest queued job that is not due yet, any queue
+    at: datetime | None = None  # the store's time in this turn; None: it had nothing to do
 
 
 class ProgressUpdate(Value, frozen=True, kw_only=True):
@@ -77,7 +80,8 @@ class Heartbeat(Value, frozen=True, kw_only=True):
 
 
 class HeartbeatReply(Value, frozen=True, kw_only=True):
-    """``lost``: leases of the pulse that are no longer ours. ``cancel``: our jobs to stop."""
+    """``lost``: leases of the heartbeat that are no longer ours. ``cancel``: our jobs to stop."""
 
+    at: datetime  # the store's time: the leases are renewed from then on
     lost: frozenset[JobId] = frozenset()
     cancel: frozenset[JobId] = frozenset()

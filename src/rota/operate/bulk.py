@@ -1,25 +1,39 @@
 """One step of an action on many jobs: select, edit, report where the next step begins.
 
-Jobs created while the steps run are left alone, so that the action ends.
+A step is committed batch by batch, and ends early rather than late: whatever happens, it reports how
+many jobs were changed. Jobs created while the steps run are left alone, so that the action ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from ..core.jobs import lifecycle
-from ..errors import OptionError
+from ..errors import OptionError, StoreError, StoreUnavailable
 from ..model import Edit, JobCount, JobFilter, JobId, PageRequest
+from ..runtime.clock import monotonic
+from ..store.protocol import Store
 from .actions import ActionContext
 from .job_edits import check_id
 from .job_selection import job_filter
 from .requests import BulkRequest, JobSelector, UpdateJobRequest
-from .views import BulkResult, JobView, job_view
+from .views import BulkResult, job_view
 
 MOST_COUNTED = 10_000
 SAMPLE = 5
+BATCH = 100  # jobs that are committed together
+STEP_S = 5.0  # after which a step begins no further batch
+
+
+class BulkInterrupted(StoreUnavailable):
+    """The store failed in the middle of a step, after ``done`` jobs of it had been changed."""
+
+    def __init__(self, done: int) -> None:
+        super().__init__(f"the store failed after {done} jobs: send the request again to continue")
+        self.done = done
 
 
 async def run_step(context: ActionContext, request: BulkRequest) -> BulkResult:
@@ -27,24 +41,55 @@ async def run_step(context: ActionContext, request: BulkRequest) -> BulkResult:
     if (request.ids is None) == (request.filter is None):
         raise OptionError("give ids or filter: one of the two")
     edit = _edit(context, request)
-    where = _remaining(context, request, edit)
+    cursor = BulkCursor.parse(request.cursor)
+    where = _remaining(context, request, edit, cursor)
     store = await context.store()
-    matched = await store.survey(JobCount(where, MOST_COUNTED))
+    most = MOST_COUNTED if request.cursor is None else request.limit + 1
+    matched = await store.survey(JobCount(where, most))
     page = await store.jobs(where, PageRequest(limit=request.limit, newest_first=False))
+    result = BulkResult(
+        action=request.action,
+        dry_run=request.dry_run,
+        matched=matched,
+        exact=matched < most,
+        done=0,
+        refused=0,
+    )
     if request.dry_run:
         sample = tuple(job_view(job, context.visibility) for job in page.items[:SAMPLE])
-        return _result(request, matched, sample=sample)
+        return msgspec.structs.replace(result, sample=sample)
     async with context.audited(f"jobs.{request.action}", "jobs", where.tenant) as draft:
-        found = tuple(job.id for job in page.items)
-        edited: Sequence[JobId] = ()
-        if found:
-            edited = await store.edit(found, edit, context.services.clock.now())
-        refused = len(found) - len(edited)
-        following = f"{found[-1]}/{where.before_id}" if len(found) == request.limit else None
         draft.before = {"filter": request.filter, "ids": request.ids, "move": request.move}
-        draft.after = {"done": len(edited), "refused": refused, "jobs": edited}
         draft.message = request.reason if request.action == "cancel" else None
-        return _result(request, matched, done=len(edited), refused=refused, next=following)
+        found = [job.id for job in page.items]
+        edited: list[JobId] = []
+        try:
+            seen = await _in_batches(context, store, edit, found, edited)
+        finally:
+            draft.after = {"done": len(edited), "refused": 0, "jobs": edited}
+        refused = seen - len(edited)
+        draft.after["refused"] = refused
+        total = cursor.done + len(edited)
+        more = seen < len(found) or len(found) == request.limit
+        following = BulkCursor(found[seen - 1], where.before_id or "", total).text if more else None
+        return msgspec.structs.replace(result, done=len(edited), refused=refused, total=total, next=following)
+
+
+async def _in_batches(
+    context: ActionContext, store: Store, edit: Edit, found: Sequence[JobId], edited: list[JobId]
+) -> int:
+    """Edit the jobs that were found, oldest first, as far as time allows; returns how many were tried."""
+    began, seen = monotonic(), 0
+    while seen < len(found) and (not seen or monotonic() - began < STEP_S):
+        batch = found[seen : seen + BATCH]
+        try:
+            edited += await store.edit(tuple(batch), edit, context.services.clock.now())
+        except StoreError as error:
+            if not edited:
+                raise
+            raise BulkInterrupted(len(edited)) from error
+        seen += len(batch)
+    return seen
 
 
 def move(context: ActionContext, request: UpdateJobRequest) -> Edit:
@@ -70,7 +115,29 @@ def _edit(context: ActionContext, request: BulkRequest) -> Edit:
             return move(context, request.move or UpdateJobRequest())
 
 
-def _remaining(context: ActionContext, request: BulkRequest, edit: Edit) -> JobFilter:
+class BulkCursor(NamedTuple):
+    """Where the next step begins: after which job, before which new ones, and how many are done so far."""
+
+    last: str = ""
+    until: str = ""
+    done: int = 0
+
+    @classmethod
+    def parse(cls, text: str | None) -> BulkCursor:
+        if text is None:
+            return cls()
+        last, _, rest = text.partition("/")
+        until, _, done = rest.partition("/")
+        if done and not (done.isascii() and done.isdigit() and len(done) < 16):
+            raise OptionError("cursor: is not one that a step returned")
+        return cls(check_id(last) if last else "", check_id(until) if until else "", int(done or 0))
+
+    @property
+    def text(self) -> str:
+        return f"{self.last}/{self.until}/{self.done}"
+
+
+def _remaining(context: ActionContext, request: BulkRequest, edit: Edit, cursor: BulkCursor) -> JobFilter:
     """The jobs left to edit: in a state it may touch, after the cursor, created before the first step."""
     where = job_filter(context, request.filter or JobSelector())
     states = tuple(edit.touches if where.states is None else edit.touches & set(where.states))
@@ -78,9 +145,8 @@ def _remaining(context: ActionContext, request: BulkRequest, edit: Edit) -> JobF
         listed = ", ".join(where.states or ())
         raise OptionError(f"none of these states allows {request.action}: {listed}")
     ids = None if request.ids is None else tuple(check_id(id) for id in request.ids)
-    last, _, until = (request.cursor or "").partition("/")
-    after = [bound for bound in (where.after_id, last and check_id(last)) if bound]
-    before = [check_id(until) if until else context.services.ids.new(context.services.clock.now())]
+    after = [bound for bound in (where.after_id, cursor.last) if bound]
+    before = [cursor.until or context.services.ids.new(context.services.clock.now())]
     before += [where.before_id] if where.before_id is not None else []
     return msgspec.structs.replace(
         where,
@@ -88,25 +154,4 @@ def _remaining(context: ActionContext, request: BulkRequest, edit: Edit) -> JobF
         states=tuple(sorted(states)),
         after_id=max(after, default=None),
         before_id=min(before),
-    )
-
-
-def _result(
-    request: BulkRequest,
-    matched: int,
-    *,
-    done: int = 0,
-    refused: int = 0,
-    sample: tuple[JobView, ...] = (),
-    next: str | None = None,
-) -> BulkResult:
-    return BulkResult(
-        action=request.action,
-        dry_run=request.dry_run,
-        matched=matched,
-        exact=matched < MOST_COUNTED,
-        done=done,
-        refused=refused,
-        sample=sample,
-        next=next,
     )

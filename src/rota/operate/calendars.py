@@ -7,6 +7,7 @@ from datetime import date
 from ..core.schedules.calendars import Calendar
 from ..errors import InvalidSchedule
 from ..model import Page
+from ..runtime.heavy import off_the_loop
 from .actions import ActionGroup, requires
 from .requests import PutCalendarRequest
 from .views import CalendarView
@@ -18,7 +19,8 @@ class CalendarActions(ActionGroup):
     @requires("read")
     async def calendars(self) -> Page[CalendarView]:
         """List the calendars: days on which schedules do not run."""
-        return Page(items=[_view(one) for one in await self.services.calendars.list()])
+        found = await self.services.calendars.list()
+        return Page(items=await off_the_loop(lambda: [_view(one) for one in found]))
 
     @requires("operate.shared")
     async def put_calendar(self, name: str, request: PutCalendarRequest) -> CalendarView:
@@ -29,12 +31,12 @@ class CalendarActions(ActionGroup):
             if request.ics is not None:
                 stored = await self.services.calendars.import_ics(name, request.ics, new=request.new)
             else:
-                dates = [_date(text) for text in request.dates or ()]
+                dates = await off_the_loop(lambda: [_date(text) for text in request.dates or ()])
                 stored = await self.services.calendars.put(
                     name, dates, weekend=request.weekend, new=request.new
                 )
             draft.after = {"dates": len(stored.dates)}
-            return _view(stored)
+            return await off_the_loop(_view, stored)
 
     @requires("operate.shared")
     async def delete_calendar(self, name: str) -> None:

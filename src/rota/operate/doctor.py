@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from shlex import quote
 from typing import get_args
 
-from ..model import CurrentOverview, Finding, Level, PageRequest, ScheduleFilter
+from ..model import (
+    AuditFilter,
+    CurrentOverview,
+    Finding,
+    JobFilter,
+    Level,
+    PageRequest,
+    ScheduleFilter,
+    State,
+)
 from ..runtime.clock import Clock
+from ..runtime.service_records import ServiceStatus
 from ..store.protocol import Store
-from ..worker.maintenance import unserved
+from ..worker.maintenance import is_live, unserved
 from .services import Services
-from .workers import live_workers
+from .workers import live_workers, service_statuses, worker_record
 
 SKEW_S = 1.0
 LATE_S = 300.0
 MOST_SCHEDULES = 1000
+MOST_QUARANTINED = 100
+QUARANTINED_WITHIN = timedelta(days=7)
 
 
 async def examine(app: Services) -> list[Finding]:
@@ -24,6 +37,8 @@ async def examine(app: Services) -> list[Finding]:
     findings = [Finding(check="store", level="ok", text=f"{store.url} answers")]
     findings += await _clock(store, app.clock)
     findings += await _work(app, store)
+    findings += await _quarantined(app, store)
+    findings += await _services(app, store)
     findings += await _schedules(app, store)
     findings += await store.check_health(app.clock.now())
     levels = get_args(Level)  # from the best to the worst
@@ -61,6 +76,57 @@ async def _work(app: Services, store: Store) -> Sequence[Finding]:
         remedy = "Find out why: rota jobs list --state queued, then rota jobs why ID."
         found.append(Finding(check="waiting", level="warning", text=text, remedy=remedy))
     return found
+
+
+async def _quarantined(app: Services, store: Store) -> Sequence[Finding]:
+    """Jobs that were quarantined recently and that no operator has dealt with."""
+    where = AuditFilter(action="job.quarantined", since_at=app.clock.now() - QUARANTINED_WITHIN)
+    entries = (await store.audit(where, PageRequest(limit=MOST_QUARANTINED))).items
+    ids = tuple({(entry.object or "").removeprefix("job:") for entry in entries})
+    if not ids:
+        return ()
+    failed = JobFilter(ids=ids, states=(State.FAILED,))
+    jobs = (await store.jobs(failed, PageRequest(limit=len(ids), brief=True))).items
+    left = [job for job in jobs if job.crashes]
+    if not left:
+        return ()
+    tasks = ", ".join(sorted({job.task for job in left}))
+    jobs_are = "1 job is" if len(left) == 1 else f"{len(left)} jobs are"
+    text = f"{jobs_are} quarantined: workers stopped responding during {tasks}"
+    remedy = f"Read what they did, then release them: rota jobs retry {left[0].id}"
+    return [Finding(check="quarantine", level="warning", text=text, remedy=remedy)]
+
+
+async def _services(app: Services, store: Store) -> Sequence[Finding]:
+    """Whether the background services of each running worker have succeeded recently."""
+    now, found, checked = app.clock.now(), list[Finding](), 0
+    for document in await store.documents("worker"):
+        if not is_live(document, app.clock, app.settings.lease_duration_s):
+            continue
+        for service in service_statuses(worker_record(document)):
+            checked += 1
+            if service.state != "ok":
+                found.append(_late_service(document.key, service, now))
+    if not found and checked:
+        text = f"{checked} background services have succeeded recently"
+        found.append(Finding(check="services", level="ok", text=text))
+    return found
+
+
+def _late_service(worker: str, service: ServiceStatus, now: datetime) -> Finding:
+    at = service.succeeded_at
+    since = (
+        "has not succeeded yet" if at is None else f"last succeeded {(now - at).total_seconds():.0f} s ago"
+    )
+    text = f"{service.name} of worker {worker} {since}" + (f": {service.error}" if service.error else "")
+    if service.name == "listener":
+        remedy = (
+            "Workers poll meanwhile. Behind a pooler, add ?listen=URL with a direct address, or ?listen=off."
+        )
+        return Finding(check="services", level="warning", text=text, remedy=remedy)
+    stuck = service.state == "stuck"
+    remedy = "Restart the worker." if stuck else "If it does not recover by itself, restart the worker."
+    return Finding(check="services", level="problem", text=text, remedy=remedy)
 
 
 async def _schedules(app: Services, store: Store) -> Sequence[Finding]:

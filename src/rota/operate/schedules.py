@@ -12,6 +12,7 @@ from ..core.schedules import describe, firing
 from ..core.schedules.describe import FirePreview
 from ..errors import RotaError
 from ..model import Gate, Page, Schedule, ScheduleFilter
+from ..runtime.heavy import Work, heavy_response, off_the_loop
 from .actions import requires
 from .calendars import CalendarActions
 from .requests import (
@@ -67,20 +68,32 @@ class ScheduleActions(RunActions, CalendarActions):
     async def preview(self, id: str, request: PreviewRequest) -> Preview:
         """Preview the next fire times, with a note where a clock change affects one."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
-        fires = await self.services.schedules.preview(schedule.name, request.n, tenant=schedule.tenant)
-        return Preview(rule_summary=_summary(schedule), timezone=schedule.timezone, fires=_fires(fires))
+
+        async def make(work: Work) -> Preview:
+            fires = await self.services.schedules.preview_of(schedule, request.n, work)
+            return Preview(
+                rule_summary=_summary(schedule),
+                timezone=schedule.timezone,
+                fires=_fires(fires),
+                truncated=len(fires) < request.n and work.is_spent,
+            )
+
+        return await heavy_response(("preview", schedule, request.n), make)
 
     @requires("read")
     async def fires(self, request: FiresRequest) -> Fires:
         """List the fire times of all schedules within the next hours, in time order."""
         where = ScheduleFilter(tenant=self.operations.tenant(request.tenant), enabled=True)
-        store = await self.operations.store()
-        return await upcoming_fires(store, where, self.services.clock.now(), request.hours)
+        store, now = await self.operations.store(), self.services.clock.now()
+        return await heavy_response(
+            ("fires", where, request.hours),
+            lambda work: upcoming_fires(store, where, now, request.hours, work),
+        )
 
     @requires("read")
     async def validate(self, request: ValidateRequest) -> Preview:
         """Check a rule: its summary and next fire times, or what is wrong with it."""
-        summary, fires = self.services.schedules.validate(request.n, **_rule(request))
+        summary, fires = await off_the_loop(self.services.schedules.validate, request.n, **_rule(request))
         return Preview(rule_summary=summary, timezone=request.timezone or "UTC", fires=_fires(fires))
 
     # --- changes ---------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from ..model import (
     State,
     gate_id,
 )
+from ..runtime.heavy import heavy_response
 from ..version import __version__
 from . import doctor
 from .actions import ActionGroup, requires
@@ -128,7 +129,9 @@ class SystemActions(ActionGroup):
         finished, failed = _rates(recent, "task")
         newest = (await store.jobs(JobFilter(states=(State.SUCCEEDED,)), PageRequest(limit=SAMPLE))).items
         durations = _durations(newest)
-        queues = {(row.task, row.queue) for row in recent} | {(job.task, job.queue) for job in newest}
+        queues: dict[str, set[str]] = defaultdict(set)
+        for task, queue in (*((row.task, row.queue) for row in recent), *((j.task, j.queue) for j in newest)):
+            queues[task].add(queue)
         names = {*finished, *(task for worker in workers for task in worker.tasks)}
         names |= {gate.name for gate in gates.values() if gate.scope == "task" and gate.name}
         return Page(
@@ -141,7 +144,7 @@ class SystemActions(ActionGroup):
                     p50_ms=_quantile(durations[name], 0.5),
                     p95_ms=_quantile(durations[name], 0.95),
                     p99_ms=_quantile(durations[name], 0.99),
-                    queues=tuple(sorted(queue for task, queue in queues if task == name)),
+                    queues=tuple(sorted(queues[name])),
                     gate=_gate(gates, "task", name),
                 )
                 for name in sorted(names)
@@ -151,6 +154,10 @@ class SystemActions(ActionGroup):
     @requires("read")
     async def tenants(self) -> Page[TenantView]:
         """List tenants with live jobs, schedules or a pause."""
+        own = self.operations.tenant(None)
+        return await heavy_response(("tenants", own), lambda work: self._tenants())
+
+    async def _tenants(self) -> Page[TenantView]:
         store, now = await self.operations.store(), self.services.clock.now()
         depths = await store.survey(DepthByTenant(now, MOST_READ))
         complete = sum(d.due + d.due_later + d.running for d in depths.values()) < MOST_READ

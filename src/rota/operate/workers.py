@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +11,10 @@ import msgspec
 from ..core.jobs.why import WorkerFacts
 from ..model import Document
 from ..runtime.clock import Clock
+from ..runtime.service_records import ServiceStatus
 from ..store.protocol import Store
 from ..worker.maintenance import is_live
-from .views import WorkerView
+from .views import ServiceView, WorkerView
 
 
 async def live_workers(store: Store, clock: Clock, lease_s: float) -> list[WorkerFacts]:
@@ -65,7 +67,19 @@ def _view(document: Document, is_seen: bool) -> WorkerView:
         started_at=_timestamp(record.get("started_at")),
         seen_at=document.updated_at,
         version=record.get("version"),
+        services=tuple(
+            ServiceView(name=one.name, state=one.state, succeeded_at=one.succeeded_at)
+            for one in service_statuses(record)
+        ),
     )
+
+
+def service_statuses(record: Mapping[str, Any]) -> Sequence[ServiceStatus]:
+    """Of a worker's document; none if it is of another version or edited by hand."""
+    try:
+        return msgspec.convert(record.get("services", ()), tuple[ServiceStatus, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _timestamp(text: Any) -> datetime | None:

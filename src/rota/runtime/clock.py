@@ -1,22 +1,30 @@
 """The only place that reads time and chance.
 
-``Clock.now()`` is the store's time: local monotonic time carried forward from the last reading of
-the store's own clock, so that a wrong or stepping local clock can neither expire a lease nor fire a
-job early. Durations use ``monotonic()``.
+``Clock.now()`` is the store's time as this process knows it: local monotonic time carried forward from the
+last answer that included the store's own. It serves for what is computed here, such as the delay of a retry.
+What is due, and which lease has expired, the store decides by its own clock: it is given ``store_now``.
+Durations use ``monotonic()``, which continues while the machine is suspended, where the system has such a
+clock.
 """
 
 from __future__ import annotations
 
 import random
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from ..core.ids import LAST_GROUP, uuid7
 from ..store.forks import current_pid
 
-monotonic = time.monotonic
+if sys.platform == "linux":
+    monotonic = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+else:
+    monotonic = time.monotonic
+awake = time.monotonic  # where the system can tell: without the time that the machine was suspended
 chance = random.random
 _instant = datetime.fromtimestamp
 REFRESH_S = 300.0
@@ -26,27 +34,44 @@ class Clock:
     """Wall time anchored to the store's clock, so that every process of an app agrees."""
 
     def __init__(self) -> None:
-        self._base = time.time() - time.monotonic()
+        self._base = time.time() - monotonic()
         self._synced_at: float | None = None
 
     def now(self) -> datetime:
         return _instant(self._base + monotonic(), UTC)
 
+    @property
+    def store_now(self) -> datetime | None:
+        """What a store is given as ``now``. None: its own clock decides."""
+        return None
+
     def monotonic(self) -> float:
-        return time.monotonic()
+        return monotonic()
 
     def jitter(self) -> float:
         return random.random()
 
     @property
     def is_stale(self) -> bool:
-        return self._synced_at is None or time.monotonic() - self._synced_at > REFRESH_S
+        return self._synced_at is None or monotonic() - self._synced_at > REFRESH_S
+
+    def correct(self, theirs: datetime, sent_at: float) -> float:
+        """An answer includes the store's time, which lies between ``sent_at`` (monotonic) and now.
+
+        Moves this clock only as far as the answer proves it wrong; returns by how many seconds. So a slow
+        answer does no harm, and a quick one corrects what is left.
+        """
+        self._synced_at = answered_at = monotonic()
+        told = theirs.timestamp()
+        base = min(max(self._base, told - answered_at), told - sent_at)
+        moved, self._base = base - self._base, base
+        return moved
 
     async def sync(self, read: Callable[[], Awaitable[datetime]]) -> timedelta:
         """Anchor to the store's clock; how far the local wall clock is ahead of it."""
-        before = time.monotonic()
+        before = monotonic()
         theirs = await read()
-        after = time.monotonic()
+        after = monotonic()
         self._base = theirs.timestamp() - (before + after) / 2
         self._synced_at = after
         return timedelta(seconds=time.time() - (self._base + after))

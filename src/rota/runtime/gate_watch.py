@@ -5,7 +5,7 @@ While the store is unavailable, those known last stay in force.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from ..core.jobs.gates import active
 from ..model import Gate
 from ..store.protocol import Store
-from .clock import Clock
+from .clock import Clock, monotonic
 
 KIND = "gate"
 
@@ -33,16 +33,23 @@ class GateWatch:
     """Owns the copy of the gates that one worker claims by. Never sets or ends a pause."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self.seen = False  # whether they were read at all
+        self.changed: Callable[[], None] = lambda: None  # called when a reading differs from the last
+        self._read_at = float("-inf")
         self._store = store
         self._clock = clock
         self._gates: Sequence[Gate] = ()
 
-    async def refresh(self) -> bool:
-        """Read the gates again; whether they have changed."""
+    async def refresh(self, if_older_s: float = 0.0) -> bool:
+        """Read the gates again, unless the last reading is younger than that; whether they have changed."""
+        began = monotonic()
+        if began - self._read_at < if_older_s:
+            return False
         before, self._gates = self._gates, await load(self._store)
-        self.seen = True
-        return list(before) != self._gates
+        self._read_at = began
+        if list(before) == self._gates:
+            return False
+        self.changed()
+        return True
 
     def active(self) -> Sequence[Gate]:
         """Those in force now."""

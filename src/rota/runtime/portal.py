@@ -12,6 +12,8 @@ from ..store.forks import current_pid
 P = ParamSpec("P")
 R = TypeVar("R")
 
+LAST_ANSWERS_S = 1.0
+
 
 class Portal:
     """Started at the first call; safe to use from any thread, and again after a fork."""
@@ -41,6 +43,12 @@ class Portal:
 
         async def go() -> Any:
             await self._closing()
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            if others:  # their callers wait in other threads: leave none behind
+                await asyncio.wait(others, timeout=LAST_ANSWERS_S)
+                for task in others:
+                    task.cancel()
+                await asyncio.wait(others, timeout=LAST_ANSWERS_S)
 
         asyncio.run_coroutine_threadsafe(go(), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)

@@ -1,8 +1,8 @@
 """``Runtime``: the few things that every service of one app needs, in one value.
 
-Owns the settings in force, the clock, the ids, the hooks, the open stores and the loop for callers that
-are not async. Must never know tasks, schedules, workers or the app: a service that needs one of those is
-given it by name.
+Owns the settings in force, the clock, the ids, the hooks, the records of running services, the open
+stores and the loop for callers that are not async. Must never know tasks, schedules, workers or the app:
+a service that needs one of those is given it by name.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ..config import Settings
 from .clock import Clock, Ids
 from .events import Hooks
 from .portal import Portal
+from .service_records import ServiceRecords
 from .stores import StorePerLoop
 
 
@@ -23,6 +24,7 @@ class Runtime:
         self.clock = clock or Clock()
         self.ids = Ids()
         self.hooks = Hooks()
+        self.records = ServiceRecords()
         self.stores = StorePerLoop(settings.url, self.clock)
         self.portal = Portal(self.stores.close)
 

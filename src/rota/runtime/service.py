@@ -1,6 +1,7 @@
-"""The loop that services share, and one policy for an unavailable store.
+"""The loop that services share.
 
-A service is a ``tick``: an async function that does one pass and returns the seconds until the next.
+A service is a ``tick``: an async function that does one pass and returns the seconds until the next. Its
+``ServiceRecord`` says when it last succeeded.
 Nothing else in rota sleeps, except the two wake-up connections of PostgreSQL (``listener.py`` and
 ``waker.py``), which work below this layer; other loops end by themselves or wait for input.
 """
@@ -10,51 +11,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
 from ..errors import StoreError, StoreUnavailable
 from . import systemd
-from .clock import chance, monotonic
+from .service_records import ServiceRecord
 
 log = logging.getLogger("rota.service")
 
-FIRST_DELAY = 0.1
-LONGEST_DELAY = 5.0
-LOG_EVERY = 30.0
-
 Tick = Callable[[], Awaitable[float]]
-
-
-class ReconnectPolicy:
-    """How long to wait for an unavailable store (0.1 → 5 s, with jitter), and how often to log it."""
-
-    def __init__(self, name: str, longest: float = LONGEST_DELAY) -> None:
-        self.name = name
-        self._longest = longest
-        self.down_since: float | None = None
-        self._delay = FIRST_DELAY
-        self._logged_at = -LOG_EVERY
-
-    def failed(self, error: BaseException, since: float | None = None) -> float:
-        """Count a failure of a call made at ``since``; the seconds to wait before the next try."""
-        now = monotonic()
-        if self.down_since is None:
-            self.down_since = now if since is None else since
-        if isinstance(error, StoreUnavailable) and now - self._logged_at >= LOG_EVERY:
-            self._logged_at = now
-            log.warning("%s: store unavailable, retrying: %s", self.name, error)
-        delay = self._delay * (0.5 + chance() / 2)
-        self._delay = min(self._delay * 2, self._longest)
-        return delay
-
-    def worked(self) -> None:
-        if self.down_since is not None:
-            log.warning("%s: store available again after %.1f s", self.name, monotonic() - self.down_since)
-            self.down_since = None
-            self._delay = FIRST_DELAY
-            self._logged_at = -LOG_EVERY
 
 
 async def pause(seconds: float, until: asyncio.Event) -> bool:
@@ -71,7 +38,7 @@ async def pause(seconds: float, until: asyncio.Event) -> bool:
 
 
 async def repeat(
-    tick: Tick, stop: asyncio.Event, reconnect: ReconnectPolicy, wake: asyncio.Event | None = None
+    tick: Tick, stop: asyncio.Event, record: ServiceRecord, wake: asyncio.Event | None = None
 ) -> None:
     """Tick until ``stop`` is set, sooner when woken.
 
@@ -80,28 +47,32 @@ async def repeat(
     while not stop.is_set():
         if wake is not None:
             wake.clear()
+        record.began()
         try:
             delay = await tick()
-            reconnect.worked()
+            record.worked(delay)
         except StoreUnavailable as error:
-            delay = reconnect.failed(error)
+            delay = record.failed(error)
         except StoreError as error:
-            log.error("%s: %s", reconnect.name, error)
-            delay = reconnect.failed(error)
+            log.error("%s: %s", record.name, error)
+            delay = record.failed(error)
         except Exception as error:
-            log.exception("%s: a pass failed; continuing", reconnect.name)
-            delay = reconnect.failed(error)
+            log.exception("%s: a pass failed; continuing", record.name)
+            delay = record.failed(error)
         if wake is None or delay <= 0:
             await pause(delay, stop)
         else:
             await any_of(stop.wait(), wake.wait(), timeout=delay)
 
 
-async def watchdog(stop: asyncio.Event) -> None:
-    """Notify systemd that this process is alive, for as long as its event loop runs."""
+async def watchdog(stop: asyncio.Event, stuck: Callable[[], Sequence[str]] = tuple) -> None:
+    """Notify systemd that this process is alive: while its event loop runs and no service is stuck."""
     seconds = systemd.watchdog_s()
     while seconds is not None and not stop.is_set():
-        systemd.notify("WATCHDOG=1")
+        if names := stuck():
+            systemd.notify(f"STATUS=stuck: {', '.join(names)}")
+        else:
+            systemd.notify("WATCHDOG=1")
         await pause(seconds, stop)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..core.schedules import firing
-from ..core.schedules.calendars import Calendar, next_allowed
+from ..core.schedules.calendars import Calendar, OpenDays, runs
+from ..core.schedules.zones import TICK, zone
 from ..errors import InvalidSchedule
 from ..model import JobFilter, NewJob, PageRequest, Schedule
 from ..store.protocol import Store
@@ -26,15 +27,17 @@ def past_fires(
     if until > now:
         raise InvalidSchedule(f"until={until.isoformat()} is in the future: those runs come by themselves")
     rule, mode = firing.rule_of(schedule), schedule.calendar_mode
-    found, at = [], since - timedelta(microseconds=1)
-    while (following := next_allowed(rule, calendar, mode, at)) is not None and following <= until:
-        found.append(following)
+    days = None if calendar is None else OpenDays(calendar, zone(rule.timezone))
+    found: list[datetime] = []
+    for at in runs(rule, days, mode, since - TICK):
+        if at > until:
+            break
+        found.append(at)
         if len(found) > MOST_FIRES:
             raise InvalidSchedule(
                 f"more than {MOST_FIRES} fires lie between {since.isoformat()} and "
                 f"{until.isoformat()}: backfill a shorter range"
             )
-        at = following
     return found
 
 

@@ -10,6 +10,7 @@ import msgspec
 from ..core.jobs.options import name_text
 from ..core.schedules.calendars import Calendar, parse_ics
 from ..errors import AlreadyRegistered, NotFound
+from ..runtime.heavy import off_the_loop
 from ..runtime.runtime import Runtime
 from ..store.calls import find_document
 from ..store.protocol import Store
@@ -53,7 +54,7 @@ class Calendars:
 
     async def import_ics(self, name: str, text: str, *, new: bool = False) -> Calendar:
         """Store the dates of an iCalendar file."""
-        calendar = parse_ics(text, name, self._runtime.clock.now().date())
+        calendar = await off_the_loop(parse_ics, text, name, self._runtime.clock.now().date())
         return await self.put(name, calendar.dates, weekend=calendar.weekend, new=new)
 
     async def get(self, name: str) -> Calendar:
@@ -64,7 +65,10 @@ class Calendars:
 
     async def list(self) -> Sequence[Calendar]:
         store = await self._runtime.stores.get()
-        return [msgspec.json.decode(found.body, type=Calendar) for found in await store.documents(KIND)]
+        documents = await store.documents(KIND)
+        return await off_the_loop(
+            lambda: [msgspec.json.decode(found.body, type=Calendar) for found in documents]
+        )
 
     async def delete(self, name: str) -> None:
         if not await (await self._runtime.stores.get()).delete_document(KIND, name):

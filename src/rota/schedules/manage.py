@@ -13,7 +13,8 @@ from ..core.schedules.describe import FirePreview
 from ..core.schedules.draft import snapshot
 from ..core.schedules.options import TIMING, ScheduleOptions
 from ..errors import InvalidSchedule
-from ..model import JobFilter, Page, PageRequest, Schedule, ScheduleFilter, State
+from ..model import JobFilter, NewJob, Page, PageRequest, Schedule, ScheduleFilter, State
+from ..runtime.heavy import Work, off_the_loop
 from ..runtime.runtime import Runtime
 from ..tasks.handle import JobAccess, JobHandle, from_new
 from ..tasks.registry import Registry
@@ -116,12 +117,16 @@ class Schedules:
 
     async def preview(self, name: str, n: int = 10, *, tenant: str = "default") -> Sequence[FirePreview]:
         """The next fires from now, each with the effect of a clock change on it."""
-        schedule = await self.get(name, tenant=tenant)
+        return await self.preview_of(await self.get(name, tenant=tenant), n, Work())
+
+    async def preview_of(self, schedule: Schedule, n: int, work: Work) -> Sequence[FirePreview]:
+        """The next fires of this schedule, as far as the work has time for them."""
         calendar = await self._drafts.calendar(await self._runtime.stores.get(), schedule)
         rule, now = firing.rule_of(schedule), self._runtime.clock.now()
         if calendar is None:
-            return describe.preview(rule, now, n)
-        return describe.preview_with_calendar(rule, calendar, schedule.calendar_mode, now, n)
+            return await work.run(describe.preview, rule, now, n, work.step)
+        mode = schedule.calendar_mode
+        return await work.run(describe.preview_with_calendar, rule, calendar, mode, now, n, work.check)
 
     def validate(self, n: int = 5, **given: Any) -> tuple[str, Sequence[FirePreview]]:
         """A summary of a rule, and its next fires; InvalidSchedule names the mistake and the field."""
@@ -172,12 +177,13 @@ class Schedules:
         schedule = await self.get(name, tenant=tenant)
         store, now = await self._runtime.stores.get(), self._runtime.clock.now()
         calendar = await self._drafts.calendar(store, schedule)
-        fires = [
-            firing.DueFire(at=at, origin="catchup")
-            for at in past_fires(schedule, calendar, since, until, now)
-        ]
-        jobs = [scheduled_job(schedule, fire, self._registry, self._runtime.settings) for fire in fires]
-        jobs = await not_stored(store, jobs)
+
+        def past_jobs() -> list[NewJob]:
+            fires = past_fires(schedule, calendar, since, until, now)
+            due = [firing.DueFire(at=at, origin="catchup") for at in fires]
+            return [scheduled_job(schedule, fire, self._registry, self._runtime.settings) for fire in due]
+
+        jobs = await not_stored(store, await off_the_loop(past_jobs))
         if jobs and not dry_run:
             async with self._edits.audited("backfill", name, tenant) as entry:
                 results = await store.insert(jobs, self._runtime.clock.now(), retrying=True)

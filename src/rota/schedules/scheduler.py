@@ -22,8 +22,10 @@ from ..core.schedules.firing import DueFire, FireDecision, decide, job_id, key_o
 from ..core.schedules.rules import spread
 from ..errors import StoreError, StoreUnavailable
 from ..model import LIVE, AuditEntry, DueSchedules, Firing, Gate, JobFilter, NewJob, PageRequest, Schedule
+from ..runtime.clock import monotonic
 from ..runtime.events import Event
 from ..runtime.failpoints import hit
+from ..runtime.fleet import Fleet
 from ..runtime.gate_watch import load as load_gates
 from ..runtime.metrics import WorkerMetrics
 from ..runtime.runtime import Runtime
@@ -62,29 +64,36 @@ class Scheduler:
         self._store = store
         self._registry = registry
         self._declare = declare
+        self.fleet: Fleet | None = None  # its worker's
         self._declared = False
-        self._tick_s = tick_s
+        self._tick_s = self._rest_s = tick_s
 
     async def tick(self) -> float:
-        """Fire what is due; the seconds until the next schedule is, at most ``tick_s``."""
+        """Fire what is due; the seconds until the next schedule is, at most ``tick_s``, or a share of it."""
         if not self._declared:
             await self._declare()
             self._declared = True
-        now = self._runtime.clock.now()
-        due = await self._store.due_schedules(now, BATCH)
+        clock, asked_at = self._runtime.clock, monotonic()
+        due = await self._store.due_schedules(clock.store_now, BATCH)
+        clock.correct(due.at, asked_at)
+        now = due.at
         if due.schedules:
             refused = await self._fire(due, now)
             # All refused: other schedulers fire them, or hold the rows. No need to ask again at once.
             return 0.0 if len(refused) < len(due.schedules) else min(REFUSED_S, self._tick_s)
+        self._rest_s = self._tick_s if self.fleet is None else self.fleet.tick_s(self._tick_s)
         if due.next_check_at is None:
-            return self._tick_s
-        return min(max((due.next_check_at - now).total_seconds(), 0.0), self._tick_s)
+            return self._rest_s
+        until_due_s = max((due.next_check_at - now).total_seconds(), 0.0)
+        if until_due_s < self._rest_s and self.fleet is not None:  # the others know of it, too
+            until_due_s += self.fleet.hold_back_fire_s(self._tick_s)
+        return min(until_due_s, self._rest_s)
 
     async def _fire(self, due: DueSchedules, now: datetime) -> frozenset[str]:
         schedules = due.schedules
         calendars = await self._calendars(schedules)
         gates = active(await load_gates(self._store), now)
-        grace = GRACE_S + self._tick_s
+        grace = GRACE_S + max(self._rest_s, self._tick_s)
         decisions = [
             held_back(schedule, gates, now)
             or decide(schedule, now, grace, calendars.get(schedule.calendar or ""), schedule.id in due.busy)
@@ -117,7 +126,7 @@ class Scheduler:
     async def _write(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
         """Fire them all; if the store cannot take one of them, that one is disabled and the others fire."""
         try:
-            return await self._store.fire(firings, now)
+            return await self._store.fire(firings, self._runtime.clock.store_now)
         except StoreUnavailable:
             raise
         except StoreError as error:

@@ -16,12 +16,12 @@ from .protocol import Store
 EDITED_AT_ONCE = 1000  # jobs in one call
 
 
-async def claim(store: Store, request: ClaimRequest, now: datetime) -> Sequence[Job]:
+async def claim(store: Store, request: ClaimRequest, now: datetime | None) -> Sequence[Job]:
     """A turn that settles nothing."""
     return (await store.turn((), request, now)).jobs
 
 
-async def settle(store: Store, settlements: Sequence[Settlement], now: datetime) -> frozenset[JobId]:
+async def settle(store: Store, settlements: Sequence[Settlement], now: datetime | None) -> frozenset[JobId]:
     """A turn that claims nothing: the ids that were rejected because the lease is gone."""
     return (await store.turn(settlements, None, now)).refused
 

@@ -10,6 +10,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from functools import reduce
 from threading import Lock
 from weakref import WeakSet
 
@@ -18,16 +19,18 @@ from ..model import JobId
 ANY_QUEUE = None  # published when any queue may have a job, say after a reconnection
 
 Queues = Collection[str | None]
+Announced = int | None  # jobs that another process announced; None: look at once, whatever there is
 
 
 class Wait:
     """One sleeper: for work in some queues (None: any), or for the end of a job."""
 
-    __slots__ = ("_future", "_loop", "job", "queues")
+    __slots__ = ("_future", "_loop", "announced", "job", "queues")
 
     def __init__(self, queues: frozenset[str] | None, job: JobId | None) -> None:
         self.queues = queues
         self.job = job
+        self.announced: Announced = 0
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] = self._loop.create_future()
 
@@ -62,15 +65,16 @@ class HintHub:
         with self._lock:
             return {wait.job for wait in self._sleepers if wait.job is not None}
 
-    def publish(self, ready: Queues, finished: Collection[JobId] = ()) -> None:
+    def publish(self, ready: Queues, finished: Collection[JobId] = (), announced: Announced = None) -> None:
         """These queues may have a job to run, these jobs may have finished."""
         if not (ready or finished):
             return
         with self._lock:
             for waker in self._wakers if ready else ():
-                waker.heard.update(ready)
+                waker.note(ready, announced)
             for wait in self._sleepers:
                 if wait.job in finished if wait.job is not None else _concerns(wait.queues, ready):
+                    wait.announced = _sum(wait.announced, announced)
                     wait.wake()
 
     def join(self, waker: HubWaker) -> None:
@@ -85,9 +89,10 @@ class HintHub:
         """Add the sleeper; False if its waker received a hint while it was awake."""
         with self._lock:
             if waker is not None:
-                heard = _concerns(wait.queues, waker.heard)
+                heard = [n for queue, n in waker.heard.items() if _concerns(wait.queues, (queue,))]
                 waker.heard.clear()
                 if heard:
+                    wait.announced = reduce(_sum, heard)
                     return False
             self._sleepers.add(wait)
             return True
@@ -103,21 +108,29 @@ def _concerns(asked: frozenset[str] | None, ready: Queues) -> bool:
     return not asked.isdisjoint(ready)
 
 
+def _sum(one: Announced, other: Announced) -> Announced:
+    return None if one is None or other is None else one + other
+
+
 class HubWaker(ABC):
     """Remembers what it heard between two waits, so that no hint is lost in the gap."""
 
     def __init__(self, hub: HintHub) -> None:
         self._hub = hub
-        self.heard: set[str | None] = set()
+        self.heard: dict[str | None, Announced] = {}
         hub.join(self)
 
-    async def wait(self, queues: Sequence[str] | None, timeout: float) -> None:
+    def note(self, ready: Queues, announced: Announced) -> None:
+        for queue in ready:
+            self.heard[queue] = _sum(self.heard.get(queue, 0), announced)
+
+    async def wait(self, queues: Sequence[str] | None, timeout: float) -> Announced:
         wait = Wait(None if queues is None else frozenset(queues), None)
         if not self._hub.begin(wait, self):
-            return
+            return wait.announced
         try:
             self._attend()
-            await wait.until_woken(timeout)
+            return wait.announced if await wait.until_woken(timeout) else None
         finally:
             self._hub.end(wait)
             self.heard.clear()  # the caller looks now

@@ -1,7 +1,8 @@
 """The store protocol: what rota asks of a database, and what each method means.
 
-Batches in, batches out. Times come in as ``now``; a store never reads a clock of its own to decide
-anything. A write returns what was rejected, usually nothing. A store needs no SQL and no particular
+Batches in, batches out. Times come in as ``now``. Where it may be None the store reads its own clock, one
+for all who share the store, at the moment of the write; a given ``now`` takes its place, for tests. A
+write returns what was rejected, usually nothing. A store needs no SQL and no particular
 engine: any engine that keeps the rules below will do. What engines may differ in is data
 (``capabilities``), and callers ask that, never the type.
 
@@ -50,6 +51,9 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
 20. Transactions. ``insert_with`` stores its jobs if and only if the caller's transaction commits, where
     ``capabilities.transactional`` promises it; else, and for a connection of an unknown kind, it raises
     ``ConfigError``.
+21. Time. Leases are written and judged by one clock, the store's. With ``now=None`` it alone decides what
+    is due, until when a lease lasts and which has expired, whatever the clocks of the callers show, and
+    the answer includes its time. A claim later than its ``until`` brings nothing: no worker waits for it.
 """
 
 from __future__ import annotations
@@ -92,8 +96,12 @@ from ..model import (
 class Waker(Protocol):
     """Hints that something happened. A hint may be missing or wrong: polling alone is correct."""
 
-    async def wait(self, queues: Sequence[str] | None, timeout: float) -> None:
-        """Return when a job may have become ready in one of the queues, or after ``timeout`` seconds."""
+    async def wait(self, queues: Sequence[str] | None, timeout: float) -> int | None:
+        """Return when a job may have become ready in one of the queues, or after ``timeout`` seconds.
+
+        A number: about this many jobs became ready in another process, which told all workers, so
+        a few of them may be enough. None: look at once.
+        """
 
     async def wait_finished(self, job: JobId, timeout: float) -> None:
         """Return when the job may have finished, or after ``timeout`` seconds."""
@@ -165,22 +173,22 @@ class Store(Protocol):
         """
 
     async def turn(
-        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime
+        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None
     ) -> TurnResult:
         """Settle, then claim, in one round trip: all that a worker does with a job.
 
         ``store/calls.py`` has ``claim`` and ``settle``, which are turns with one half empty.
         """
 
-    async def heartbeat(self, heartbeat: Heartbeat, now: datetime) -> HeartbeatReply:
+    async def heartbeat(self, heartbeat: Heartbeat, now: datetime | None) -> HeartbeatReply:
         """Renew leases until now + lease_s, write progress, record the worker; one call per process.
 
         ``cancel`` in the reply names every running job of this worker that should stop, whether the
         heartbeat lists it or not.
         """
 
-    async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
-        """Take running jobs whose lease has expired: token + 1, worker = holder, a fresh lease.
+    async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime | None) -> Sequence[Job]:
+        """Take running jobs whose lease has expired: token + 1, worker = holder, lease_until = now + lease_s.
 
         The returned jobs still name the *former* worker, so that the rescue can be explained.
         """
@@ -199,13 +207,13 @@ class Store(Protocol):
     async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
         """By tenant and name, always."""
 
-    async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
+    async def due_schedules(self, now: datetime | None, limit: int) -> DueSchedules:
         """Enabled schedules whose ``check_at`` has come, or is missing on a schedule written by hand.
 
         ``busy`` names those of them that have a live job; schedules whose runs may overlap can be left out.
         """
 
-    async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+    async def fire(self, firings: Sequence[Firing], now: datetime | None) -> frozenset[str]:
         """Compare versions, write the schedules, insert the jobs; the ids of the schedules rejected.
 
         Rejected: fired, edited or disabled by someone else meanwhile. A job whose id exists in any

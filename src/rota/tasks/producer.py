@@ -6,7 +6,7 @@ Three hops to the store: ``Task.enqueue``, ``Producer.enqueue``, ``Store.insert`
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..core.jobs.options import Options, merge
 from ..errors import ConfigError, DuplicateJob, OptionError, StoreUnavailable
 from ..model import InsertResult, JobFilter, JobId, NewJob, PageRequest
+from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
 from ..store.protocol import Store
 from .current import CURRENT
@@ -40,13 +41,14 @@ class Producer:
     async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:
             return await self._enqueue_with(name, arguments, chosen)
-        store = await self.runtime.stores.get()
+        began = monotonic()
+        store = await self._store(began)
         now = self.runtime.clock.now()
         new = self._builder.one(name, arguments, chosen, now)
         try:
             inserted = (await store.insert([new], now))[0]
-        except StoreUnavailable:  # the answer may be lost: ask again in a way that cannot double the job
-            inserted = (await store.insert([new], now, retrying=True))[0]
+        except StoreUnavailable as error:
+            inserted = (await self._insert_again(store, [new], now, error, began))[0]
         if inserted.outcome == "created":
             return from_new(new, inserted, now, self._access)
         return await self._handle(store, new, inserted, now)
@@ -70,11 +72,15 @@ class Producer:
 
     async def enqueue_as(self, new: NewJob, id: JobId | None) -> JobHandle:
         """Store a prepared job. Under an id promised earlier it is stored once, however often it is asked."""
-        store, now = await self.runtime.stores.get(), self.runtime.clock.now()
+        began = monotonic()
+        store, now = await self._store(began), self.runtime.clock.now()
         if id is None:
-            return await self._handle(store, new, (await insert(store, [new], now))[0], now)
+            return await self._handle(store, new, (await self._insert(store, [new], now, began))[0], now)
         new = replace(new, id=id)
-        (inserted,) = await store.insert([new], now, retrying=True)
+        try:
+            (inserted,) = await store.insert([new], now, retrying=True)
+        except StoreUnavailable as error:
+            (inserted,) = await self._insert_again(store, [new], now, error, began)
         if inserted.outcome == "existing":
             found = await store.jobs(JobFilter(ids=(inserted.id,)), PageRequest(limit=1))
             if found.items:
@@ -87,11 +93,12 @@ class Producer:
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
     ) -> Sequence[JobHandle]:
         _refuse_key(chosen)
-        store = await self.runtime.stores.get() if chosen.connection is None else None
+        began = monotonic()
+        store = await self._store(began) if chosen.connection is None else None
         now = self.runtime.clock.now()
         jobs = self._builder.many(name, arguments, chosen, now)
         if store is not None:
-            inserted = await insert(store, jobs, now)
+            inserted = await self._insert(store, jobs, now, began)
         else:
             inserted = await self._insert_with(chosen.connection, jobs)
         return Handles(jobs, inserted, now, self._access)
@@ -100,16 +107,47 @@ class Producer:
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
     ) -> Sequence[JobHandle]:
         _refuse_key(chosen)
-        portal = self.runtime.portal
-        store = portal.call(self.runtime.stores.get) if chosen.connection is None else None
+        portal, began = self.runtime.portal, monotonic()
+        store = portal.call(self._store, began) if chosen.connection is None else None
         now = self.runtime.clock.now()
         # The caller's iterable may be bound to its thread, as a database cursor is: read it here.
         jobs = self._builder.many(name, arguments, chosen, now)
         if store is not None:
-            inserted = portal.call(insert, store, jobs, now)
+            inserted = portal.call(self._insert, store, jobs, now, began)
         else:
             inserted = self._insert_with_sync(chosen.connection, jobs, "enqueue_many")
         return Handles(jobs, inserted, now, self._access)
+
+    # --- waiting through an outage ---------------------------------------------------------------
+
+    async def _store(self, began: float) -> Store:
+        stores = self.runtime.stores
+        try:
+            return await stores.get()
+        except StoreUnavailable as error:
+            return await stores.patience.outlast(stores.get, error, began, self._patience_s)
+
+    async def _insert(
+        self, store: Store, jobs: Sequence[NewJob], now: datetime, began: float
+    ) -> Sequence[InsertResult]:
+        try:
+            return await store.insert(jobs, now)
+        except StoreUnavailable as error:
+            return await self._insert_again(store, jobs, now, error, began)
+
+    async def _insert_again(
+        self, store: Store, jobs: Sequence[NewJob], now: datetime, error: StoreUnavailable, began: float
+    ) -> Sequence[InsertResult]:
+        """After an error the answer may be lost: ask in a way that cannot double the jobs."""
+
+        def ask() -> Awaitable[Sequence[InsertResult]]:
+            return store.insert(jobs, now, retrying=True)
+
+        return await self.runtime.stores.patience.outlast(ask, error, began, self._patience_s)
+
+    @property
+    def _patience_s(self) -> float:
+        return self.runtime.settings.enqueue_patience_s
 
     # --- on the caller's own connection ----------------------------------------------------------
 
@@ -151,14 +189,6 @@ class Producer:
         """A handle without reading the store: it cannot see into the caller's transaction."""
         _raise_if_duplicate(new, inserted)
         return from_new(new, inserted, now, self._access)
-
-
-async def insert(store: Store, jobs: Sequence[NewJob], now: datetime) -> Sequence[InsertResult]:
-    """Insert; when the answer is lost, ask again in a way that cannot double the jobs."""
-    try:
-        return await store.insert(jobs, now)
-    except StoreUnavailable:
-        return await store.insert(jobs, now, retrying=True)
 
 
 def _refuse_key(chosen: Options) -> None:

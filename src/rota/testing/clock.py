@@ -26,6 +26,15 @@ class FakeClock(Clock):
     def now(self) -> datetime:
         return self._start + self._elapsed
 
+    @property
+    def store_now(self) -> datetime:
+        """The time of this clock: the store uses it in place of its own."""
+        return self.now()
+
+    def correct(self, theirs: datetime, sent_at: float) -> float:
+        """Do nothing: the store's time is this clock's own."""
+        return 0.0
+
     def monotonic(self) -> float:
         return self._elapsed.total_seconds()
 

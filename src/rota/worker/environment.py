@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from ..config import Settings
 from ..runtime.clock import Clock
+from ..runtime.fleet import Fleet
 from ..runtime.gate_watch import GateWatch
 from ..runtime.metrics import WorkerMetrics
+from ..runtime.service_records import ServiceRecords
 from ..store.protocol import Store
 from ..tasks.registry import Registry
 from .options import WorkerOptions
@@ -25,5 +27,7 @@ class WorkerEnvironment:
     settings: Settings
     options: WorkerOptions
     gates: GateWatch
+    fleet: Fleet
     metrics: WorkerMetrics
     reporter: JobReporter
+    records: ServiceRecords

@@ -12,16 +12,19 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from ..core.jobs.lifecycle import reason_to_stop
 from ..errors import StoreUnavailable
 from ..model import Heartbeat, HeartbeatReply, JobFilter, Lease, PageRequest, ProgressUpdate
-from ..runtime.clock import monotonic
+from ..runtime.clock import awake, monotonic
 from ..runtime.failpoints import hit
-from ..runtime.service import ReconnectPolicy, repeat
+from ..runtime.service import repeat
+from ..runtime.service_records import ServiceRecord
 from ..store.protocol import Store
 from .environment import WorkerEnvironment
 from .execution import FENCE, Execution
+from .lease_guard import LeaseGuard, can_guard
 from .slots import Slots
 
 log = logging.getLogger("rota.worker")
@@ -29,6 +32,8 @@ log = logging.getLogger("rota.worker")
 TICK_S = 1.0
 MAX_LEASES = 2000  # renewed by one call of the store
 JOIN_S = 2.0
+IDLE_S = 20.0  # between the heartbeats of a worker that holds no lease
+KEEP_OPEN_S = 5.0  # the connection, after the last lease
 
 
 class HeartbeatThread:
@@ -40,17 +45,27 @@ class HeartbeatThread:
         self._slots = slots
         self._document = document
         self._lease_s = environment.options.lease_s
-        self._sent_at = float("-inf")
+        self._idle_s = min(IDLE_S, self._lease_s * 2 / 3)
+        self._sent_at = self._held_at = float("-inf")
+        self._showed_leases = False  # whether the last document said that there are some
         self._wanted = self._carried = 0  # counts of documents to send, and sent
+        self._jumps = 0  # those after which every lease was renewed
         self._tick_s = min(TICK_S, self._lease_s / 4)
-        self._reconnect = ReconnectPolicy("heartbeat", longest=self._tick_s)
+        self._fenced_at = self._spared_until = awake()
+        self._reconnect = ServiceRecord("heartbeat", longest=self._tick_s)
+        self._showing = contextlib.ExitStack()
         self._is_open = False
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._worker_loop = asyncio.get_running_loop()
+        self._guard = LeaseGuard(environment, document)
+        slots.is_sparing = self._is_sparing
 
     def start(self) -> None:
+        self._showing.enter_context(self._environment.records.showing(self._reconnect))
+        if can_guard(self._environment):  # before the first claim: its task may be the one that starves us
+            self._guard.start()
         self._thread = threading.Thread(target=self._serve, name="rota-heartbeat", daemon=True)
         self._thread.start()
 
@@ -60,16 +75,19 @@ class HeartbeatThread:
 
     async def stop(self) -> None:
         """End the thread; a heartbeat without an answer is not waited for."""
+        self._showing.close()
         if self._thread is None:
             return
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
         await asyncio.to_thread(self._thread.join, JOIN_S)
+        await asyncio.to_thread(self._guard.stop)
 
     def _serve(self) -> None:
         try:
             asyncio.run(self._main())
-        except Exception:
+        except Exception as error:
+            self._reconnect.ended(error)
             log.exception("the heartbeat thread failed; leases are no longer renewed")
 
     async def _main(self) -> None:
@@ -77,7 +95,7 @@ class HeartbeatThread:
         self._stop = asyncio.Event()
         store = self._environment.store.for_another_loop()
         # The fence runs beside the heartbeats: it must hold while one of them gets no answer.
-        fence = asyncio.create_task(repeat(self._fence, self._stop, ReconnectPolicy("fence")))
+        fence = asyncio.create_task(repeat(self._fence, self._stop, ServiceRecord("fence")))
         heartbeats = asyncio.create_task(repeat(lambda: self._tick(store), self._stop, self._reconnect))
         await self._stop.wait()
         heartbeats.cancel()
@@ -89,10 +107,10 @@ class HeartbeatThread:
         longest_s = self._lease_s / 3
         try:
             async with asyncio.timeout(longest_s):
-                if not self._is_open:
-                    await store.open()
-                    self._is_open = True
                 await self._send(store)
+                if self._is_open and monotonic() - self._held_at > KEEP_OPEN_S:
+                    self._is_open = False
+                    await store.close()
         except TimeoutError:
             raise StoreUnavailable(f"the store did not answer a heartbeat within {longest_s:g} s") from None
         return self._tick_s
@@ -100,23 +118,48 @@ class HeartbeatThread:
     async def _send(self, store: Store) -> None:
         sent_at = monotonic()
         held = [one for one in self._slots.held() if not one.ended and one.stop_reason != "lost"]
-        due = [one for one in held if sent_at - one.renewed_at >= self._lease_s / 3]
+        jumps = self._slots.jumps
+        longest_s = self._lease_s / 3 if jumps == self._jumps else 0.0
+        due = [one for one in held if sent_at - one.renewed_at >= longest_s]
         updates = [(one, mark) for one in held if (mark := one.context.mark) not in (None, one.reported)]
         wanted = self._wanted
-        if not (held or wanted > self._carried or sent_at - self._sent_at >= self._lease_s / 3):
+        was_held = self._showed_leases
+        if held:
+            self._held_at = sent_at
+        elif not (was_held or wanted > self._carried or sent_at - self._sent_at >= self._idle_s):
             return
+        is_idle = not (held or was_held)
         hit("beat.before")
         for first in range(0, max(len(due), 1), MAX_LEASES):
             part = due[first : first + MAX_LEASES]
             heartbeat = self._heartbeat(part, [one for one, _ in updates] if first == 0 else [])
-            reply = await store.heartbeat(heartbeat, self._clock.now())
+            asked_at = monotonic()
+            reply = await self._ask(store, is_idle, heartbeat)
+            if self._clock.correct(reply.at, asked_at) > self._lease_s / 3:
+                self._slots.jumps += 1
             await self._apply(reply, part, held, sent_at, store)
         hit("beat.after")
         for execution, mark in updates:
             execution.reported = mark
-        self._sent_at, self._carried = sent_at, wanted
-        if self._clock.is_stale:
-            await self._clock.sync(store.clock)
+        self._sent_at, self._carried, self._jumps = sent_at, wanted, jumps
+        self._showed_leases = bool(held)
+
+    async def _ask(self, store: Store, is_idle: bool, heartbeat: Heartbeat) -> HeartbeatReply:
+        """Send it by this thread's own connection, or, while there is nothing to keep, by the worker's.
+
+        So an idle worker needs one connection less. A worker's loop that is blocked is not waited for.
+        """
+        now = self._clock.store_now
+        if is_idle:
+            sent = _beat(self._environment.store, heartbeat, now)
+            theirs = asyncio.run_coroutine_threadsafe(sent, self._worker_loop)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._tick_s):
+                    return await asyncio.wrap_future(theirs)
+        if not self._is_open:
+            await store.open()
+            self._is_open = True
+        return await store.heartbeat(heartbeat, now)
 
     def _heartbeat(self, due: Sequence[Execution], updated: Sequence[Execution]) -> Heartbeat:
         return Heartbeat(
@@ -153,12 +196,24 @@ class HeartbeatThread:
 
     async def _fence(self) -> float:
         """Stop the executions whose jobs another worker may already hold."""
-        deadline = monotonic() - self._lease_s * FENCE
-        lost = [one for one in self._slots.held() if one.renewed_at < deadline and one.stop_reason is None]
+        self._guard.report_life(self._slots.held())
+        lost = self._slots.outdated()
+        self._fenced_at = awake()
         for execution in lost:
             execution.context.stop_reason = "lost"  # even if the loop is blocked, the task can see it
         self._call_in_worker_loop(self._slots.stops.stop_lost, lost)
         return min(TICK_S, self._lease_s * (1 - FENCE) / 4)
+
+    def _is_sparing(self) -> bool:
+        """Note what the guard has renewed; whether the rest is spared until a heartbeat is answered.
+
+        That is after a starved process wakes, which is no sign that anyone else holds its jobs. One that was
+        suspended wakes long after its leases have expired. Called from any thread.
+        """
+        self._guard.apply_reports(self._slots.held)
+        if awake() - self._fenced_at > self._lease_s / 3:
+            self._spared_until = awake() + self._lease_s / 3
+        return awake() < self._spared_until
 
     def _call_in_worker_loop(
         self, stop: Callable[[list[Execution]], None], executions: list[Execution]
@@ -169,6 +224,10 @@ class HeartbeatThread:
             self._worker_loop.call_soon_threadsafe(stop, executions)
         except RuntimeError:
             log.debug("the worker's loop ended before its heartbeat thread")
+
+
+async def _beat(store: Store, heartbeat: Heartbeat, now: datetime | None) -> HeartbeatReply:
+    return await store.heartbeat(heartbeat, now)
 
 
 async def _read_cancel_reasons(store: Store, executions: Sequence[Execution]) -> None:

@@ -10,7 +10,9 @@ import asyncio
 import logging
 
 from ..errors import StoreError, StoreUnavailable
-from ..runtime.service import ReconnectPolicy, pause
+from ..runtime.clock import monotonic
+from ..runtime.service import pause
+from ..runtime.service_records import ServiceRecord
 from ..store.protocol import Waker
 from .environment import WorkerEnvironment
 from .turns import SECOND_TURN_FROM, Turns
@@ -21,12 +23,13 @@ log = logging.getLogger("rota.worker")
 class TurnLoop:
     """Takes turns until the worker stops, and under load a second one beside the first."""
 
-    def __init__(self, environment: WorkerEnvironment, turns: Turns, reconnect: ReconnectPolicy) -> None:
+    def __init__(self, environment: WorkerEnvironment, turns: Turns, reconnect: ServiceRecord) -> None:
         self._environment = environment
         self._turns = turns
         self._reconnect = reconnect
         self._resting = asyncio.Event()
         self._rest_s = 0.0
+        self._came_late = False  # looks after others should have looked
 
     async def run(self) -> None:
         turns = self._turns
@@ -80,17 +83,42 @@ class TurnLoop:
         while not turns.stopping.is_set():
             await self._resting.wait()
             try:
-                await waker.wait(options.queues, self._rest_s)
-                turns.changed.set()
+                if await self._is_to_look(waker, monotonic() + self._rest_s):
+                    turns.changed.set()
             except StoreError as error:
                 log.debug("worker %s: no wake-ups, polling instead: %s", self._environment.worker, error)
                 await pause(options.poll_s, turns.stopping)
 
+    async def _is_to_look(self, waker: Waker, rest_until: float) -> bool:
+        """Wait for a hint that is for this worker: of many that receive one, a few look at once.
+
+        False: none came, and the rest is over by itself.
+        """
+        options, fleet = self._environment.options, self._environment.fleet
+        until = rest_until
+        while (left := until - monotonic()) > 0:
+            announced = await waker.wait(options.queues, left)
+            if announced is None:
+                break
+            back_s = fleet.hold_back_s(announced, options.poll_s)
+            if back_s == 0.0:
+                self._came_late = False
+                return True
+            if not self._came_late:  # the first that is left to others decides for those after it, too
+                self._came_late = True
+                until = min(until, monotonic() + back_s)
+        return monotonic() < rest_until
+
     async def _guarded_turn(self) -> float:
         """A turn that survives whatever the store does; the seconds that may pass before the next."""
+        self._reconnect.began()
         try:
             delay = await self._turns.turn()
-            self._reconnect.worked()
+            if self._came_late:
+                self._came_late = False
+                if not self._turns.is_idle:  # so they did not
+                    self._environment.fleet.doubt()
+            self._reconnect.worked(delay)
             return delay
         except Exception as error:
             if not isinstance(error, StoreUnavailable):

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from ..config import Settings
-from ..core.jobs.lifecycle import LeaseExpired, decide
+from ..core.jobs.lifecycle import LeaseExpired, decide, most_crashes
 from ..model import Document, Job, JobFilter, PageRequest, RetentionCutoffs, Settlement, State
 from ..runtime.clock import Clock, monotonic
 from ..runtime.events import about
@@ -27,10 +27,13 @@ log = logging.getLogger("rota.upkeep")
 worker_log = logging.getLogger("rota.worker")
 
 RESCUE_BATCH = 200
-RESCUE_SHARE = 100  # rescue passes take at most one part in this many of the time
+RESCUE_SHARE = 100  # rescue passes take one part in this many of the time, as long as that is soon enough
+MOST_SWEEPS = 1.6  # between two passes, with a spread of up to 1.25: never more than two
+RESCUING = "+rescue"  # after the id of a worker: the holder of what it is about to rescue
 PRUNE_EVERY_S = 600.0
 PRUNE_BATCH = 5000
 UNSERVED_EVERY_S = 60.0
+MOST_UNSERVED_S = 600.0
 UNSERVED_SAMPLE = 200
 WORKER_LOST_S = 60.0
 # Documents that are never deleted by those who write them, and how long they are kept unchanged.
@@ -57,8 +60,9 @@ class Maintenance:
         started = monotonic()
         environment, options = self._environment, self._environment.options
         await rescue(self._store, self._clock, environment.worker, options.lease_s, self._report)
-        pause_s = max(options.sweep_s, RESCUE_SHARE * (monotonic() - started))
-        return self._spread(pause_s)
+        most_s = MOST_SWEEPS * options.sweep_s
+        thrifty_s = most_s if environment.fleet.workers > 1 else RESCUE_SHARE * (monotonic() - started)
+        return self._spread(max(options.sweep_s, min(thrifty_s, most_s)))
 
     def _report(self, job: Job, state: State) -> None:
         self._environment.metrics.runs["rescued"] += 1
@@ -69,7 +73,8 @@ class Maintenance:
         self._changed()
 
     async def _prune(self) -> float:
-        await prune(self._store, self._clock, self._environment.settings)
+        if not await prune(self._store, self._clock, self._environment.settings):
+            return 0.0  # one batch at a time: a pass under way for minutes would count as stuck
         return self._spread(PRUNE_EVERY_S)
 
     async def _check_unserved(self) -> float:
@@ -79,31 +84,32 @@ class Maintenance:
                 "no running worker has task %r (due jobs waiting for it: %d or more)", task, missing[task]
             )
         self._unserved = frozenset(missing)
-        return UNSERVED_EVERY_S
+        return self._environment.fleet.share_s(UNSERVED_EVERY_S, MOST_UNSERVED_S)
 
     def _spread(self, seconds: float) -> float:
         """About this long, so that workers started together do not pass at the same time."""
         return seconds * (0.75 + self._clock.jitter() / 2)
 
 
-async def rescue(store: Store, clock: Clock, holder: str, lease_s: float, rescued: Rescued) -> int:
-    """Reclaim jobs whose lease expired, and decide what becomes of them; how many."""
-    total = 0
+async def rescue(store: Store, clock: Clock, worker: str, lease_s: float, rescued: Rescued) -> int:
+    """Reclaim jobs whose lease expired by the store's clock, and decide what becomes of them; how many.
+
+    They are held under a name of their own meanwhile: this worker may not release them as strays.
+    """
+    total, holder = 0, f"{worker}{RESCUING}"
     while True:
         hit("rescue.before")
-        jobs = await store.reclaim(holder, lease_s, RESCUE_BATCH, clock.now())
-        settlements = [
-            decide(job, LeaseExpired(worker=job.worker, holder=holder), clock.now(), clock.jitter())
-            for job in jobs
-        ]
+        jobs = await store.reclaim(holder, lease_s, RESCUE_BATCH, clock.store_now)
+        settlements = [_decide(job, worker, holder, clock) for job in jobs]
         hit("rescue.after")
-        refused = await settle(store, settlements, clock.now()) if settlements else frozenset()
+        refused = await settle(store, settlements, clock.store_now) if settlements else frozenset()
         for job, settlement in zip(jobs, settlements, strict=True):
             if job.id not in refused:
                 log.warning(
-                    "rescued job %s (%s) from worker %s: attempt %d of %d, now %s",
-                    job.id, job.task, job.worker, job.attempt, job.max_attempts, settlement.state,
-                    extra=about(job, holder),
+                    "rescued job %s (%s) from worker %s: attempt %d of %d, crash %d of %d, now %s",
+                    job.id, job.task, job.worker, job.attempt, job.max_attempts,
+                    settlement.crashes, most_crashes(job), settlement.state,
+                    extra=about(job, worker),
                 )  # fmt: skip
                 rescued(_job_after(job, settlement), settlement.state)
         total += len(jobs)
@@ -111,15 +117,27 @@ async def rescue(store: Store, clock: Clock, holder: str, lease_s: float, rescue
             return total
 
 
+def _decide(job: Job, worker: str, holder: str, clock: Clock) -> Settlement:
+    lost = LeaseExpired(worker=(job.worker or "").removesuffix(RESCUING) or None, holder=worker)
+    return msgspec.structs.replace(decide(job, lost, clock.now(), clock.jitter()), worker=holder)
+
+
 def _job_after(job: Job, settlement: Settlement) -> Job:
     """The job as the rescue left it; it still names the worker that stopped responding."""
     return msgspec.structs.replace(
-        job, state=settlement.state, attempt=settlement.attempt, error_json=settlement.error_json
+        job,
+        state=settlement.state,
+        attempt=settlement.attempt,
+        error_json=settlement.error_json,
+        crashes=settlement.crashes,
     )
 
 
-async def prune(store: Store, clock: Clock, settings: Settings) -> int:
-    """Delete what is past its retention: finished jobs, audit entries, stale documents; how many jobs."""
+async def prune(store: Store, clock: Clock, settings: Settings) -> bool:
+    """Delete a batch of what is past its retention: finished jobs, audit entries; at last stale documents.
+
+    Whether nothing is left.
+    """
     now = clock.now()
     before = RetentionCutoffs(
         jobs={
@@ -129,16 +147,13 @@ async def prune(store: Store, clock: Clock, settings: Settings) -> int:
         },
         audit=now - timedelta(days=settings.retention_audit_days),
     )
-    total = 0
-    while True:
-        hit("prune.before")
-        pruned = await store.maintain(before, PRUNE_BATCH, now)
-        total += pruned.jobs
-        if pruned.is_complete(PRUNE_BATCH):
-            break
+    hit("prune.before")
+    pruned = await store.maintain(before, PRUNE_BATCH, now)
+    if not pruned.is_complete(PRUNE_BATCH):
+        return False
     for kind, kept_s in DOCUMENTS_KEPT_S.items():
         await _prune_documents(store, kind, now - timedelta(seconds=kept_s))
-    return total
+    return True
 
 
 async def _prune_documents(store: Store, kind: str, before: datetime) -> None:

@@ -40,6 +40,7 @@ class WorkerOptions(Value, frozen=True, kw_only=True):
     scheduler: bool = True
     tick_s: float = 1.0
     heartbeat_thread: bool = True  # off only in tests with a fake clock
+    lease_guard: bool = True  # a process that renews the leases while this one cannot
     upkeep: bool = True  # rescue, prune and fire schedules
 
 
@@ -49,6 +50,7 @@ def worker_options(settings: Settings, given: Mapping[str, Any]) -> WorkerOption
         "concurrency": settings.worker_concurrency,
         "shutdown_timeout_s": settings.shutdown_timeout_s,
         "lease_s": settings.lease_duration_s,
+        "lease_guard": settings.lease_guard,
         "poll_s": settings.poll_interval_ms / 1000,
         "scheduler": settings.scheduler_enabled,
         "tick_s": settings.scheduler_tick_s,

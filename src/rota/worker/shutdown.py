@@ -11,7 +11,8 @@ import logging
 
 from ..errors import StoreError
 from ..runtime.clock import monotonic
-from ..runtime.service import ReconnectPolicy, any_of, pause
+from ..runtime.service import any_of, pause
+from ..runtime.service_records import ServiceRecord
 from .environment import WorkerEnvironment
 from .turns import STORE_WAIT_AT_STOP_S, Turns
 
@@ -24,7 +25,7 @@ RELEASE_GRACE_S = 1.0  # for executions that are released, to end by themselves
 class Shutdown:
     """Stops the executions of one worker in order, and stores their outcomes."""
 
-    def __init__(self, environment: WorkerEnvironment, turns: Turns, reconnect: ReconnectPolicy) -> None:
+    def __init__(self, environment: WorkerEnvironment, turns: Turns, reconnect: ServiceRecord) -> None:
         self.forced = asyncio.Event()  # release at once what runs
         self._environment = environment
         self._turns = turns

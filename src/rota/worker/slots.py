@@ -40,12 +40,14 @@ class Slots:
         self.running: dict[Execution, None] = {}
         self.waiting: deque[Execution] = deque()  # claimed, not started
         self.finished = 0
+        self.jumps = 0  # how often the store's time ran ahead of ours: then every lease is to be renewed
         self._environment = environment
         self._clock = environment.clock
         self._metrics = environment.metrics
         self._reporter = environment.reporter
         self._concurrency = environment.options.concurrency
         self._fresh_s = environment.options.lease_s * FENCE
+        self.is_sparing: Callable[[], bool] = lambda: False  # of the heartbeat thread
         self._ended = ended
         self._is_closed = False
         host = ExecutorHost(
@@ -70,6 +72,16 @@ class Slots:
         """All leases to keep. Called from the heartbeat thread too: copies, never iterates."""
         return [*list(self.running), *list(self.waiting)]
 
+    def outdated(self) -> list[Execution]:
+        """Those whose jobs another worker may already hold."""
+        if not self._outdated():
+            return []
+        return [] if self.is_sparing() else self._outdated()
+
+    def _outdated(self) -> list[Execution]:
+        latest = monotonic() - self._fresh_s
+        return [one for one in self.held() if one.renewed_at < latest and one.stop_reason is None]
+
     # --- in --------------------------------------------------------------------------------------
 
     def take(self, jobs: Sequence[Job], claimed_at: float) -> None:
@@ -92,8 +104,9 @@ class Slots:
         """The next coroutine to run; executions for the other executors are started on the way to it."""
         waiting, running = self.waiting, self.running
         while waiting and len(running) < self._concurrency and not self._is_closed:
+            is_stale = self._is_stale(waiting[0])
             execution = waiting.popleft()
-            if monotonic() - execution.renewed_at > self._fresh_s:  # a late answer, or a suspended process
+            if is_stale:  # a late answer, or a suspended process
                 execution.context.stop_reason = "lost"
                 self.end(execution, Released())
                 continue
@@ -106,6 +119,12 @@ class Slots:
                 self.begin(execution, now)
             self._executors[executor].start(execution)  # a process begins when a child is free
         return None
+
+    def _is_stale(self, execution: Execution) -> bool:
+        if monotonic() - execution.renewed_at <= self._fresh_s:
+            return False
+        self.is_sparing()  # the guard may have renewed it; a mere hope is not enough to start it
+        return monotonic() - execution.renewed_at > self._fresh_s
 
     def begin(self, execution: Execution, now: datetime | None = None) -> None:
         """Note that the task's code starts now, and set its timeout."""

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -37,9 +37,10 @@ from ..store.protocol import Store
 from .claim_size import Throughput, claim_size, seconds_until
 from .deadline import StoreDeadline
 from .environment import WorkerEnvironment
-from .execution import Execution
+from .execution import FENCE, Execution
 from .reporting import Settled
 from .slots import STALE_S, Slots
+from .strays import Strays
 
 log = logging.getLogger("rota.worker")
 
@@ -114,6 +115,7 @@ class Turns:
         self.stopping = asyncio.Event()
         self.stopping_at = monotonic()
         self.is_idle = False
+        self.left_idleness = asyncio.Event()
         self.under_way = 0  # turns without an answer
         self.sent_at = monotonic()  # when the last turn was sent
         self._environment = environment
@@ -121,6 +123,7 @@ class Turns:
         self._released = 0  # claimed jobs that were released before they started
         self._requested = 0  # jobs that the turns under way may bring
         self._pending = PendingSettlements()
+        self._strays = Strays(environment)
         self._throughput = Throughput(monotonic())
 
     def __len__(self) -> int:
@@ -156,6 +159,11 @@ class Turns:
 
     async def turn(self) -> float:
         """Settle what is pending and claim what fits; the seconds that may pass before the next turn."""
+        lease_s = self._environment.options.lease_s
+        if monotonic() - self.sent_at > lease_s * FENCE:  # perhaps suspended: give up before anything else
+            self.slots.stops.stop_lost(self.slots.outdated())
+        if self._strays.is_due and not self.under_way:
+            await self.deadline.answer(self._strays.release(self._known))
         request = await self._claim_request()
         if request is None and not self._pending:
             if not self.has_work and not self.stopping.is_set():
@@ -171,8 +179,14 @@ class Turns:
         try:
             sent = [settlement for _, settlement in batch]
             store = self._environment.store
-            result = await self.deadline.answer(store.turn(sent, request, self._clock.now()))
+            result = await self.deadline.answer(store.turn(sent, request, self._clock.store_now))
+            if result.at is not None and self._clock.correct(result.at, sent_at) > lease_s / 3:
+                self.slots.jumps += 1
         except BaseException as error:
+            if request is not None and (
+                isinstance(error, StoreUnavailable) or not isinstance(error, StoreError)
+            ):
+                self._strays.suspect(sent_at + lease_s)
             await self._recover(batch, error)
             return 0.0  # nothing was claimed, and more may be due
         else:
@@ -182,15 +196,15 @@ class Turns:
             self.under_way -= 1
             self._requested -= limit
             if result.jobs:
-                self.is_idle = False
+                if self.is_idle:
+                    self.is_idle = False
+                    self.left_idleness.set()
                 self.slots.take(result.jobs, sent_at)
         return self._delay_after(result, request)
 
     async def _claim_request(self) -> ClaimRequest | None:
         """What to claim now; None: nothing."""
         gates, options = self._environment.gates, self._environment.options
-        if not gates.seen:
-            await self.deadline.answer(gates.refresh())
         self.release_waiting(STALE_S)
         rate = self._throughput.per_second(self.slots.finished, monotonic())
         limit = claim_size(options.concurrency, rate, len(self.slots), self._requested)
@@ -203,6 +217,7 @@ class Turns:
         names = self._environment.registry.names
         if limit <= 0 or not names or self.stopping.is_set():
             return None
+        await self.deadline.answer(gates.refresh(options.poll_s))
         request = ClaimRequest(
             worker=self._environment.worker,
             limit=limit,
@@ -210,8 +225,17 @@ class Turns:
             queues=options.queues,
             exclude_queues=options.exclude_queues,
             tasks=names,
+            until=self._clock.now() + timedelta(seconds=options.lease_s),
         )
         return narrow_claim(request, gates.active())
+
+    def _known(self) -> set[tuple[JobId, int]] | None:
+        """The leases that this worker knows it holds; None while a turn may bring more."""
+        if self.under_way:
+            return None
+        jobs = [execution.job for execution in self.slots.held()]
+        jobs += [execution.job for execution, _ in self._pending]
+        return {(job.id, job.lease_token) for job in jobs}
 
     def _delay_after(self, result: TurnResult, request: ClaimRequest | None) -> float:
         """The seconds until a job is due or a gate opens by itself, at most until the next poll."""
@@ -219,9 +243,13 @@ class Turns:
             return 0.0  # more may be due
         if request is not None and not result.jobs and not self.has_work:
             self._found_nothing()
-        now, poll_s = self._clock.now(), self._environment.options.poll_s
+        fleet, options = self._environment.fleet, self._environment.options
+        now, poll_s = self._clock.now(), fleet.poll_s(options.poll_s)
         until_open_s = seconds_until(self._environment.gates.next_end_at(), now, poll_s)
-        return min(until_open_s, seconds_until(result.next_due_at, now, poll_s))
+        until_due_s = seconds_until(result.next_due_at, now, poll_s)
+        if until_due_s < poll_s:  # the others know of that job, too
+            until_due_s += fleet.hold_back_s(1, options.poll_s)
+        return min(until_open_s, until_due_s, poll_s)
 
     def _found_nothing(self) -> None:
         if self._environment.options.burst:
@@ -265,17 +293,17 @@ class Turns:
         self, execution: Execution, settlement: Settlement
     ) -> tuple[Settlement, frozenset[JobId]]:
         """Settle one job; if the store cannot take its outcome, fail it. What was stored, and the refused."""
-        store, now = self._environment.store, self._clock.now
+        store, clock = self._environment.store, self._clock
         try:
-            return settlement, await self.deadline.answer(settle(store, [settlement], now()))
+            return settlement, await self.deadline.answer(settle(store, [settlement], clock.store_now))
         except StoreUnavailable:
             raise
         except StoreError as error:
             reason = execution.context.redact(str(error))
             job = execution.job
             log.error("job %s: the outcome cannot be stored: %s", job.id, reason, extra=about(job))
-            failed = without_outcome(settlement, reason, now())
-            return failed, await self.deadline.answer(settle(store, [failed], now()))
+            failed = without_outcome(settlement, reason, clock.now())
+            return failed, await self.deadline.answer(settle(store, [failed], clock.store_now))
 
     async def _report(self, batch: list[Settled], refused: frozenset[JobId]) -> None:
         """Report what the store accepted and what it rejected."""

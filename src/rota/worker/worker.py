@@ -19,9 +19,11 @@ from ..config import Settings
 from ..errors import StoreError
 from ..runtime.clock import Clock
 from ..runtime.events import Hooks
+from ..runtime.fleet import Fleet, WorkerSeen
 from ..runtime.gate_watch import GateWatch
 from ..runtime.metrics import WorkerMetrics
-from ..runtime.service import ReconnectPolicy, Tick, repeat
+from ..runtime.service import Tick, repeat
+from ..runtime.service_records import ServiceRecord, ServiceRecords, ServiceStatus, listener_status
 from ..schedules.scheduler import Scheduler
 from ..store.protocol import Store
 from ..tasks.registry import Registry
@@ -40,6 +42,8 @@ log = logging.getLogger("rota.worker")
 
 SERVICES_STOP_S = 1.0
 SIGN_OFF_S = 2.0
+GATES_SHARE = 0.8  # of the age that a claim allows
+GATES_WHEN_IDLE = 7  # poll intervals: longer than those between two polls
 
 
 class Worker:
@@ -58,6 +62,7 @@ class Worker:
         settings: Settings,
         options: WorkerOptions,
         identity: str,
+        records: ServiceRecords,
         scheduler: Scheduler | None = None,
     ) -> None:
         self.id = identity
@@ -75,17 +80,23 @@ class Worker:
             settings=settings,
             options=options,
             gates=GateWatch(store, clock),
+            fleet=Fleet(store, clock, self._seen),
             metrics=self.metrics,
             reporter=JobReporter(identity, clock, hooks, self.metrics),
+            records=records,
         )
         self.reporter = self._environment.reporter
         self.turns = Turns(self._environment)
         self.slots = self.turns.slots
-        self._reconnect = ReconnectPolicy("worker")
+        self.records = self._environment.records
+        self._reconnect = ServiceRecord("turns")
         self._loop = TurnLoop(self._environment, self.turns, self._reconnect)
         self._shutdown = Shutdown(self._environment, self.turns, self._reconnect)
         self._heartbeats: HeartbeatThread | None = None
         self._started_at = clock.now()
+        self._environment.gates.changed = self._on_gates_changed
+        if scheduler is not None:
+            scheduler.fleet = self._environment.fleet
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -101,8 +112,9 @@ class Worker:
                 self._heartbeats.start()
             self.reporter.emit("worker.started")
             log.info("worker %s started: %s", self.id, self._summary())
-            await self._loop.run()
-            await self._shutdown.run()
+            with self.records.showing(self._reconnect):
+                await self._loop.run()
+                await self._shutdown.run()
         finally:
             logging.getLogger().removeHandler(capture)
             await self._stop_parts(services)
@@ -144,24 +156,37 @@ class Worker:
 
     def _services(self) -> list[asyncio.Task[None]]:
         stopping = self.turns.stopping
-        steps: dict[str, Tick] = {"gates": self._check_gates}
+        fleet = self._environment.fleet
+        steps: dict[str, Tick] = {"gates": self._check_gates, "fleet": fleet.read}
         if self.options.upkeep:
             steps |= Maintenance(self._environment, self.turns.changed.set).steps
-        services = [repeat(step, stopping, ReconnectPolicy(name)) for name, step in steps.items()]
+        wakes = {"gates": self.turns.left_idleness, "fleet": fleet.read_now}
         if self.scheduler is not None and self.options.upkeep:
-            step, wake = self.scheduler.tick, self.scheduler.wake
-            services.append(repeat(step, stopping, ReconnectPolicy("scheduler"), wake))
-        return [asyncio.create_task(service, name="rota-service") for service in services]
+            steps["scheduler"] = self.scheduler.tick
+            wakes["scheduler"] = self.scheduler.wake
+
+        async def serve(name: str, step: Tick) -> None:
+            record = ServiceRecord(name)
+            with self.records.showing(record):
+                await repeat(step, stopping, record, wakes.get(name))
+
+        return [asyncio.create_task(serve(*one), name="rota-service") for one in steps.items()]
 
     async def _check_gates(self) -> float:
-        gates = self._environment.gates
-        if await gates.refresh():
-            if gates.active():  # what has not started may be paused now: let the next claim choose
-                self.turns.release_waiting()
-            if self._heartbeats is not None:
-                self._heartbeats.send_soon()
-            self.turns.changed.set()
-        return self.options.poll_s
+        """Read the gates often enough for a claim not to have to; an idle worker reads them when it polls."""
+        gates, poll_s = self._environment.gates, self.options.poll_s
+        if self.is_idle:
+            await gates.refresh(poll_s * GATES_WHEN_IDLE)
+            return self._environment.fleet.poll_s(poll_s)
+        await gates.refresh(poll_s / 2)
+        return poll_s * GATES_SHARE
+
+    def _on_gates_changed(self) -> None:
+        if self._environment.gates.active():  # over what has not started: let the next claim choose
+            self.turns.release_waiting()
+        if self._heartbeats is not None:
+            self._heartbeats.send_soon()
+        self.turns.changed.set()
 
     # --- what others see -------------------------------------------------------------------------
 
@@ -197,6 +222,22 @@ class Worker:
         url = self._environment.store.url
         return f"{n} task{'s' * (n != 1)}, {queues}, {self.options.concurrency} at once, on {url}"
 
+    def _statuses(self) -> list[ServiceStatus]:
+        """When each service last succeeded; the listener belongs to the store."""
+        now = self._environment.clock.now()
+        silent_s = self._environment.store.gauges.get("listener_silent_s")
+        found = self.records.statuses(now)
+        return found if silent_s is None else [*found, listener_status(silent_s, now)]
+
+    def _seen(self) -> WorkerSeen:
+        options = self.options
+        return WorkerSeen(
+            id=self.id,
+            queues=options.queues,
+            exclude_queues=options.exclude_queues,
+            tasks=tuple(self._environment.registry.names),
+        )
+
     def _document(self) -> str:
         body = {
             "id": self.id,
@@ -206,12 +247,14 @@ class Worker:
             "queues": self.options.queues,
             "exclude_queues": self.options.exclude_queues,
             "tasks": self._environment.registry.names,
+            "scheduler": self.scheduler is not None and self.options.upkeep,
             "concurrency": self.options.concurrency,
             "running": len(self.slots.running),
             "finished": self.finished,
             "state": self.state,
             "started_at": self._started_at,
             "version": __version__,
+            "services": self._statuses(),
             "measures": self.metrics.snapshot(),
         }
         return msgspec.json.encode(body).decode()

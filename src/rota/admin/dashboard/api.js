@@ -13,7 +13,7 @@ let csrf = "";
 /**
  * What went wrong, as far as a view needs to know. An ApiError is one, and so is every Error.
  * @typedef {{message: string, title?: string, code?: string, field?: string | null, status?: number,
- *   requestId?: string | null}} Problem
+ *   requestId?: string | null, done?: number | null}} Problem
  */
 /** @typedef {Partial<import("./types").ProblemView>} ProblemBody */
 
@@ -27,6 +27,7 @@ export class ApiError extends Error {
     this.title = body.title ?? "";
     this.field = body.field ?? null;
     this.requestId = body.request_id ?? null;
+    this.done = body.done ?? null;
   }
 }
 

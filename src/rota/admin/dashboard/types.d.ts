@@ -85,6 +85,7 @@ export interface BulkResult {
   exact: boolean;
   done: number;
   refused: number;
+  total?: number;
   sample?: JobView[];
   next?: string | null;
 }
@@ -324,6 +325,7 @@ export interface JobView {
   timeout: number | null;
   auto_remove: boolean;
   cancel_requested: boolean;
+  crashes: number;
 }
 
 export interface JobsRequest {
@@ -451,6 +453,7 @@ export interface Preview {
   rule_summary: string;
   timezone: string;
   fires: FireView[];
+  truncated?: boolean;
 }
 
 export interface PreviewRequest {
@@ -467,6 +470,7 @@ export interface ProblemView {
   field?: string | null;
   state?: string | null;
   job?: string | null;
+  done?: number | null;
 }
 
 export interface PutCalendarRequest {
@@ -590,6 +594,12 @@ export interface SchedulesRequest {
   last_run?: boolean;
   limit?: number;
   cursor?: string | null;
+}
+
+export interface ServiceView {
+  name: string;
+  state: string;
+  succeeded_at: string | null;
 }
 
 export interface SessionView {
@@ -759,6 +769,7 @@ export interface WorkerView {
   finished: number;
   started_at: string | null;
   seen_at: string;
+  services: ServiceView[];
   version?: string | null;
 }
 

@@ -1,4 +1,4 @@
-"""``rota demo``: everything in one process, with sample tasks."""
+"""``rota demo``: everything with one command, and sample tasks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from ...terminal.text import on_terminal
 from ..parts import logs
 from ..parts.exit_codes import FAILED
+from ..parts.server_options import API_PROGRAM
 from ..parts.target import Target, pass_target, url_option
 
 
@@ -24,7 +25,7 @@ from ..parts.target import Target, pass_target, url_option
 @url_option
 @pass_target
 def demo(target: Target, seconds: float | None, quiet: bool, print_link: bool) -> None:
-    """Try rota: a store, a worker, the dashboard and sample tasks in one process.
+    """Try rota: a store, a worker, the dashboard and sample tasks with one command.
 
     Uses a fresh SQLite file in a temporary directory unless --url names a store.
     """
@@ -35,7 +36,10 @@ def demo(target: Target, seconds: float | None, quiet: bool, print_link: bool) -
     from ...demo.show import show
     from ...demo.tasks import app
 
-    if not asyncio.run(show(app, seconds=seconds, quiet=quiet, link=print_link or on_terminal())):
+    is_drained = asyncio.run(
+        show(app, seconds=seconds, quiet=quiet, api_module=API_PROGRAM, link=print_link or on_terminal())
+    )
+    if not is_drained:
         raise SystemExit(FAILED)
 
 

@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from ...errors import StoreUnavailable
 from ...model import State
 from ...operate import Operations, check_id
 from ...operate.requests import BulkRequest, CancelRequest, JobSelector
@@ -193,10 +192,8 @@ def _many(target: Target, action: Action, given: Mapping[str, Any], reason: str 
     done = BulkProgress()
     try:
         target.operations(lambda operations: _apply(operations, request, found, given["rate"], done))
-    except StoreUnavailable:
-        click.echo(
-            f"rota: {done.done:,} done before the store failed; run the command again to continue", err=True
-        )
+    except BaseException as error:  # also a second Ctrl-C
+        _interrupted(done, found, action, given["as_json"], error)
         raise
     _report(done, found, action, given["as_json"])
 
@@ -218,7 +215,7 @@ async def _apply(
     """Step by step to the end, or until Ctrl-C."""
     cursor: str | None = None
     limit = STEP if rate is None else max(1, min(STEP, int(rate)))
-    with _stopping() as stop, progress_bar(dry.action, found.matched) as tick:
+    with _stopping() as stop, progress_bar(dry.action, found.matched if found.exact else None) as tick:
         while True:
             started = monotonic()
             step = await operations.jobs.bulk(
@@ -254,10 +251,31 @@ def _stopping() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(signal.SIGINT)
 
 
+def _interrupted(
+    done: BulkProgress, found: BulkResult, action: Action, as_json: bool, error: BaseException
+) -> None:
+    """How far the action came. A step whose answer was lost may have been done too."""
+    done.stopped = True
+    done.done += getattr(error, "done", 0)
+    if as_json:
+        _print_json(done, found, action)
+    click.echo(
+        f"rota: at least {done.done:,} of {_matched(found)} done; run the command again to continue", err=True
+    )
+
+
+def _print_json(done: BulkProgress, found: BulkResult, action: Action) -> None:
+    matched = {"matched": found.matched, "exact": found.exact}
+    click.echo(json_text({"action": action, **matched, **vars(done)}))
+
+
+def _matched(found: BulkResult) -> str:
+    return f"{found.matched:,}" if found.exact else f"{found.matched:,} or more"
+
+
 def _report(done: BulkProgress, found: BulkResult, action: Action, as_json: bool) -> None:
     if as_json:
-        matched = {"matched": found.matched, "exact": found.exact}
-        click.echo(json_text({"action": action, **matched, **vars(done)}))
+        _print_json(done, found, action)
     else:
         click.echo(f"{plural(done.done, 'job')} {DONE[action]}.")
     if done.refused:
@@ -267,9 +285,8 @@ def _report(done: BulkProgress, found: BulkResult, action: Action, as_json: bool
             err=True,
         )
     if done.stopped:
-        of = f"{found.matched:,}" if found.exact else f"{found.matched:,} or more"
         click.echo(
-            f"rota: stopped after {done.done:,} of {of}; run the command again to continue",
+            f"rota: stopped after {done.done:,} of {_matched(found)}; run the command again to continue",
             err=True,
         )
     if done.refused or done.stopped:

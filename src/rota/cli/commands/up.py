@@ -1,4 +1,4 @@
-"""``rota up``: worker, scheduler, API and dashboard in one process."""
+"""``rota up``: worker, scheduler, API and dashboard by one command; the API in a process of its own."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..parts.target import Target, pass_target, store_options
 from ..parts.worker_options import exit_code, run_options
 
 if TYPE_CHECKING:
+    from ...admin.api_process import ApiProgram
     from ...admin.server import Listen
 
 log = logging.getLogger("rota.up")
@@ -42,20 +43,26 @@ def up(
     """Run jobs from --app and serve the dashboard and API until TERM or Ctrl-C."""
     if target.app is None:
         raise ConfigError("rota up runs the tasks of an app: pass --app MODULE:APP, or use rota serve")
-    app, _, _ = logs.set_up_for(target, log_level, log_format)
+    app, level, form = logs.set_up_for(target, log_level, log_format)
     listen = server_options.listen_at(app, given)
     options = given_options(given)
     worker_options(app.settings, options)
     if no_scheduler:
         app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
-    worker = server_options.run(_up(app, listen, options, server_options.wants_link(print_link)))
+    program = server_options.api_program(target.app, target, level, form)
+    worker = server_options.run(
+        _up(app, listen, options, program, link=server_options.wants_link(print_link))
+    )
     raise SystemExit(exit_code(worker))
 
 
-async def _up(app: Rota, listen: Listen, options: dict[str, Any], link: bool) -> Worker:
+async def _up(
+    app: Rota, listen: Listen, options: dict[str, Any], program: ApiProgram, *, link: bool
+) -> Worker:
     """Stops in this order: scheduler, claims, running jobs, API, store."""
     try:
-        async with app.worker(**options) as worker, server_options.served(app, listen, link=link) as server:
+        serving = server_options.served_best(app, program, listen, link=link)  # a port in use ends it here
+        async with app.worker(**options) as worker, serving as server:
 
             def force() -> None:
                 worker.force()

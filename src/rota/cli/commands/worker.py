@@ -15,18 +15,22 @@ from ...errors import ConfigError
 from ...runtime import systemd
 from ...runtime.events import Event, Hooks
 from ...runtime.service import watchdog
+from ...runtime.service_records import ServiceRecords
 from ...terminal.text import plural, safe
 from ...worker.options import worker_options
 from ..parts import logs, supervisor
 from ..parts.options import given_options
 from ..parts.target import Target, pass_target, store_options
 from ..parts.worker_options import exit_code, run_options
+from ..parts.worker_probes import add_probes
 
 
 @click.command()
 @run_options
 @click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True,
               help="Number of worker processes.")  # fmt: skip
+@click.option("--health-port", type=click.IntRange(1, 65535), metavar="PORT",
+              help="Answer GET /healthz and /readyz on this port, for probes.")  # fmt: skip
 @click.option("--burst", is_flag=True, help="Stop when nothing is due.")
 @click.option("--max-jobs", type=click.IntRange(1), help="Stop after this many jobs, per process.")
 @logs.log_options
@@ -36,6 +40,7 @@ def worker(
     target: Target,
     /,
     processes: int,
+    health_port: int | None,
     no_scheduler: bool,
     log_level: str | None,
     log_format: logs.Format | None,
@@ -53,11 +58,17 @@ def worker(
     if form == "text" and not supervisor.is_supervised():
         click.echo(_banner(app, options, processes), err=True)
     if processes > 1:
+        if health_port is not None:
+            raise ConfigError(
+                "--health-port answers for one worker: leave out --processes, or start one per container"
+            )
         flags = {**options, "import": target.imports, "no_scheduler": no_scheduler}
         flags |= {"log_level": level, "log_format": form}
         raise SystemExit(supervisor.run(processes, flags, target.app, target.url))
     if no_scheduler:
         app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
+    if health_port is not None:
+        add_probes(health_port, app.hooks, app.runtime.records)
     raise SystemExit(_work(app, options))
 
 
@@ -72,19 +83,19 @@ def _check(app: Rota, options: Mapping[str, Any]) -> None:
 
 def _work(app: Rota, options: Mapping[str, Any]) -> int:
     if systemd.is_wanted():
-        _notify_systemd(app.hooks)
+        _notify_systemd(app.hooks, app.runtime.records)
     with supervisor.watching_parent():
         return exit_code(app.run(**options))
 
 
-def _notify_systemd(hooks: Hooks) -> None:
-    """Ready once the worker has started; then a watchdog ping while its loop runs."""
+def _notify_systemd(hooks: Hooks, records: ServiceRecords) -> None:
+    """Ready once the worker has started; then a watchdog ping while its loop runs and no service is stuck."""
     stop = asyncio.Event()
     tasks: list[asyncio.Task[None]] = []
 
     async def started(event: Event) -> None:
         systemd.ready(f"worker {event.worker} is running")
-        tasks.append(asyncio.create_task(watchdog(stop), name="rota-watchdog"))
+        tasks.append(asyncio.create_task(watchdog(stop, records.stuck), name="rota-watchdog"))
 
     async def stopped(event: Event) -> None:
         stop.set()

@@ -16,11 +16,20 @@ def _queues(worker: WorkerView) -> str:
     return f"{served} except {', '.join(worker.exclude_queues)}" if worker.exclude_queues else served
 
 
+def _services(worker: WorkerView) -> str:
+    """The services that have not succeeded for too long."""
+    if worker.state == "lost" or not worker.services:
+        return "–"
+    found = [f"{service.name} {service.state}" for service in worker.services if service.state != "ok"]
+    return ", ".join(found) or "ok"
+
+
 COLUMNS: Columns[WorkerView] = (
     ListColumn("ID", lambda worker, now: safe(worker.id), yields=4),
     ListColumn("STATE", lambda worker, now: state(worker.state)),
     ListColumn("RUNNING", lambda worker, now: f"{worker.running}/{worker.concurrency}", right=True),
     ListColumn("DONE", lambda worker, now: str(worker.finished), right=True),
+    ListColumn("SERVICES", lambda worker, now: safe(_services(worker)), yields=5),
     ListColumn("QUEUES", lambda worker, now: safe(_queues(worker)), yields=2),
     ListColumn("TASKS", lambda worker, now: safe(", ".join(worker.tasks)), yields=1),
     ListColumn("STARTED", lambda worker, now: relative_time(worker.started_at, now), yields=3),

@@ -19,6 +19,7 @@ from ...errors import (
     StoreError,
     StoreUnavailable,
 )
+from ...operate.bulk import BulkInterrupted
 from .http_client import ApiResponse
 
 BY_CODE: dict[str, type[RotaError]] = {
@@ -55,6 +56,8 @@ def error_of(response: ApiResponse) -> RotaError:
         return IllegalMove(detail, problem.get("state"))
     if kind is DuplicateJob:
         return DuplicateJob(detail, problem.get("job"))
+    if problem.get("code") == "interrupted" and isinstance(problem.get("done"), int):
+        return BulkInterrupted(problem["done"])
     return kind(_with_id(detail, problem) if response.status >= 500 else detail)
 
 

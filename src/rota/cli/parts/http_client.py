@@ -16,9 +16,11 @@ from urllib.parse import urlsplit
 import click
 
 from ...errors import ConfigError, StoreUnavailable
+from ...runtime.service import pause
 from ...version import __version__
 
 CONNECT_S, TIMEOUT_S = 10.0, 30.0
+TRIES, LONGEST_WAIT_S = 10, 30
 MAX_BYTES = 64 * 1024 * 1024
 SCHEMES = {"http": http.client.HTTP_PORT, "https": http.client.HTTPS_PORT}
 
@@ -43,6 +45,16 @@ class ApiConnection:
         self._connection: http.client.HTTPConnection | None = None
 
     async def send(self, method: str, path: str, body: bytes | None) -> ApiResponse:
+        """Send; a request that the server refuses as too many is sent again when it says so."""
+        for _ in range(TRIES):
+            response = await self._send_once(method, path, body)
+            wait = response.headers.get("retry-after", "")
+            if response.status != 429 or not wait.isdigit() or int(wait) > LONGEST_WAIT_S:
+                break
+            await pause(float(wait), asyncio.Event())
+        return response
+
+    async def _send_once(self, method: str, path: str, body: bytes | None) -> ApiResponse:
         cancelled = threading.Event()
         try:
             return await asyncio.to_thread(

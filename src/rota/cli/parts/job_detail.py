@@ -62,6 +62,7 @@ def _facts(job: JobView) -> list[tuple[str, Any]]:
         ("tenant", job.tenant),
         ("priority", job.priority),
         ("attempt", f"{job.attempt} of {job.max_attempts}"),
+        ("crashes", f"{job.crashes} in a row: its worker stopped responding" if job.crashes else None),
         ("progress", progress_line(job.progress)),
         ("cancelling", "requested to stop" if is_cancelling else None),
         ("key", job.key),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,7 +17,11 @@ from ...runtime.service import watchdog
 from .options import apply_options, given_options
 
 if TYPE_CHECKING:
+    import socket
+
+    from ...admin.api_process import ApiProcess, ApiProgram
     from ...admin.server import Listen, Server
+    from .target import Target
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
@@ -36,6 +40,7 @@ _OPTIONS = (
         help="Print a one-time sign-in link, even if the output is not a terminal.",
     ),
 )  # fmt: skip
+API_PROGRAM = "rota.cli.parts.api_program"
 LISTEN = ("host", "port", "behind_proxy", "allowed_hosts", "tls_cert", "tls_key")
 
 
@@ -75,10 +80,9 @@ async def served(app: Rota, listen: Listen, *, link: bool) -> AsyncIterator[Serv
 
     stop = asyncio.Event()
     async with serving(app, listen) as server:
-        for line in sign_in_lines(server, await first_token(app), link=link):
-            click.echo(line, err=True)
+        print_sign_in(server.url, await first_token(app), server.link() if link else None)
         systemd.ready(f"serving {server.url}")
-        watching = asyncio.create_task(watchdog(stop), name="rota-watchdog")
+        watching = asyncio.create_task(watchdog(stop, app.runtime.records.stuck), name="rota-watchdog")
         try:
             yield server
         finally:
@@ -86,20 +90,66 @@ async def served(app: Rota, listen: Listen, *, link: bool) -> AsyncIterator[Serv
             await watching
 
 
-def sign_in_lines(server: Server, token: str | None, *, link: bool) -> list[str]:
-    lines = [f"rota: dashboard and API at {server.url}"]
+def api_program(app: str, target: Target, log_level: str, log_format: str) -> ApiProgram:
+    """How another process loads the app of this command."""
+    from ...admin.api_process import ApiProgram
+
+    return ApiProgram(
+        module=API_PROGRAM,
+        app=app,
+        imports=target.imports,
+        url=target.url,
+        log_level=log_level,
+        log_format=log_format,
+    )
+
+
+def served_best(
+    app: Rota, program: ApiProgram, listen: Listen, *, link: bool
+) -> AbstractAsyncContextManager[Server | ApiProcess]:
+    """By another process if it can be; PortInUse at once, before anything has started."""
+    from ...admin.api_process import is_possible
+    from ...admin.server import bind
+
+    if not is_possible(app):
+        return served(app, listen, link=link)
+    return served_beside(app, program, listen, bind(listen.host, listen.port), link=link)
+
+
+@asynccontextmanager
+async def served_beside(
+    app: Rota, program: ApiProgram, listen: Listen, listening: socket.socket, *, link: bool
+) -> AsyncIterator[ApiProcess]:
+    """``served`` by another process, so that requests and jobs cannot starve each other."""
+    from ...admin.api_process import api_beside
+
+    stop = asyncio.Event()
+    async with api_beside(app, program, listen, listening, link=link) as (process, ready):
+        print_sign_in(ready.url, ready.token, ready.link)
+        systemd.ready(f"serving {ready.url}")
+        watching = asyncio.create_task(watchdog(stop, app.runtime.records.stuck), name="rota-watchdog")
+        try:
+            yield process
+        finally:
+            stop.set()
+            await watching
+
+
+def print_sign_in(url: str, token: str | None, link: str | None) -> None:
+    lines = [f"rota: dashboard and API at {url}"]
     if token is not None:
         lines += [
             "rota: no token or user exists yet, so an admin token was created. It is shown only once:",
             f"  {token}",
         ]
-    if link:
+    if link is not None:
         either = "" if token is None else "or "
         lines += [
             f"rota: {either}open this link to sign in (valid once, for ten minutes, on this machine):",
-            f"  {server.link()}",
+            f"  {link}",
         ]
-    return lines
+    for line in lines:
+        click.echo(line, err=True)
 
 
 def wants_link(requested: bool) -> bool:

@@ -66,7 +66,10 @@ class Cancelled(Value, frozen=True, kw_only=True, tag=True):
 
 
 class LeaseExpired(Value, frozen=True, kw_only=True, tag=True):
-    """The worker that ran the job stopped responding; the holder that reclaimed it decides."""
+    """The worker that ran the job stopped responding; the holder that reclaimed it decides.
+
+    How the attempt ended is unknown, so it is refunded, and counted as a crash instead.
+    """
 
     worker: str | None = None
     holder: str | None = None
@@ -119,6 +122,7 @@ def decide(
                 run_at=later,
                 refund=True,
                 error_json=job.error_json,
+                crashes=_ended_by_itself(job),
             )
         case Released():
             return _settlement(
@@ -128,18 +132,30 @@ def decide(
             error = fault_json(ErrorRecord(type="Cancelled", message=reason, at=now, attempt=job.attempt))
             return _settlement(job, State.CANCELLED, "cancelled", now, report, error_json=error)
         case LeaseExpired(worker=worker, holder=holder):
+            crashes = job.crashes + 1
+            state = State.FAILED if crashes >= most_crashes(job) else State.QUEUED
             fault = ErrorRecord(
-                type="LeaseExpired",
+                type="Quarantined" if state is State.FAILED else "LeaseExpired",
                 message=f"worker {worker or 'unknown'} stopped responding during attempt {job.attempt}",
                 at=now,
                 attempt=job.attempt,
             )
+            if job.cancel_requested:
+                state = State.CANCELLED
             if (asked := reason_to_stop(job)) is not None:
                 fault = msgspec.structs.replace(fault, type="Cancelled", message=asked)
-            state = State.CANCELLED if job.cancel_requested else _retry_or_fail(job)
             entries = _entries(job, RESCUES.get(state), fault, holder or worker, now)
             return _settlement(
-                job, state, "rescued", now, report, error_json=fault_json(fault), audit=entries, holder=holder
+                job,
+                state,
+                "rescued",
+                now,
+                report,
+                error_json=fault_json(_with_those_before(fault, job)),
+                refund=state is State.QUEUED,
+                audit=entries,
+                holder=holder,
+                crashes=crashes,
             )
         case Failed(fault=fault, final=final):
             error = fault_json(msgspec.structs.replace(fault, at=fault.at or now, attempt=job.attempt))
@@ -150,18 +166,56 @@ def decide(
                 return _settlement(job, State.FAILED, "failed", now, report, error_json=error, audit=entries)
             policy = job.backoff or backoff or Backoff.standard()
             later = now + timedelta(seconds=delay(policy, job.attempt, jitter))
-            return _settlement(job, State.QUEUED, "failed", now, report, run_at=later, error_json=error)
+            return _settlement(
+                job,
+                State.QUEUED,
+                "failed",
+                now,
+                report,
+                run_at=later,
+                error_json=error,
+                crashes=_ended_by_itself(job),
+            )
 
 
 def reason_to_stop(job: Job) -> str | None:
     """Why an operator asked a running job to stop: kept in its error until it finishes."""
-    if not job.cancel_requested or job.error_json is None:
-        return None
+    fault = _last_fault(job) if job.cancel_requested else None
+    return fault.message if fault is not None and fault.type == "Cancelled" else None
+
+
+def _last_fault(job: Job) -> ErrorRecord | None:
     try:
-        fault = msgspec.json.decode(job.error_json, type=ErrorRecord)
+        return None if job.error_json is None else msgspec.json.decode(job.error_json, type=ErrorRecord)
     except msgspec.DecodeError:  # edited by hand
         return None
-    return fault.message if fault.type == "Cancelled" else None
+
+
+# --- crashes -------------------------------------------------------------------------------------
+
+MOST_CRASHES = 3  # leases lost in a row; then the job itself is suspected
+
+
+def most_crashes(job: Job) -> int:
+    """How many leases a job may lose in a row before it is quarantined: it may be what ends its workers.
+
+    ``max_attempts=1`` asks for a run to be lost rather than repeated.
+    """
+    return 1 if job.max_attempts == 1 else MOST_CRASHES
+
+
+def _ended_by_itself(job: Job) -> int | None:
+    """The count of crashes to store after an attempt whose worker lived: it starts again."""
+    return 0 if job.crashes else None
+
+
+def _with_those_before(fault: ErrorRecord, job: Job) -> ErrorRecord:
+    """The fault with the crashes before it: which workers, and when. There are few, so it stays short."""
+    before = _last_fault(job) if job.crashes else None
+    if before is None or before.type != "LeaseExpired" or before.at is None:
+        return fault
+    message = f"{fault.message}; before that, at {before.at:%Y-%m-%d %H:%M:%S} UTC, {before.message}"
+    return msgspec.structs.replace(fault, message=message)
 
 
 def _retry_or_fail(job: Job) -> State:
@@ -205,6 +259,7 @@ def _settlement(
     remove: bool = False,
     audit: tuple[AuditEntry, ...] = (),
     holder: str | None = None,
+    crashes: int | None = None,
 ) -> Settlement:
     quiet = state is State.SUCCEEDED and job.attempt == 1 and not report.logs
     never_begun = outcome == "released" and report.started_at is None
@@ -242,6 +297,7 @@ def _settlement(
         record,
         report.then if report.then and state in FINAL else (),
         report.audit + audit,
+        crashes,
     )
 
 
@@ -288,7 +344,7 @@ def edited(job: Job, edit: Edit, now: datetime) -> Job:
             )
         case "retry":
             return msgspec.structs.replace(
-                job, state=State.QUEUED, run_at=edit.run_at or now, attempt=0, output_json=None,
+                job, state=State.QUEUED, run_at=edit.run_at or now, attempt=0, crashes=0, output_json=None,
                 progress_json=None, started_at=None, finished_at=None, worker=None, cancel_requested=False,
             )  # fmt: skip
         case "move":

@@ -7,18 +7,23 @@ that end up at the same instant are one fire. A move never goes past the rule's 
 
 from __future__ import annotations
 
-from datetime import date, datetime, time, timedelta
+import heapq
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time
+from itertools import takewhile
 from typing import get_args
 from zoneinfo import ZoneInfo
 
 from ...errors import InvalidSchedule
 from ...model import CalendarMode, Value
+from .cron import read
 from .ics import dates_of
 from .rules import ScheduleRule, next_after
-from .zones import TICK, change_at, instant_of, wall_of, zone
+from .walk import fires
+from .zones import DAY, TICK, change_at, instant_of, steady_offset, wall_of, zone
 
-LOOK_AHEAD = timedelta(days=5 * 366)
-DAY = timedelta(days=1)
+AHEAD = 5 * 366  # days
+LOOK_AHEAD = AHEAD * DAY
 LONGEST_NAME = 200
 
 
@@ -34,6 +39,46 @@ class Calendar(Value, frozen=True, kw_only=True):
 
     def is_working_day(self, day: date) -> bool:
         return day not in self.dates and day.weekday() not in self.weekend
+
+
+class OpenDays:
+    """Which days are open, for one calendar in one zone. Remembers the end of each closed stretch it met."""
+
+    def __init__(self, calendar: Calendar, where: ZoneInfo) -> None:
+        self.calendar, self.where = calendar, where
+        self._working: dict[date, date | None] = {}
+        self._kept: dict[date, date | None] = {}
+
+    def kept(self, day: date) -> date | None:
+        """The first day from this one on that is not excluded; None: not within five years."""
+        if day not in self._kept:
+            self._kept[day] = _first(day, AHEAD + 2, lambda one: one not in self.calendar.dates)
+        return self._kept[day]
+
+    def working(self, day: date) -> date | None:
+        """The first working day from this one on; None: not within five years."""
+        if day not in self._working:
+            self._working[day] = _first(day, AHEAD, self._is_open)
+        return self._working[day]
+
+    def closed_before(self, day: date) -> list[date]:
+        """The closed days just before a working day, whose fires run on it."""
+        found: list[date] = []
+        while len(found) < AHEAD - 1 and not self._is_open(before := day - (len(found) + 1) * DAY):
+            found.append(before)
+        return found
+
+    def _is_open(self, day: date) -> bool:
+        if not self.calendar.is_working_day(day):
+            return False
+        if steady_offset(day, self.where) is not None:
+            return True
+        gap = change_at(datetime.combine(day, time(12)), self.where)
+        return gap is None or not gap.swallows(day)
+
+
+def _first(day: date, count: int, accepts: Callable[[date], bool]) -> date | None:
+    return next((one for ahead in range(count) if accepts(one := day + ahead * DAY)), None)
 
 
 def parse_ics(text: str, name: str, since: date | None = None) -> Calendar:
@@ -52,10 +97,11 @@ def apply(calendar: Calendar, mode: CalendarMode, rule: ScheduleRule, fire: date
     wall = wall_of(fire, where)
     if _skips(mode):
         return None if calendar.excludes(wall.date()) else fire
-    day = _working_day(calendar, wall.date(), where)
+    day = OpenDays(calendar, where).working(wall.date())
     if day is None or day == wall.date():
         return None if day is None else fire
-    return _within(rule, instant_of(datetime.combine(day, wall.time()), where))
+    at = instant_of(datetime.combine(day, wall.time()), where)
+    return at if rule.until is None or at <= rule.until else None
 
 
 def next_allowed(
@@ -64,9 +110,16 @@ def next_allowed(
     """The first time later than the instant at which the rule runs; None: not within five years."""
     if calendar is None:
         return next_after(rule, instant)
-    if _skips(mode):
-        return _next_kept(rule, calendar, instant)
-    return _next_moved(rule, calendar, instant)
+    return next(runs(rule, OpenDays(calendar, zone(rule.timezone)), mode, instant), None)
+
+
+def runs(
+    rule: ScheduleRule, days: OpenDays | None, mode: CalendarMode, after: datetime
+) -> Iterator[datetime]:
+    """Every time later than this at which the rule runs, in order, until none comes within five years."""
+    if days is None:
+        return fires(rule, after)
+    return _kept(rule, days, after) if _skips(mode) else _moved(rule, days, after)
 
 
 def _skips(mode: str) -> bool:
@@ -75,80 +128,82 @@ def _skips(mode: str) -> bool:
     return mode == "skip"
 
 
-def _next_kept(rule: ScheduleRule, calendar: Calendar, instant: datetime) -> datetime | None:
-    where = zone(rule.timezone)
-    limit = instant + LOOK_AHEAD
-    fire = next_after(rule, instant)
-    while fire is not None and fire <= limit:
-        day = wall_of(fire, where).date()
-        if not calendar.excludes(day):
-            return fire
-        fire = next_after(rule, _start(day + DAY, where) - TICK)
-    return None
+def _kept(rule: ScheduleRule, days: OpenDays, after: datetime) -> Iterator[datetime]:
+    walk, limit, closes = fires(rule, after), after + LOOK_AHEAD, after
+    while (fire := next(walk, None)) is not None and fire <= limit:
+        if fire >= closes:  # a day not looked at yet
+            day = wall_of(fire, days.where).date()
+            kept = days.kept(day)
+            if kept is None:
+                return
+            if kept != day:
+                walk = fires(rule, _start(kept, days.where) - TICK)
+                continue
+            closes = _start(day + DAY, days.where)
+        yield fire
+        limit = fire + LOOK_AHEAD
 
 
-def _next_moved(rule: ScheduleRule, calendar: Calendar, instant: datetime) -> datetime | None:
+def _moved(rule: ScheduleRule, days: OpenDays, after: datetime) -> Iterator[datetime]:
     """Days are taken in blocks: closed days and the working day that their fires move to."""
-    where = zone(rule.timezone)
-    limit = instant + LOOK_AHEAD
-    day: date | None = _working_day(calendar, wall_of(instant, where).date(), where)
+    last = after
+    day = days.working(wall_of(last, days.where).date())
     while day is not None:
-        block = _block(calendar, day, where)
-        moved = [
-            at for origin in block if (at := _first_from(rule, calendar, origin, day, instant)) is not None
-        ]
-        if moved:
-            return min(moved)
-        fire = next_after(rule, _start(day + DAY, where) - TICK)
-        if fire is None or fire > limit:
-            return None
-        day = _working_day(calendar, wall_of(fire, where).date(), where)
-    return None
+        for at in _on(rule, days, day, last):
+            if at > last:  # fires that end up at the same instant are one
+                last = at
+                yield at
+        fire = next_after(rule, _start(day + DAY, days.where) - TICK)
+        if fire is None or fire > last + LOOK_AHEAD:
+            return
+        day = days.working(wall_of(fire, days.where).date())
 
 
-def _block(calendar: Calendar, day: date, where: ZoneInfo) -> list[date]:
-    """The day and the closed days before it, whose fires run on it."""
-    days = [day]
-    while len(days) <= LOOK_AHEAD.days and not _is_open(calendar, days[-1] - DAY, where):
-        days.append(days[-1] - DAY)
-    return days
-
-
-def _first_from(
-    rule: ScheduleRule, calendar: Calendar, origin: date, day: date, instant: datetime
-) -> datetime | None:
-    """The earliest run on ``day``, later than the instant, of the fires that fall on ``origin``."""
-    where = zone(rule.timezone)
-    now = wall_of(instant, where)
+def _on(rule: ScheduleRule, days: OpenDays, day: date, after: datetime) -> Iterator[datetime]:
+    """The runs on a working day later than this, in order: its own fires, and those that move to it."""
+    where = days.where
+    now = wall_of(after, where)
     since = now.time() if now.date() == day else time()
-    begin = instant_of(datetime.combine(origin, since), where) - TICK
-    fire = next_after(rule, instant if now.date() == origin == day else begin)
-    while fire is not None and wall_of(fire, where).date() == origin:
-        moved = apply(calendar, "next_working_day", rule, fire)
-        if moved is None or moved > instant:
-            return moved
-        fire = next_after(rule, fire)
-    return None
+    own = _until(_start(day + DAY, where), fires(rule, max(after, _start(day, where) - TICK)))
+    moved = [_moved_to(day, origin, since, rule, where) for origin in _origins(rule, days, day)]
+    for at in heapq.merge(own, *moved):
+        if rule.until is not None and at > rule.until:
+            return
+        yield at
 
 
-def _working_day(calendar: Calendar, day: date, where: ZoneInfo) -> date | None:
-    """The first working day from this one on."""
-    for ahead in range(LOOK_AHEAD.days):
-        if _is_open(calendar, day + ahead * DAY, where):
-            return day + ahead * DAY
-    return None
+def _origins(rule: ScheduleRule, days: OpenDays, day: date) -> Iterator[date]:
+    """The closed days that may have fires of their own: of days that a cron rule treats alike, the first."""
+    cron = None if rule.cron is None else read(rule.cron)
+    found = False
+    for origin in days.closed_before(day):
+        if cron is None or steady_offset(origin, days.where) is None or _is_part(rule, origin, days.where):
+            yield origin
+        elif not found and cron.matches(origin):
+            found = True
+            yield origin
 
 
-def _is_open(calendar: Calendar, day: date, where: ZoneInfo) -> bool:
-    if not calendar.is_working_day(day):
-        return False
-    gap = change_at(datetime.combine(day, time(12)), where)
-    return gap is None or not gap.swallows(day)
+def _is_part(rule: ScheduleRule, day: date, where: ZoneInfo) -> bool:
+    """Whether the rule starts after this day began."""
+    return rule.start_at is not None and _start(day, where) < rule.start_at
+
+
+def _moved_to(
+    day: date, origin: date, since: time, rule: ScheduleRule, where: ZoneInfo
+) -> Iterator[datetime]:
+    """The fires of one closed day from this time of day on, at the same local time on another day."""
+    begin = instant_of(datetime.combine(origin, since), where)
+    own = _until(_start(origin + DAY, where), fires(rule, begin - TICK))
+    if steady_offset(origin, where) is None or steady_offset(day, where) is None:
+        return (instant_of(datetime.combine(day, wall_of(fire, where).time()), where) for fire in own)
+    shift = _start(day, where) - _start(origin, where)
+    return (fire + shift for fire in own)
+
+
+def _until(end: datetime, walk: Iterator[datetime]) -> Iterator[datetime]:
+    return takewhile(lambda at: at < end, walk)
 
 
 def _start(day: date, where: ZoneInfo) -> datetime:
     return instant_of(datetime.combine(day, time()), where)
-
-
-def _within(rule: ScheduleRule, at: datetime) -> datetime | None:
-    return at if rule.until is None or at <= rule.until else None

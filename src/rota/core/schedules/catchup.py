@@ -8,20 +8,20 @@ seconds is never run. The next time is always later than now, so nothing is deci
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import get_args
 
 from ...errors import InvalidSchedule
 from ...model import CalendarMode, FireOrigin, Missed, Value
-from .calendars import Calendar, next_allowed
-from .rules import ScheduleRule, next_after
-from .zones import TICK
+from .calendars import Calendar, OpenDays, runs
+from .rules import ScheduleRule
+from .zones import TICK, zone
 
 MOST_FIRES = 10_000
 
 Run = tuple[datetime, FireOrigin]
-Following = Callable[[datetime], datetime | None]
+Walk = Callable[[datetime], Iterator[datetime]]
 
 
 class CatchUpPlan(Value, frozen=True, kw_only=True):
@@ -50,31 +50,29 @@ def fires(
 ) -> CatchUpPlan:
     """The decision for a schedule due at ``next_run_at``; None: never computed, so nothing was missed."""
     check(policy, cap, window, grace)
-    following = _following(rule, calendar, mode)
+    days = None if calendar is None else OpenDays(calendar, zone(rule.timezone))
+
+    def walk(after: datetime) -> Iterator[datetime]:
+        return runs(rule, days, mode, after)
+
     if next_run_at is None:
-        return CatchUpPlan(next_run_at=following(now))
+        return CatchUpPlan(next_run_at=next(walk(now), None))
     if next_run_at > now:
         return CatchUpPlan(next_run_at=next_run_at)
-    due, beyond = _walk(following, next_run_at - TICK, now, cap + 1)
+    due, beyond = _walk(walk, next_run_at - TICK, now, cap + 1)
     if len(due) <= cap:
-        runs = _choose(due, now, policy, window, grace)
-        return CatchUpPlan(fire_at=runs, next_run_at=beyond, dropped=len(due) - len(runs))
-    newest = _newest(following, due, now, cap)
-    runs = _choose(newest, now, policy, window, grace)
+        chosen = _choose(due, now, policy, window, grace)
+        return CatchUpPlan(fire_at=chosen, next_run_at=beyond, dropped=len(due) - len(chosen))
+    newest = _newest(walk, due, now, cap)
+    chosen = _choose(newest, now, policy, window, grace)
     exact = _count(rule, due[0], now) if calendar is None else None
     total = len({*due, *newest}) if exact is None else exact
     return CatchUpPlan(
-        fire_at=runs,
-        next_run_at=following(now),
-        dropped=total - len(runs),
+        fire_at=chosen,
+        next_run_at=next(walk(now), None),
+        dropped=total - len(chosen),
         counted=exact is not None,
     )
-
-
-def _following(rule: ScheduleRule, calendar: Calendar | None, mode: CalendarMode) -> Following:
-    if calendar is None:
-        return lambda instant: next_after(rule, instant)
-    return lambda instant: next_allowed(rule, calendar, mode, instant)
 
 
 def _choose(
@@ -93,19 +91,17 @@ def _choose(
     return (*((at, "catchup") for at in missed), *((at, "scheduler") for at in on_time))
 
 
-def _walk(
-    following: Following, after: datetime, until: datetime, limit: int
-) -> tuple[list[datetime], datetime | None]:
+def _walk(walk: Walk, after: datetime, until: datetime, limit: int) -> tuple[list[datetime], datetime | None]:
     """The oldest ``limit`` fires after ``after``, none later than ``until``; and the one that follows."""
     found: list[datetime] = []
-    at = following(after)
-    while at is not None and at <= until and len(found) < limit:
+    for at in walk(after):
+        if at > until or len(found) >= limit:
+            return found, at
         found.append(at)
-        at = following(at)
-    return found, at
+    return found, None
 
 
-def _newest(following: Following, oldest: list[datetime], until: datetime, count: int) -> list[datetime]:
+def _newest(walk: Walk, oldest: list[datetime], until: datetime, count: int) -> list[datetime]:
     """The newest ``count`` fires; ``oldest`` are the first ``count + 1`` of more.
 
     Their start is found by halving, from a guess that is right for even rules: the work grows with the
@@ -114,12 +110,12 @@ def _newest(following: Following, oldest: list[datetime], until: datetime, count
     low, high = oldest[0] - TICK, until  # more than ``count`` follow low, fewer follow high
     middle = max(until - (oldest[-1] - oldest[0]), oldest[0])
     while high - low > TICK:
-        found, _ = _walk(following, middle, until, count + 1)
+        found, _ = _walk(walk, middle, until, count + 1)
         if len(found) == count:
             return found
         low, high = (middle, high) if len(found) > count else (low, middle)
         middle = low + (high - low) // 2
-    return _walk(following, low, until, count + 1)[0][-count:]
+    return _walk(walk, low, until, count + 1)[0][-count:]
 
 
 def _count(rule: ScheduleRule, first: datetime, now: datetime) -> int | None:

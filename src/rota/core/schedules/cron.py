@@ -14,8 +14,9 @@ cron; when one of them begins with ``*`` (also ``*/2``), both must hold.
 from __future__ import annotations
 
 import re
-from bisect import bisect
-from datetime import datetime
+from bisect import bisect, bisect_left
+from collections.abc import Iterator
+from datetime import date, datetime, time
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -77,7 +78,7 @@ class Cron:
 
     def after(self, wall: datetime) -> datetime | None:
         """The first matching wall later than this one."""
-        if wall.month in self._days.months and self._days.match_day(wall.date()):
+        if self.matches(wall.date()):
             later = self._later_that_day(wall)
             if later is not None:
                 return later
@@ -86,6 +87,20 @@ class Cron:
         search.dt = wall.replace(hour=23, minute=59, second=59, microsecond=0, fold=0)
         day = next(search, None)
         return day and day.replace(hour=self._hours[0], minute=self._minutes[0], second=self._seconds[0])
+
+    def matches(self, day: date) -> bool:
+        return day.month in self._days.months and bool(self._days.match_day(day))
+
+    def seconds_of_day(self, since: time = time()) -> Iterator[int]:
+        """When it fires on a day that matches, in seconds from midnight, from this time of day on."""
+        first = since.hour * 3600 + since.minute * 60 + since.second + (since.microsecond > 0)
+        for hour in self._hours[bisect_left(self._hours, since.hour) :]:
+            for minute in self._minutes:
+                begin = hour * 3600 + minute * 60
+                if begin + 59 >= first:
+                    for second in self._seconds:
+                        if begin + second >= first:
+                            yield begin + second
 
     def _later_that_day(self, wall: datetime) -> datetime | None:
         hours, minutes, seconds = self._hours, self._minutes, self._seconds

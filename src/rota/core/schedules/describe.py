@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import islice, takewhile
 
 from cronsim.explain import explain
 
 from ...errors import InvalidSchedule
 from ...model import CalendarMode, Value
 from . import cron as crons
-from .calendars import Calendar, next_allowed
+from .calendars import Calendar, OpenDays, runs
 from .dst import RuleMatch, follows_real_time
 from .intervals import short, spelled_out
 from .rules import ScheduleRule, anchor, match_after, next_after
@@ -40,12 +42,14 @@ def summary(rule: ScheduleRule) -> str:
     return f"{_cron_summary(rule.cron or '', rule.timezone)}{start}{_until(rule)}"
 
 
-def preview(rule: ScheduleRule, after: datetime, n: int) -> list[FirePreview]:
-    """The next ``n`` fires later than ``after`` (fewer when the rule ends)."""
+def preview(
+    rule: ScheduleRule, after: datetime, n: int, go_on: Callable[[], bool] = lambda: True
+) -> list[FirePreview]:
+    """The next ``n`` fires later than ``after``: fewer when the rule ends, or ``go_on`` says no."""
     if not 0 <= n <= MOST_FIRES:
         raise InvalidSchedule(f"n={n}: a preview has at most {MOST_FIRES} fires; ask for fewer")
     fires: list[FirePreview] = []
-    while len(fires) < n and (match := match_after(rule, after)) is not None:
+    while len(fires) < n and go_on() and (match := match_after(rule, after)) is not None:
         local = match.at.astimezone(zone(rule.timezone))
         fires.append(FirePreview(at=match.at, local=local, note=_note(rule, after, match)))
         after = match.at
@@ -53,15 +57,20 @@ def preview(rule: ScheduleRule, after: datetime, n: int) -> list[FirePreview]:
 
 
 def preview_with_calendar(
-    rule: ScheduleRule, calendar: Calendar, mode: CalendarMode, after: datetime, n: int
+    rule: ScheduleRule,
+    calendar: Calendar,
+    mode: CalendarMode,
+    after: datetime,
+    n: int,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> list[FirePreview]:
     """The next fires that the calendar lets through, or moves to a working day."""
-    fires: list[FirePreview] = []
-    while len(fires) < min(n, MOST_FIRES) and (at := next_allowed(rule, calendar, mode, after)) is not None:
+    where, fires = zone(rule.timezone), list[FirePreview]()
+    walk = takewhile(lambda at: go_on(), runs(rule, OpenDays(calendar, where), mode, after))
+    for at in islice(walk, min(n, MOST_FIRES)):
         moved = next_after(rule, at - TICK) != at
         note = f"moved to a working day by calendar {calendar.name}" if moved else None
-        fires.append(FirePreview(at=at, local=at.astimezone(zone(rule.timezone)), note=note))
-        after = at
+        fires.append(FirePreview(at=at, local=at.astimezone(where), note=note))
     return fires
 
 

@@ -43,13 +43,16 @@ def dates_of(text: str, since: date | None = None) -> frozenset[date]:
     """Every date that an event covers; yearly ones for twenty years from the later of start and ``since``."""
     if not isinstance(text, str) or len(text) > LONGEST_TEXT or len(text.encode()) > LONGEST_TEXT:
         raise InvalidSchedule(f"calendar: must be a text of at most {LONGEST_TEXT} bytes; split it in parts")
-    dates: list[date] = []
+    dates: set[date] = set()
+    work = 0
     for count, event in enumerate(_events(_lines(text)), 1):
         if count > MOST_EVENTS:
             refuse(event[0].number, f"more than {MOST_EVENTS} events", "split the calendar in parts")
-        dates += _covered({line.name: line for line in event}, event, since)
-        if len(dates) > MOST_DATES:  # counted with repetitions: this bounds the work
+        firsts, length = _covered({line.name: line for line in event}, event, since)
+        work += len(firsts) * length  # counted with repetitions, and before any is written out
+        if work > MOST_DATES:
             refuse(event[0].number, f"more than {MOST_DATES} dates", "split the calendar in parts")
+        dates.update(first + i * DAY for first in firsts for i in range(length))
     return frozenset(dates)
 
 
@@ -97,9 +100,10 @@ def _events(lines: Iterator[IcsLine]) -> Iterator[list[IcsLine]]:
         refuse(path[-1].number, f"BEGIN:{path[-1].value} has no END", "the text is cut off: export it again")
 
 
-def _covered(lines: dict[str, IcsLine], event: list[IcsLine], since: date | None) -> list[date]:
+def _covered(lines: dict[str, IcsLine], event: list[IcsLine], since: date | None) -> tuple[set[date], int]:
+    """The days on which the event begins, and how many days it lasts each time."""
     if "STATUS" in lines and lines["STATUS"].value.upper() == "CANCELLED":
-        return []
+        return set(), 0
     if "DTSTART" not in lines:
         refuse(event[0].number, "the event has no DTSTART", "give it a date")
     start = _stamp(lines["DTSTART"].number, lines["DTSTART"].value)
@@ -112,12 +116,12 @@ def _covered(lines: dict[str, IcsLine], event: list[IcsLine], since: date | None
         firsts |= _recurring(rule, start.day, since)
     firsts |= _listed(event, "RDATE")
     firsts -= _listed(event, "EXDATE")
-    return [first + i * DAY for first in firsts for i in range(length)]
+    return firsts, length
 
 
 def _recurring(rule: Yearly, start: date, since: date | None) -> set[date]:
     first = max(start, since or start)
-    return {day for day in rule.dates(start, first.year + YEARS) if day.year >= first.year - 1}
+    return set(rule.dates(start, first.year - 1, first.year + YEARS))
 
 
 def _listed(event: list[IcsLine], name: str) -> set[date]:

@@ -27,14 +27,15 @@ class Yearly(NamedTuple):
     day: int | None = None
     weekday: tuple[int, int] | None = None  # which one in the month (from its end when negative), Monday is 0
 
-    def dates(self, start: date, last_year: int) -> Iterator[date]:
-        """The dates from ``start`` on that fall before the end of the last year."""
+    def dates(self, start: date, first_year: int, last_year: int) -> Iterator[date]:
+        """The dates of these years, both included, from ``start`` on."""
+        passed = 0 if self.times is not None else max(first_year - start.year, 0) // self.interval
         every = (
             day
-            for year in range(start.year, last_year + 1, self.interval)
+            for year in range(start.year + passed * self.interval, last_year + 1, self.interval)
             if (day := self._in_year(year, start)) is not None and start <= day <= self.until
         )
-        return islice(every, self.times)
+        return (day for day in islice(every, self.times) if day.year >= first_year)
 
     def _in_year(self, year: int, start: date) -> date | None:
         month = self.month or start.month

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from ...errors import InvalidSchedule
 
 LONGEST_NAME = 64
+DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 SECOND = timedelta(seconds=1)
 ZERO = timedelta()
@@ -48,7 +49,7 @@ class OffsetChange(NamedTuple):
     def swallows(self, day: date) -> bool:
         """Whether the zone never had this day (Apia had no 30 December 2011)."""
         midnight = datetime(day.year, day.month, day.day)
-        return self.is_gap and self.lower <= midnight and midnight + timedelta(days=1) <= self.upper
+        return self.is_gap and self.lower <= midnight and midnight + DAY <= self.upper
 
 
 def zone(name: Any) -> ZoneInfo:
@@ -110,6 +111,22 @@ def change_between(low: datetime, high: datetime, where: ZoneInfo) -> OffsetChan
         else:
             high = middle
     return OffsetChange(high, before, _offset_at(high, where))
+
+
+def steady_offset(day: date, where: ZoneInfo) -> timedelta | None:
+    """The offset that the zone has all day; None if it changes, or if the zone never had this day.
+
+    Compares both midnights: the changes of a zone are days apart.
+    """
+    start = _midnight_offset(day, where)
+    return start if start == _midnight_offset(day + DAY, where) else None
+
+
+@lru_cache(maxsize=16384)
+def _midnight_offset(day: date, where: ZoneInfo) -> timedelta | None:
+    midnight = datetime(day.year, day.month, day.day, tzinfo=where)
+    found = midnight.utcoffset()
+    return found if found == midnight.replace(fold=1).utcoffset() else None
 
 
 def instant_of(wall: datetime, where: ZoneInfo) -> datetime:

@@ -107,8 +107,9 @@ class UpdateJobRequest(ActionRequest, frozen=True, kw_only=True):
 class BulkRequest(ActionRequest, frozen=True, kw_only=True):
     """One step of an action on many jobs, by ids or by filter, oldest first.
 
-    ``dry_run`` counts and shows a sample. A step handles at most ``limit`` jobs and returns ``next``:
-    send it as ``cursor`` to continue, or stop sending to stop.
+    ``dry_run`` counts and shows a sample. A step handles at most ``limit`` jobs, fewer if the store is slow,
+    and returns ``next``: send it as ``cursor`` to continue, or stop sending to stop. A request that is sent
+    again continues too: jobs that are done no longer match.
     """
 
     action: Literal["retry", "cancel", "delete", "move"]

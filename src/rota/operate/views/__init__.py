@@ -19,7 +19,17 @@ from .schedules import (
     UpcomingFire,
     schedule_view,
 )
-from .system import ActivityBucket, DoctorReport, QueueView, Setting, Stats, TaskView, TenantView, WorkerView
+from .system import (
+    ActivityBucket,
+    DoctorReport,
+    QueueView,
+    ServiceView,
+    Setting,
+    Stats,
+    TaskView,
+    TenantView,
+    WorkerView,
+)
 
 __all__ = [
     "ActivityBucket",
@@ -41,6 +51,7 @@ __all__ = [
     "Preview",
     "QueueView",
     "ScheduleView",
+    "ServiceView",
     "Setting",
     "Stats",
     "TaskView",

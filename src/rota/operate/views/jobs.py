@@ -41,6 +41,7 @@ class JobView(View, frozen=True, kw_only=True):
     timeout: float | None
     auto_remove: bool
     cancel_requested: bool
+    crashes: int
 
 
 _SAME = tuple(
@@ -115,6 +116,7 @@ class BulkResult(View, frozen=True, kw_only=True):
     exact: bool
     done: int  # in this step
     refused: int  # in this step: their state or idempotency key does not allow it
+    total: int = 0  # done in this step and those before it
     sample: tuple[JobView, ...] = ()  # of a dry run
     next: str | None = None  # the cursor of the next step; None: this was the last
 

@@ -91,6 +91,7 @@ class Preview(View, frozen=True, kw_only=True):
     rule_summary: str
     timezone: str
     fires: tuple[FireView, ...]
+    truncated: bool = False  # it took too long: later ones are left out, ask for fewer
 
 
 class UpcomingFire(View, frozen=True, kw_only=True):
@@ -102,7 +103,7 @@ class UpcomingFire(View, frozen=True, kw_only=True):
 
 
 class TruncatedSchedule(View, frozen=True, kw_only=True):
-    """A schedule with more fire times than fit: those after ``after`` are left out."""
+    """A schedule whose fire times after ``after`` are left out: its preview has them."""
 
     schedule: str
     tenant: str
@@ -110,11 +111,14 @@ class TruncatedSchedule(View, frozen=True, kw_only=True):
 
 
 class Fires(View, frozen=True, kw_only=True):
-    """Fire times to come, in time order, and what was left out of them."""
+    """Fire times to come, in time order, and what was left out of them.
+
+    With ``more`` there were too many in total: ask for fewer hours, or for one tenant.
+    """
 
     items: tuple[UpcomingFire, ...]
     cut: tuple[TruncatedSchedule, ...]
-    more: bool  # there were too many in total: later ones, or whole schedules, are left out
+    more: bool  # later fire times, or whole schedules, are left out
     next: None = None  # as in every list: this one has a single page
 
 

@@ -67,6 +67,14 @@ class TenantView(View, frozen=True, kw_only=True):
     gate: GateView | None
 
 
+class ServiceView(View, frozen=True, kw_only=True):
+    """A background service of a worker, as it last reported it."""
+
+    name: str
+    state: str  # ok, late, stuck
+    succeeded_at: Timestamp | None
+
+
 class WorkerView(View, frozen=True, kw_only=True):
     """A worker that was seen recently."""
 
@@ -83,6 +91,7 @@ class WorkerView(View, frozen=True, kw_only=True):
     finished: int
     started_at: Timestamp | None
     seen_at: Timestamp
+    services: tuple[ServiceView, ...]
     version: str | None = None
 
 

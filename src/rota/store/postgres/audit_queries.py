@@ -28,7 +28,7 @@ async def append(connections: Connections, entries: Sequence[AuditEntry]) -> Non
 
 
 async def prune(connections: Connections, before: datetime, limit: int) -> int:
-    ((gone,),) = await connections.rows(_PRUNE, (before, limit))
+    ((gone,),) = await connections.rows(_PRUNE, (before, limit), patience="retention")
     return int(gone)
 
 

@@ -8,14 +8,14 @@ every so often, since a late commit may have put a job behind the place. Must ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from ...model import ClaimRequest, Job, Settlement
-from .rows import settled, text, texts_array
+from .rows import NOW, settled, text, texts_array
 
 FULL_FROM = 16  # jobs; a smaller claim always starts from the front
 FRONT_EVERY_S = 0.05
@@ -23,14 +23,15 @@ FRONT_SHARE = 25  # a claim from the front takes at most one part in this many o
 
 _SETTLE = (
     "rota.settle(CAST(%s AS uuid[]), CAST(%s AS bigint[]), CAST(%s AS text[]), CAST(%s AS bigint[]), "
-    "CAST(%s AS json), CAST(%s AS json), %s) AS s"
+    f"CAST(%s AS json), CAST(%s AS json), {NOW}) AS s"
 )
+# A statement that reaches the server when no worker waits for its answer claims nothing.
 _CLAIM = (
-    "rota.claim(%s, %s, %s, CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), "
-    "CAST(%s AS json), {}) AS c"
+    "rota.claim(%s, CASE WHEN clock_timestamp() > %s THEN 0 ELSE %s END, %s, CAST(%s AS text[]), "
+    "CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS json), {}) AS c"
 )
-SETTLE = f"SELECT s.refused, s.woken, NULL FROM {_SETTLE}"
-CLAIM = f"SELECT NULL, NULL, c.* FROM {_CLAIM.format('%s')}"
+SETTLE = f"SELECT s.refused, s.woken, NULL, s.settled_at::text FROM {_SETTLE}"
+CLAIM = f"SELECT NULL, NULL, c.* FROM {_CLAIM.format(NOW)}"
 # The claim takes its instant from what was settled, so it is made afterwards.
 TURN = f"SELECT s.refused, s.woken, c.* FROM {_SETTLE}, LATERAL {_CLAIM.format('s.settled_at')}"
 
@@ -71,15 +72,17 @@ class ClaimCursors:
 
 
 def turn(
-    changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime, since: str | None
+    changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime | None, since: str | None
 ) -> tuple[str, tuple[Any, ...]]:
     """The one statement of a turn. Its first row answers for the turn itself, each other one is a job."""
     if want is None:
         return SETTLE, settled(changes, now)
+    is_late = now is not None and want.until is not None and now > want.until
     asked = (
         want.worker,
-        want.limit,
-        now + timedelta(seconds=want.lease_s),
+        want.until if now is None else None,
+        0 if is_late else want.limit,
+        want.lease_s,
         array(want.queues),
         array(want.exclude_queues),
         array(want.tasks),

@@ -36,6 +36,14 @@ from ..sql.fields import (
 from ..sql.templates import ColumnList, render
 
 LARGE = 2000  # bytes; a larger payload is kept apart, in rota.payloads
+# Jobs that become due go there. Read once a statement.
+NEWEST_SEGMENT = "coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)"
+# A row of rota.tally is updated again and again; with each new segment begins a new one, since the old
+# versions of the last cannot be removed either.
+TALLY_SLOT = f"(pg_backend_pid() % 64 + 128 * ({NEWEST_SEGMENT} % 255))"
+LARGE_RUNNING = 32 * 2**20  # bytes: a sweep that reads more is not made by every worker
+STRAYS_LOCK = 7_466_562  # as LOCK in schema.py
+MANY_DEAD = 500  # index entries of jobs long gone: passing as many takes a fraction of a millisecond
 
 
 def fill(template: str) -> str:
@@ -45,6 +53,13 @@ def fill(template: str) -> str:
 
 def _constant(value: float) -> ColumnList:
     return lambda _, __: [str(value)]
+
+
+def _met(index: str) -> ColumnList:
+    """Entries that a session was given by an index, less those whose row was there."""
+    relation = f"'rota.{index}'::regclass"
+    met = f"pg_stat_get_xact_tuples_returned({relation}) - pg_stat_get_xact_tuples_fetched({relation})"
+    return lambda _, __: [f"({met})"]
 
 
 def _names(fields: Iterable[JobField]) -> ColumnList:
@@ -133,6 +148,14 @@ LISTS: Mapping[str, ColumnList] = {
     "running job": _job(RUNNING),
     "done job": _job(DONE),
     "large": _constant(LARGE),
+    # segments of due jobs; how many entries of rows that are gone this session has met in an index
+    "newest segment": lambda _, __: [NEWEST_SEGMENT],
+    "tally slot": lambda _, __: [TALLY_SLOT],
+    "large running": _constant(LARGE_RUNNING),
+    "many dead": _constant(MANY_DEAD),
+    "strays lock": _constant(STRAYS_LOCK),
+    "dead due": _met("queued_due"),
+    "dead later": _met("queued_later"),
     # what may be said about a job
     "conflicts": lambda _, __: [f"'{choice}'" for choice in CONFLICTS],
     "longest name": _constant(LONGEST_NAME),

@@ -1,6 +1,7 @@
 """A few connections to the server, opened when needed and dropped when broken.
 
-Owns opening, lending and discarding connections, and the retry of what is safe to retry. Must never
+Owns opening, lending and discarding connections, how long an answer is waited for, and the retry of what
+is safe to retry. A connection whose answer did not come in time is closed, never used again. Must never
 keep session state that matters (a pooler in transaction mode may stand between): no SET, no session
 locks, and prepared statements only where the server itself is at the other end. The server's version
 is checked whenever a connection is opened.
@@ -22,14 +23,24 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq.abc import PGresult
 
 from ...errors import StoreError, StoreUnavailable
-from .driver_errors import TRANSIENT, is_away, translated
+from .driver_errors import TRANSIENT, ResponseTimeout, is_away, translated
 from .rows import ADAPTERS
+from .url import MOST_CONNECTIONS
 
 Row = tuple[Any, ...]
 Fetch = Callable[..., Awaitable[list[Row]]]
 
 OLDEST_SERVER = 130000
 TRIES = 5
+# The seconds to wait for each answer of the server, and at most as long for a free connection. A stream
+# counts as answered whenever the server takes more of it. Callers with less patience, such as a worker's
+# turn, end the wait themselves.
+PATIENCE_S = {
+    "answer": 10.0,
+    "retention": 120.0,  # deletes batches and whole days
+    "migration": 3600.0,  # an index on a large table takes its time
+}
+IDLE_S = 10.0  # without use, after which a connection is given back, unless it is the last
 OPTIONS: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "rota",
@@ -54,6 +65,8 @@ class Connection(AsyncConnection[Row]):
     """
 
     is_direct = False
+    patience_s = PATIENCE_S["answer"]
+    idle_since = 0.0  # by the loop's clock
     _watching: asyncio.AbstractEventLoop | None = None
     _socket = -1
     _answered: asyncio.Future[None] | None = None
@@ -116,8 +129,13 @@ class Connection(AsyncConnection[Row]):
                 self._watching = asyncio.get_running_loop()
                 self._socket = self.pgconn.socket
                 self._watching.add_reader(self._socket, self._on_readable)
-            self._answered = asyncio.get_running_loop().create_future()
-            await self._answered
+            loop = asyncio.get_running_loop()
+            self._answered = loop.create_future()
+            patience = loop.call_later(self.patience_s, self._lose_patience)
+            try:
+                await self._answered
+            finally:
+                patience.cancel()
         return self.pgconn.get_result()
 
     def _on_readable(self) -> None:
@@ -136,6 +154,10 @@ class Connection(AsyncConnection[Row]):
         if asked is not None and not self.pgconn.is_busy():
             asked.set_result(None)
 
+    def _lose_patience(self) -> None:
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_exception(ResponseTimeout.after(self.patience_s))
+
     def _unwatch(self) -> None:
         """Before the socket is closed, or its number may be another's while we still watch it."""
         if self._watching is not None:
@@ -149,15 +171,26 @@ class Connection(AsyncConnection[Row]):
 
     async def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         self._unwatch()  # the driver watches in its own way
+        limit = self.patience_s if timeout is None else timeout
         try:
-            return await waiting.wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+            return await waiting.wait_async(gen, self.pgconn.socket, interval=interval, timeout=limit)
         except (asyncio.CancelledError, KeyboardInterrupt):
             self._give_up()
             raise
+        except errors._WaitTimeout:
+            if timeout is not None:
+                raise
+            self._give_up()
+            raise ResponseTimeout.after(limit) from None
 
     async def close(self) -> None:
-        self._unwatch()
+        self.end()
         await super().close()
+
+    def end(self) -> None:
+        """Close it without waiting; the server notices."""
+        self._unwatch()
+        self.pgconn.finish()
 
 
 async def connect(conninfo: str, shown: str) -> Connection:
@@ -183,11 +216,14 @@ async def connect(conninfo: str, shown: str) -> Connection:
 
 
 class Connections:
-    def __init__(self, conninfo: str, shown: str, most: int = 4) -> None:
+    """At most as many as the URL allows; without use, all but one are given back."""
+
+    def __init__(self, conninfo: str, shown: str, most: int = MOST_CONNECTIONS) -> None:
         self._conninfo = conninfo
         self._shown = shown
         self._slots = asyncio.Semaphore(most)
-        self._idle: list[Connection] = []
+        self._idle: list[Connection] = []  # the one used last at the end, and taken first
+        self._thrift: asyncio.TimerHandle | None = None
         self._lent = 0
         self._waiting = 0
         self._closed = False
@@ -200,7 +236,13 @@ class Connections:
         self._closed = False
 
     async def rows(
-        self, statement: str, params: Sequence[Any] = (), *, repeatable: bool = True, often: bool = False
+        self,
+        statement: str,
+        params: Sequence[Any] = (),
+        *,
+        repeatable: bool = True,
+        often: bool = False,
+        patience: str = "answer",
     ) -> list[Row]:
         """Run one statement in its own transaction and fetch its rows.
 
@@ -209,7 +251,7 @@ class Connections:
         """
         for attempt in range(TRIES):
             try:
-                async with self.borrow() as connection:
+                async with self.borrow(patience) as connection:
                     return await connection.ask(numbered(statement), params, often)
             except TRANSIENT as error:
                 if attempt == TRIES - 1:
@@ -233,9 +275,9 @@ class Connections:
         except psycopg.Error as error:
             raise translated(error, self._shown) from error
 
-    def borrow(self) -> BorrowedConnection:
+    def borrow(self, patience: str = "answer") -> BorrowedConnection:
         """A connection for one unit of work; it comes back only if it is in good order."""
-        return BorrowedConnection(self)
+        return BorrowedConnection(self, PATIENCE_S[patience])
 
     def gauges(self) -> dict[str, float]:
         return {
@@ -246,17 +288,29 @@ class Connections:
         }
 
     async def lend(self) -> Connection:
-        self._waiting += 1
-        try:
+        if self._slots.locked():
+            await self._wait_for_slot()
+        else:
             await self._slots.acquire()
-        finally:
-            self._waiting -= 1
         self._lent += 1
         try:
             return await self._take()
         except BaseException:
             self._free()
             raise
+
+    async def _wait_for_slot(self) -> None:
+        self._waiting += 1
+        limit = PATIENCE_S["answer"]
+        try:
+            async with asyncio.timeout(limit):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise StoreUnavailable(
+                f"{self._shown} is not available: all {self._lent} connections have been busy for {limit:g} s"
+            ) from None
+        finally:
+            self._waiting -= 1
 
     async def take_back(self, connection: Connection, error: BaseException | None) -> None:
         try:
@@ -265,11 +319,26 @@ class Connections:
                 await self._discard_idle()
             is_sound = error is None or (isinstance(error, psycopg.Error) and not is_lost)
             if is_sound and not self._closed and _is_idle(connection):
-                self._idle.append(connection)
+                self._keep(connection)
             else:
                 await connection.close()
         finally:
             self._free()
+
+    def _keep(self, connection: Connection) -> None:
+        connection.idle_since = asyncio.get_running_loop().time()
+        self._idle.append(connection)
+        if self._thrift is None:
+            self._give_back_unused()
+
+    def _give_back_unused(self) -> None:
+        """Close those without use for a while, but for one; look again when the next is due."""
+        loop = asyncio.get_running_loop()
+        while len(self._idle) > 1 and self._idle[0].idle_since <= loop.time() - IDLE_S:
+            self._idle.pop(0).end()
+        self._thrift = None
+        if len(self._idle) > 1:
+            self._thrift = loop.call_at(self._idle[0].idle_since + IDLE_S, self._give_back_unused)
 
     def _free(self) -> None:
         self._lent -= 1
@@ -277,7 +346,7 @@ class Connections:
 
     async def _take(self) -> Connection:
         if self._closed:
-            raise StoreUnavailable(f"{self._shown} is closed: open the store first")
+            raise StoreUnavailable(f"{self._shown} is closed: open the store first", is_temporary=False)
         while self._idle:
             connection = self._idle.pop()
             if _is_quiet(connection):
@@ -286,6 +355,9 @@ class Connections:
         return await connect(self._conninfo, self._shown)
 
     async def _discard_idle(self) -> None:
+        if self._thrift is not None:
+            self._thrift.cancel()
+            self._thrift = None
         while self._idle:
             await self._idle.pop().close()
 
@@ -293,13 +365,15 @@ class Connections:
 class BorrowedConnection:
     """``async with`` for a borrowed connection."""
 
-    __slots__ = ("_connection", "_from")
+    __slots__ = ("_connection", "_from", "_patience_s")
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, patience_s: float) -> None:
         self._from = connections
+        self._patience_s = patience_s
 
     async def __aenter__(self) -> Connection:
         self._connection = await self._from.lend()
+        self._connection.patience_s = self._patience_s
         return self._connection
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:

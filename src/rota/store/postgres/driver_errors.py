@@ -10,6 +10,15 @@ from psycopg import errors
 
 from ...errors import RotaError, SchemaMismatch, StoreError, StoreUnavailable
 
+
+class ResponseTimeout(psycopg.OperationalError):
+    """The server was silent for too long; what it was asked may have been done, or may yet be."""
+
+    @classmethod
+    def after(cls, seconds: float) -> ResponseTimeout:
+        return cls(f"no answer within {seconds:g} s")
+
+
 # The statement was rolled back and may simply be run again.
 TRANSIENT = (errors.DeadlockDetected, errors.SerializationFailure)
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)

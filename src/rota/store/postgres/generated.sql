@@ -367,6 +367,50 @@ COMMENT ON TABLE rota.audit IS 'Who did what. Append-only: only rota.prune_audit
 
 INSERT INTO rota.migrations (version, name) VALUES (4, '0004_audit');
 
+-- 0005_crashes
+-- How many leases of a job were lost in a row: counted apart from its failed attempts. NULL: none.
+ALTER TABLE rota.queued ADD COLUMN crashes integer;
+ALTER TABLE rota.running ADD COLUMN crashes integer;
+ALTER TABLE rota.done ADD COLUMN crashes integer;
+
+INSERT INTO rota.migrations (version, name) VALUES (5, '0005_crashes');
+
+-- 0006_segments
+-- Due jobs lie in segments, so that claims can leave the index entries of jobs long gone behind them:
+-- functions/segments.sql.
+
+ALTER TABLE rota.queued ADD COLUMN segment integer NOT NULL DEFAULT 0;
+DROP INDEX rota.queued_due;
+CREATE INDEX queued_due ON rota.queued (segment, queue, rank, run_at, id) WHERE due;
+
+-- A single row. Each change raises its version, so that the newest entry of the index is the one to read,
+-- however many older versions of the row cannot be removed yet.
+CREATE TABLE rota.segments (
+    version bigint PRIMARY KEY,
+    newest integer NOT NULL,  -- takes all jobs that become due
+    opened_by xid8,
+    closed integer[] NOT NULL DEFAULT '{}',  -- left to be emptied, not looked into yet
+    -- what older segments still hold: in each, by queue, the place before which nothing is left
+    old_segment integer[] NOT NULL DEFAULT '{}',
+    old_queue text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    old_rank integer[] NOT NULL DEFAULT '{}',
+    old_at timestamptz[] NOT NULL DEFAULT '{}',
+    old_id uuid[] NOT NULL DEFAULT '{}',
+    -- transactions that may yet commit a job into an older segment
+    awaited_segment integer[] NOT NULL DEFAULT '{}',
+    awaited text[] NOT NULL DEFAULT '{}',
+    later_from timestamptz NOT NULL DEFAULT '-infinity',  -- no job that is due later has an earlier time
+    noted xid8,  -- a snapshot older than this transaction is an old one
+    noted_at timestamptz,
+    checked_at timestamptz,  -- when rota.find_strays last looked
+    swept_at timestamptz  -- when rota.reclaim last read all of a large rota.running
+);
+INSERT INTO rota.segments (version, newest) VALUES (1, 0);
+
+COMMENT ON TABLE rota.segments IS 'Which segments of rota.queued claims look into. One row.';
+
+INSERT INTO rota.migrations (version, name) VALUES (6, '0006_segments');
+
 -- The audit log.
 
 -- Add the lines, in their order. JSON inside JSON travels as text: see rows.py.
@@ -406,26 +450,29 @@ $$;
 -- holds rota.claim to it.
 
 -- Jobs whose time has come join the due ones; when the next will. Nothing to do costs one probe.
-CREATE OR REPLACE FUNCTION rota.promote(now timestamptz) RETURNS timestamptz
+-- since: no job has an earlier time, as the list of segments says.
+CREATE OR REPLACE FUNCTION rota.promote(since timestamptz, now timestamptz) RETURNS timestamptz
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 DECLARE
     soonest timestamptz;
 BEGIN
-    SELECT run_at INTO soonest FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+    SELECT run_at INTO soonest FROM rota.queued WHERE NOT due AND run_at >= since ORDER BY run_at LIMIT 1;
     IF soonest <= now THEN
-        UPDATE rota.queued SET due = true WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM rota.queued WHERE NOT due AND run_at <= now ORDER BY run_at LIMIT 1000
+        UPDATE rota.queued SET due = true, segment =
+            coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0) WHERE ctid =
+            ANY (ARRAY(
+            SELECT ctid FROM rota.queued WHERE NOT due AND run_at >= since AND run_at <= now ORDER BY run_at LIMIT 1000
                FOR UPDATE SKIP LOCKED));
-        SELECT run_at INTO soonest FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+        SELECT run_at INTO soonest FROM rota.queued WHERE NOT due AND run_at >= since ORDER BY run_at LIMIT 1;
     END IF;
     RETURN soonest;
 END
 $$;
 
--- The queues to claim from. Without a list: those with due jobs, one index probe each.
-CREATE OR REPLACE FUNCTION rota.lanes(queues text[], exclude text[]) RETURNS text[]
+-- The queues to claim from. Without a list: those with due jobs in the segment, one index probe each.
+CREATE OR REPLACE FUNCTION rota.lanes(queues text[], exclude text[], segment integer) RETURNS text[]
 LANGUAGE plpgsql STABLE
 SET search_path = rota, pg_temp
 AS $$
@@ -435,10 +482,10 @@ BEGIN
     END IF;
     RETURN ARRAY(
         WITH RECURSIVE lane(queue) AS (
-            (SELECT queue FROM rota.queued WHERE due ORDER BY queue LIMIT 1)
+            (SELECT q.queue FROM rota.queued AS q WHERE q.due AND q.segment = lanes.segment ORDER BY q.queue LIMIT 1)
             UNION ALL
-            SELECT (SELECT q.queue FROM rota.queued AS q WHERE q.due AND q.queue > lane.queue
-                     ORDER BY q.queue LIMIT 1)
+            SELECT (SELECT q.queue FROM rota.queued AS q
+                     WHERE q.due AND q.segment = lanes.segment AND q.queue > lane.queue ORDER BY q.queue LIMIT 1)
               FROM lane WHERE lane.queue IS NOT NULL)
         SELECT queue FROM lane WHERE queue IS NOT NULL AND NOT queue = ANY (exclude));
 END
@@ -447,7 +494,10 @@ $$;
 -- Jobs of paused tenants at the front of the queues leave the index of due jobs, so that a tenant with a
 -- million of them is passed once, and not with every claim. It reads no further than a claim of lim jobs
 -- does; the more it finds the further, up to some thousands of jobs for one claim to move.
-CREATE OR REPLACE FUNCTION rota.park(lanes text[], tenants text[], lim integer) RETURNS void
+-- lanes, segments, ranks, run_ats, ids: the places after which to look.
+CREATE OR REPLACE FUNCTION rota.park(
+    lanes text[], segments integer[], ranks integer[], run_ats timestamptz[], ids uuid[], tenants text[], lim integer)
+RETURNS void
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -460,8 +510,11 @@ BEGIN
         UPDATE rota.queued SET due = NULL WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM rota.queued
              WHERE due AND tenant = ANY (tenants) AND ctid = ANY (ARRAY(
-                   SELECT front.ctid FROM unnest(lanes) AS l(queue), LATERAL (
-                       SELECT q.ctid, q.tenant FROM rota.queued AS q WHERE q.due AND q.queue = l.queue
+                   SELECT front.ctid
+                     FROM unnest(lanes, segments, ranks, run_ats, ids) AS l(queue, segment, rank, run_at, id), LATERAL (
+                       SELECT q.ctid, q.tenant FROM rota.queued AS q
+                        WHERE q.due AND q.segment = l.segment AND q.queue = l.queue
+                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
                         ORDER BY q.rank, q.run_at, q.id LIMIT reach) AS front
                     WHERE front.tenant = ANY (tenants)))
                FOR UPDATE SKIP LOCKED));
@@ -484,7 +537,9 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    UPDATE rota.queued SET due = true WHERE ctid = ANY (ARRAY(
+    UPDATE rota.queued SET due = true, segment =
+        coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0) WHERE ctid = ANY
+        (ARRAY(
         WITH RECURSIVE lane(tenant, queue) AS (  -- one index probe each
             (SELECT tenant, queue FROM rota.queued WHERE due IS NULL ORDER BY tenant, queue LIMIT 1)
             UNION ALL
@@ -501,20 +556,21 @@ BEGIN
 END
 $$;
 
--- Claim at most lim jobs. The first row says when the next job will be due, each other one is a job.
+-- Claim at most lim jobs. The first row says when the next job will be due, and in run_at what the time is
+-- now; each other one is a job.
 -- queues, tasks, exclude_tenants: NULL for any, any, none.
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are
 -- still seen; and if it does not find enough, the claim starts from the front as well.
 CREATE OR REPLACE FUNCTION rota.claim(
-    worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
+    worker text, lim integer, lease_s double precision, queues text[], exclude text[], tasks text[],
     exclude_tenants text[], since json, now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     id uuid, lease_token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
         tenant text, queue text, task text, origin text, cost_cents double precision, timeout double precision,
         scheduled_for timestamptz, schedule text, key text, tags text[], parent uuid, backoff json, error json,
-        progress json, cancel_requested boolean)
+        progress json, crashes integer, cancel_requested boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
@@ -524,6 +580,22 @@ AS $$
 DECLARE
     first CONSTANT integer := -2147483648;
     last_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    met CONSTANT bigint :=
+        (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass));
+    met_later CONSTANT bigint :=
+        (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass));
+    version bigint;  -- of the list of segments
+    known bigint;
+    newest integer;
+    several boolean;  -- whether older segments still hold jobs
+    awaiting boolean;  -- whether an older segment may still receive some
+    later_from timestamptz;
+    -- each queue in each segment: the places (rank, run_at, id) after which to look
+    strand text[];
+    strand_segment integer[];
+    strand_rank integer[];
+    strand_at timestamptz[];
+    strand_id uuid[];
     lane text[];  -- queues that may still hold a job to claim, the most urgent first
     head integer[];  -- the best rank of each
     -- the place in each up to which it has been read: (rank, run_at, id)
@@ -533,12 +605,25 @@ DECLARE
     sharing integer;  -- how many lanes share the best rank
     top bigint;  -- claim ranks before this one
     places tid[];
-    givers bigint[];
+    givers bigint[];  -- the lane of each place
+    given_rank integer[];
+    given_at timestamptz[];
+    given_id uuid[];
     wanted integer := lim;
     asked integer;  -- what was wanted in this round
-    from_front boolean := false;
+    looks integer := 0;  -- from the front
+    passed bigint;
+    lease_until CONSTANT timestamptz := now + lease_s * interval '1 second';
 BEGIN
-    next_due_at := rota.promote(now);
+    SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}', s.later_from
+      INTO version, newest, several, awaiting, later_from
+      FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+    IF NOT FOUND THEN  -- emptied by hand; rota.find_strays adds what it does not name
+        INSERT INTO rota.segments AS s (version, newest) VALUES (1, 0) ON CONFLICT DO NOTHING;
+        SELECT 1, 0, false, false, '-infinity' INTO version, newest, several, awaiting, later_from;
+    END IF;
+    next_due_at := rota.promote(later_from, now);
+    run_at := now::text;
     RETURN NEXT;
     IF wanted > 0 AND since IS NOT NULL THEN
         SELECT array_agg(c.queue), array_agg(CASE WHEN u.urgent THEN first ELSE c.rank END),
@@ -546,54 +631,105 @@ BEGIN
           INTO lane, seen_rank, seen_at, seen_id
           FROM json_to_recordset(since) AS c(queue text, rank integer, run_at timestamptz, id uuid), LATERAL (
                SELECT EXISTS (SELECT FROM rota.queued AS q
-                               WHERE q.due AND q.queue = c.queue AND q.rank < c.rank) AS urgent) AS u;
+                               WHERE q.due AND q.segment = newest AND q.queue = c.queue AND q.rank < c.rank) AS urgent
+               ) AS u;
     END IF;
     WHILE wanted > 0 LOOP
         IF lane IS NULL THEN
-            EXIT WHEN from_front;
-            from_front := true;
+            IF looks > 0 THEN
+                -- a session that moved jobs to another segment meanwhile, or committed one into an older segment
+                IF awaiting AND looks = 1 THEN
+                    PERFORM rota.tidy(0, 0, true);
+                END IF;
+                known := version;
+                SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}', s.later_from
+                  INTO version, newest, several, awaiting, later_from
+                  FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+                EXIT WHEN version = known OR looks > 3;
+            END IF;
+            looks := looks + 1;
             PERFORM rota.unpark(queues, exclude, exclude_tenants, lim);
-            lane := rota.lanes(queues, exclude);
-            IF exclude_tenants IS NOT NULL THEN
-                PERFORM rota.park(lane, exclude_tenants, lim);
+            lane := rota.lanes(queues, exclude, newest);
+            IF several AND queues IS NULL THEN
+                lane := ARRAY(
+                    SELECT q FROM unnest(lane) AS q
+                    UNION
+                    SELECT q FROM (SELECT * FROM rota.segments ORDER BY version DESC LIMIT 1) AS s, LATERAL (
+                        SELECT unnest(rota.lanes(NULL, '{}', c)) AS q FROM unnest(s.closed) AS c
+                        UNION ALL SELECT unnest(s.old_queue)) AS o
+                     WHERE NOT q = ANY (exclude));
             END IF;
             seen_rank := array_fill(first, ARRAY[cardinality(lane)]);
             seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(lane)]);
             seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
+            strand := NULL;
+        END IF;
+        IF strand IS NULL AND (several OR exclude_tenants IS NOT NULL) THEN
+            SELECT array_agg(s.queue), array_agg(s.segment), array_agg(s.rank), array_agg(s.run_at), array_agg(s.id)
+              INTO strand, strand_segment, strand_rank, strand_at, strand_id
+              FROM rota.list_strands(lane) AS s;
+            IF exclude_tenants IS NOT NULL AND looks > 0 AND strand IS NOT NULL THEN
+                PERFORM rota.park(strand, strand_segment, strand_rank, strand_at, strand_id, exclude_tenants, lim);
+            END IF;
         END IF;
         IF cardinality(lane) = 1 THEN
             sharing := 1;  -- a single queue: it may contribute all it has
             top := 2147483648;
         ELSE
-            SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),
-                   array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
-                   array_agg(l.rank ORDER BY h.rank, h.run_at, h.id),
-                   array_agg(l.run_at ORDER BY h.rank, h.run_at, h.id),
-                   array_agg(l.id ORDER BY h.rank, h.run_at, h.id)
-              INTO lane, head, seen_rank, seen_at, seen_id
-              FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
-                   SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
-                    WHERE q.due AND q.queue = l.queue AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
-                      AND (tasks IS NULL OR q.task = ANY (tasks))
-                      AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
-                    ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
+            IF several THEN
+                SELECT array_agg(lane[h.ord] ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(seen_rank[h.ord] ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(seen_at[h.ord] ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(seen_id[h.ord] ORDER BY h.rank, h.run_at, h.id)
+                  INTO lane, head, seen_rank, seen_at, seen_id
+                  FROM rota.merge_segments(
+                       lane, seen_rank, seen_at, seen_id, strand, strand_segment, strand_rank, strand_at, strand_id,
+                       tasks, exclude_tenants, 2147483648, cardinality(lane)) AS h;
+            ELSE
+                SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(l.rank ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(l.run_at ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(l.id ORDER BY h.rank, h.run_at, h.id)
+                  INTO lane, head, seen_rank, seen_at, seen_id
+                  FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
+                       SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
+                        WHERE q.due AND q.segment = newest AND q.queue = l.queue
+                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                          AND (tasks IS NULL OR q.task = ANY (tasks))
+                          AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+                        ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
+            END IF;
             CONTINUE WHEN lane IS NULL;
             SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
             top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
         END IF;
-        -- from all that share at once: a thousand queues cost one statement, as one does
-        SELECT array_agg(p.place), array_agg(p.ord) INTO places, givers
-          FROM (SELECT f.place, l.ord
-                  FROM unnest(lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
-                       WITH ORDINALITY AS l(queue, rank, run_at, id, ord), LATERAL (
-                       SELECT q.ctid AS place FROM rota.queued AS q
-                        WHERE q.due AND q.queue = l.queue AND q.rank < top
-                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
-                          AND (tasks IS NULL OR q.task = ANY (tasks))
-                          AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
-                        ORDER BY q.rank, q.run_at, q.id
-                        LIMIT wanted / sharing + (l.ord <= wanted % sharing)::integer  -- an even share
-                          FOR UPDATE SKIP LOCKED) AS f) AS p;
+        IF several THEN
+            SELECT array_agg(m.place), array_agg(m.ord), array_agg(m.rank), array_agg(m.run_at), array_agg(m.id)
+              INTO places, givers, given_rank, given_at, given_id
+              FROM rota.merge_segments(
+                   lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing],
+                   strand, strand_segment, strand_rank, strand_at, strand_id, tasks, exclude_tenants, top, wanted) AS m;
+            -- only now, so that no more are locked than are taken
+            SELECT array_agg(q.place) INTO places FROM (
+                SELECT ctid AS place FROM rota.queued WHERE ctid = ANY (places) AND id = ANY (given_id) AND due
+                   FOR UPDATE SKIP LOCKED) AS q;
+        ELSE
+            -- from all that share at once: a thousand queues cost one statement, as one does
+            SELECT array_agg(p.place), array_agg(p.ord) INTO places, givers
+              FROM (SELECT f.place, l.ord
+                      FROM unnest(lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
+                           WITH ORDINALITY AS l(queue, rank, run_at, id, ord), LATERAL (
+                           SELECT q.ctid AS place FROM rota.queued AS q
+                            WHERE q.due AND q.segment = newest AND q.queue = l.queue AND q.rank < top
+                              AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                              AND (tasks IS NULL OR q.task = ANY (tasks))
+                              AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+                            ORDER BY q.rank, q.run_at, q.id
+                            LIMIT wanted / sharing + (l.ord <= wanted % sharing)::integer  -- an even share
+                              FOR UPDATE SKIP LOCKED) AS f) AS p;
+        END IF;
         IF places IS NOT NULL THEN
             RETURN QUERY
             WITH picked AS (
@@ -602,35 +738,50 @@ BEGIN
             INSERT INTO rota.running AS r (
                 id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                     cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, progress,
+                    crashes,
                 lease_token, attempt, started_at, worker, lease_until, cancel_requested)
             SELECT p.id, p.created_at, p.run_at, p.rank, p.max_attempts, p.auto_remove, p.tenant, p.queue,
                 p.task, p.origin, p.payload, p.cost_cents, p.timeout, p.scheduled_for, p.schedule, p.key,
-                p.tags, p.parent, p.backoff, p.error, p.progress,
-                   p.lease_token + 1, p.attempt + 1, now, claim.worker, claim.lease_until, p.cancel_requested
+                p.tags, p.parent, p.backoff, p.error, p.progress, p.crashes,
+                   p.lease_token + 1, p.attempt + 1, now, claim.worker, lease_until, p.cancel_requested
               FROM picked AS p
             RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
                       coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
                       r.id, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant, r.queue,
                           r.task, r.origin, r.cost_cents, r.timeout, r.scheduled_for, r.schedule, r.key, r.tags,
-                          r.parent, r.backoff, r.error, r.progress, r.cancel_requested;
+                          r.parent, r.backoff, r.error, r.progress, r.crashes, r.cancel_requested;
         END IF;
         asked := wanted;
         wanted := wanted - coalesce(cardinality(places), 0);
-        IF wanted > 0 AND cardinality(lane) = 1 THEN
+        IF wanted > 0 AND cardinality(lane) = 1 AND (NOT several OR coalesce(cardinality(givers), 0) < asked) THEN
             lane := NULL;
         ELSIF wanted > 0 THEN
             -- a lane that gave less than its share has nothing more to give up to here
-            SELECT array_agg(CASE WHEN kept THEN rank ELSE (top - 1)::integer END ORDER BY ord),
-                   array_agg(CASE WHEN kept THEN run_at ELSE 'infinity' END ORDER BY ord),
-                   array_agg(CASE WHEN kept THEN id ELSE last_id END ORDER BY ord)
+            SELECT array_agg(CASE WHEN NOT kept THEN (top - 1)::integer WHEN several THEN coalesce(last_rank, rank) ELSE rank END
+                             ORDER BY ord),
+                   array_agg(CASE WHEN NOT kept THEN 'infinity' WHEN several THEN coalesce(last_at, run_at) ELSE run_at END
+                             ORDER BY ord),
+                   array_agg(CASE WHEN NOT kept THEN last_id WHEN several THEN coalesce(end_id, id) ELSE id END ORDER BY ord)
               INTO seen_rank, seen_at, seen_id
               FROM (SELECT l.*, l.ord > sharing
-                           OR coalesce(g.n, 0) >= asked / sharing + (l.ord <= asked % sharing)::integer AS kept
+                           OR coalesce(g.n, 0) >= asked / sharing + (l.ord <= asked % sharing)::integer AS kept,
+                           given_rank[g.last] AS last_rank, given_at[g.last] AS last_at, given_id[g.last] AS end_id
                       FROM unnest(seen_rank, seen_at, seen_id) WITH ORDINALITY AS l(rank, run_at, id, ord)
-                      LEFT JOIN (SELECT o, count(*) AS n FROM unnest(givers) AS o GROUP BY o) AS g ON g.o = l.ord)
+                      LEFT JOIN (SELECT o.ord, count(*) AS n, max(o.nth) AS last
+                                   FROM unnest(givers) WITH ORDINALITY AS o(ord, nth) GROUP BY o.ord) AS g ON g.ord = l.ord)
                    AS s;
         END IF;
     END LOOP;
+    passed :=
+        (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass))
+        - met - 2 * (lim - wanted) - 2 * coalesce(cardinality(seen_rank), 0);
+    IF greatest(passed,
+        (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass))
+        - met_later) > 500 OR (several OR awaiting) AND random() < 0.05 THEN
+        PERFORM rota.tidy(passed,
+            (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass))
+            - met_later, false);
+    END IF;
 END
 $$;
 
@@ -640,7 +791,7 @@ $$;
 CREATE OR REPLACE FUNCTION rota.cancel_jobs(ids uuid[], states text[], fault json, now timestamptz) RETURNS uuid[]
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
-SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -659,10 +810,10 @@ BEGIN
                 INSERT INTO rota.done (
                     id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
                         queue, task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule,
-                        key, tags, parent, backoff, progress, error, state, finished_at)
+                        key, tags, parent, backoff, progress, crashes, error, state, finished_at)
                 SELECT id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
                     queue, task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key,
-                    tags, parent, backoff, progress,
+                    tags, parent, backoff, progress, crashes,
                        coalesce(fault, error), 'cancelled', now
                   FROM taken
             ), freed AS (
@@ -677,7 +828,7 @@ BEGIN
             END IF;
         END IF;
         IF 'running' = ANY (states) THEN
-            WITH requested AS (
+            WITH requested AS (  -- through the index, hence in the order of ids, as turns and heartbeats
                 UPDATE rota.running SET cancel_requested = true, error = coalesce(fault, error)
                  WHERE id = ANY (ids) AND NOT id = ANY (asked)
                 RETURNING id)
@@ -719,10 +870,11 @@ BEGIN
         INSERT INTO rota.queued (
             id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                 cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, run_at,
-                attempt, due)
+                attempt, due, segment)
         SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
             payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error,
-               coalesce(next_at, now), 0, coalesce(next_at, now) <= now
+               coalesce(next_at, now), 0, coalesce(next_at, now) <= now,
+                   coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
           FROM taken
         ON CONFLICT DO NOTHING
     ), recorded AS (
@@ -746,7 +898,9 @@ SET search_path = rota, pg_temp
 AS $$
     WITH moved AS (
         UPDATE rota.queued SET run_at = coalesce(next_at, run_at), due = coalesce(next_at, run_at) <= now,
-                               rank = coalesce(new_rank, rank), queue = coalesce(new_queue, queue)
+                               rank = coalesce(new_rank, rank), queue = coalesce(new_queue, queue),
+                               segment =
+                                   coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
          WHERE id = ANY (ids) RETURNING id)
     SELECT coalesce(array_agg(id), '{}') FROM moved
 $$;
@@ -795,7 +949,9 @@ AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
-    SELECT date_trunc('minute', m), q, k, s, pg_backend_pid() % 64, step * count(*)
+    SELECT date_trunc('minute', m), q, k, s,
+        (pg_backend_pid() % 64 + 128 * (coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0) % 255)),
+        step * count(*)
       FROM unnest(queues, tasks, states, minutes) AS e(q, k, s, m)
      GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n;
@@ -900,7 +1056,7 @@ COMMENT ON FUNCTION rota.enqueue(
 -- One heartbeat of a process: renew its leases, write progress, record the worker. Only jobs that the
 -- worker holds are touched.
 CREATE OR REPLACE FUNCTION rota.heartbeat(
-    worker text, document json, leases json, notes json, lease_until timestamptz, now timestamptz,
+    worker text, document json, leases json, notes json, lease_s double precision, now timestamptz,
     OUT lost uuid[], OUT cancel uuid[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -912,11 +1068,18 @@ DECLARE
     kept uuid[];
     note record;
 BEGIN
+    IF notes IS NOT NULL THEN
+        -- All at once and in order: the notes' jobs may come before those whose lease is renewed.
+        PERFORM FROM rota.running AS r
+          WHERE r.id = ANY (ARRAY(SELECT l.id FROM json_to_recordset(leases) AS l(id uuid) UNION ALL
+                                  SELECT n.id FROM json_to_recordset(notes) AS n(id uuid)))
+          ORDER BY r.id FOR UPDATE;
+    END IF;
     IF leases IS NOT NULL THEN
         WITH lease AS MATERIALIZED (
             SELECT * FROM json_to_recordset(leases) AS l(id uuid, lease_token bigint)
         ), renewed AS (
-            UPDATE rota.running SET lease_until = heartbeat.lease_until
+            UPDATE rota.running SET lease_until = now + lease_s * interval '1 second'
              WHERE id = ANY (ARRAY(SELECT l.id FROM lease AS l))
                AND worker = heartbeat.worker AND ((id, lease_token) IN (SELECT l.id, l.lease_token FROM lease AS l)) IS TRUE
             RETURNING id
@@ -938,32 +1101,46 @@ END
 $$;
 
 -- Take over jobs whose lease has expired. The rows returned name the worker that lost them.
-CREATE OR REPLACE FUNCTION rota.reclaim(holder text, fresh_until timestamptz, lim integer, now timestamptz)
+CREATE OR REPLACE FUNCTION rota.reclaim(holder text, lease_s double precision, lim integer, now timestamptz)
 RETURNS TABLE (id uuid, created_at timestamptz, run_at timestamptz, lease_token bigint, rank integer,
     attempt integer, max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
     cost_cents double precision, timeout double precision, started_at timestamptz, scheduled_for timestamptz,
-    schedule text, key text, tags text[], parent uuid, backoff json, error json, progress json, payload json,
-    worker text, lease_until timestamptz, cancel_requested boolean)
+    schedule text, key text, tags text[], parent uuid, backoff json, error json, progress json, crashes integer,
+    payload json, worker text, lease_until timestamptz, cancel_requested boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
+DECLARE
+    is_large CONSTANT boolean := pg_relation_size('rota.running') > 33554432;
+    found integer;
 BEGIN
     -- Reads the whole table, which holds no more than the jobs that workers run: an index on lease_until
-    -- would be paid for by every claim, this only by the one sweep in a few seconds.
+    -- would be paid for by every claim, this only by the one sweep in a few seconds. While an old snapshot
+    -- keeps dead rows in it, one sweep in two seconds serves all workers.
+    IF is_large AND (SELECT s.swept_at FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1)
+                    BETWEEN clock_timestamp() - interval '2 s' AND clock_timestamp() THEN
+        RETURN;
+    END IF;
     RETURN QUERY
     WITH expired AS MATERIALIZED (
         SELECT e.id, e.worker FROM rota.running AS e WHERE e.lease_until <= now ORDER BY e.lease_until LIMIT lim
            FOR UPDATE SKIP LOCKED)
-    UPDATE rota.running AS r SET lease_token = r.lease_token + 1, worker = holder, lease_until = fresh_until
+    UPDATE rota.running AS r SET lease_token = r.lease_token + 1, worker = holder,
+           lease_until = now + lease_s * interval '1 second'
       FROM expired AS e WHERE r.id = e.id
     RETURNING r.id, r.created_at, r.run_at, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove,
         r.tenant, r.queue, r.task, r.origin, r.cost_cents, r.timeout, r.started_at, r.scheduled_for, r.schedule,
-        r.key, r.tags, r.parent, r.backoff, r.error, r.progress,
+        r.key, r.tags, r.parent, r.backoff, r.error, r.progress, r.crashes,
               coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)), e.worker,
               r.lease_until, r.cancel_requested;
+    GET DIAGNOSTICS found = ROW_COUNT;
+    IF is_large AND found < lim THEN
+        UPDATE rota.segments SET version = version + 1, swept_at = clock_timestamp();
+    END IF;
+    PERFORM rota.find_strays();
 END
 $$;
 
@@ -1090,13 +1267,14 @@ BEGIN
             tags text[], parent uuid, backoff json)
     ), stored AS (
         INSERT INTO rota.queued AS q (
-            id, created_at, run_at, rank, payload, due,
+            id, created_at, run_at, rank, payload, due, segment,
             max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, key, tags,
                 parent, backoff)
         SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0),
                CASE WHEN octet_length(g.payload_json) <= 2000 THEN g.payload_json::json
                     WHEN g.payload_json IS NULL THEN '{}' END,
                coalesce(g.run_at, at) <= at,
+                   coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
                coalesce(g.max_attempts, 3), coalesce(g.auto_remove, false), coalesce(g.tenant, 'default'),
                    coalesce(g.queue, 'default'), g.task, coalesce(g.origin, 'api'), g.timeout, g.scheduled_for,
                    g.schedule, g.key, nullif(g.tags, '{}'), g.parent, g.backoff
@@ -1152,10 +1330,11 @@ AS $$
 #variable_conflict use_variable
 BEGIN
     INSERT INTO rota.queued (
-        id, payload, created_at, run_at, rank, due,
+        id, payload, created_at, run_at, rank, due, segment,
         max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
             backoff)
     SELECT unnest(ids), unnest(payloads), created_at, run_at, rank, due,
+        coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
            max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, tags,
                parent, backoff;
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
@@ -1272,11 +1451,13 @@ BEGIN
     SELECT k.job INTO holder FROM rota.keys AS k WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
         UPDATE rota.queued SET
-            (payload, rank, run_at, due, attempt, error, cancel_requested,
+            (payload, rank, run_at, due, segment, attempt, error, cancel_requested,
              max_attempts, auto_remove, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
                  backoff) =
             (CASE WHEN octet_length(j.payload_json) <= 2000 THEN j.payload_json::json END,
-             -coalesce(j.priority, 0), coalesce(j.run_at, now), coalesce(j.run_at, now) <= now, 0, NULL, false,
+             -coalesce(j.priority, 0), coalesce(j.run_at, now), coalesce(j.run_at, now) <= now,
+             coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0), 0, NULL,
+                 false,
              coalesce(j.max_attempts, 3), coalesce(j.auto_remove, false), coalesce(j.queue, 'default'), j.task,
                  coalesce(j.origin, 'api'), j.timeout, j.scheduled_for, j.schedule, nullif(j.tags, '{}'),
                  j.parent, j.backoff)
@@ -1316,19 +1497,24 @@ AS $$
 DECLARE
     written text[];
 BEGIN
-    WITH done AS (
+    -- Read once: joined row by row, with statistics of a table that was empty, it would be read for each
+    -- schedule there is.
+    WITH fresh AS MATERIALIZED (
+        SELECT g.*, j->>'payload_json' AS payload_json, j->>'declared_json' AS declared_json
+          FROM unnest(given) AS j, LATERAL json_populate_record(NULL::rota.schedules, j) AS g
+    ), done AS (
         UPDATE rota.schedules AS s SET
             name = g.name, task = g.task, tenant = g.tenant, cron = g.cron, every = g.every, at = g.at,
             timezone = g.timezone, start_at = g.start_at, until = g.until, jitter = coalesce(g.jitter, 0),
-            payload = (j->>'payload_json')::json, queue = g.queue, priority = g.priority,
+            payload = g.payload_json::json, queue = g.queue, priority = g.priority,
             max_attempts = g.max_attempts, timeout = g.timeout, description = g.description, enabled = g.enabled,
             reason = g.reason, missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window,
             overlap = g.overlap, calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source,
-            owner = g.owner, declared = (j->>'declared_json')::json, next_run_at = g.next_run_at,
+            owner = g.owner, declared = g.declared_json::json, next_run_at = g.next_run_at,
             check_at = coalesce(g.check_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
             version = s.version + 1, created_at = g.created_at, updated_at = now
-          FROM unnest(given) AS j, LATERAL json_populate_record(NULL::rota.schedules, j) AS g
-         WHERE s.id = g.id AND s.version = g.version
+          FROM fresh AS g
+         WHERE s.id = ANY (ARRAY(SELECT f.id FROM fresh AS f)) AND s.id = g.id AND s.version = g.version
         RETURNING s.id
     )
     SELECT array_agg(id) INTO written FROM done;
@@ -1463,13 +1649,308 @@ BEGIN
 END
 $$;
 
+-- Segments of due jobs. While any transaction holds an old snapshot, PostgreSQL keeps the index entries of
+-- jobs long gone, and a claim that starts at the front of the index passes all of them. So due jobs lie in
+-- segments, the first column of that index. As a rule there is one. When claims find too many dead entries in
+-- it, and a snapshot is the cause, a new one takes all further jobs. The older ones are emptied, and what
+-- lies in them is never read again.
+-- A job may lie in any segment that claims look into: its place in the queue does not depend on it.
+
+-- The newest segment, for jobs that the session stores afterwards. The lock comes first, so that
+-- rota.tidy can see which sessions may still know an older one; an INSERT locks before it reads, too.
+CREATE OR REPLACE FUNCTION rota.newest_segment() RETURNS integer
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    LOCK TABLE rota.queued IN ROW EXCLUSIVE MODE;
+    RETURN coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0);
+END
+$$;
+
+-- Whether a snapshot older than the transaction keeps dead rows from being removed.
+CREATE OR REPLACE FUNCTION rota.is_held_since(noted xid8) RETURNS boolean
+LANGUAGE sql STABLE
+SET search_path = rota, pg_temp
+AS $$
+    SELECT greatest(
+        (SELECT max(greatest(age(a.backend_xmin), age(a.backend_xid))) FROM pg_stat_activity AS a
+          WHERE a.pid <> pg_backend_pid() AND (a.datname = current_database() OR a.datname IS NULL)
+            AND a.usesysid IS NOT NULL),  -- not autovacuum: it holds nothing back
+        (SELECT max(age(r.xmin)) FROM pg_replication_slots AS r),
+        (SELECT max(age(p.transaction)) FROM pg_prepared_xacts AS p WHERE p.database = current_database())
+    ) > age(noted::xid)
+$$;
+
+-- The first jobs of the lanes that lie in several segments, in order, without locks: from each an even share of
+-- what is wanted. ranks, run_ats, ids: the place up to which a lane has been read. strands to strand_ids: each
+-- queue in each segment, and the place before which nothing is left there.
+CREATE OR REPLACE FUNCTION rota.merge_segments(
+    lanes text[], ranks integer[], run_ats timestamptz[], ids uuid[], strands text[], segments integer[],
+    strand_ranks integer[], strand_ats timestamptz[], strand_ids uuid[], tasks text[], exclude_tenants text[],
+    top bigint, wanted integer)
+RETURNS TABLE (ord bigint, place tid, rank integer, run_at timestamptz, id uuid)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    sharing CONSTANT integer := cardinality(lanes);
+BEGIN
+    RETURN QUERY
+    SELECT m.ord, m.place, m.rank, m.run_at, m.id
+      FROM (SELECT c.*, row_number() OVER (PARTITION BY c.ord ORDER BY c.rank, c.run_at, c.id) AS nth
+              FROM (SELECT b.ord, b.share, f.*
+                      FROM (SELECT l.ord, l.queue, s.segment, (l.rank, l.run_at, l.id) > (s.rank, s.run_at, s.id) AS further,
+                                   l.rank, l.run_at, l.id, s.rank AS from_rank, s.run_at AS from_at, s.id AS from_id,
+                                   wanted / sharing + (l.ord <= wanted % sharing)::integer AS share
+                              FROM unnest(lanes, ranks, run_ats, ids) WITH ORDINALITY AS l(queue, rank, run_at, id, ord)
+                              JOIN unnest(strands, segments, strand_ranks, strand_ats, strand_ids)
+                                   AS s(queue, segment, rank, run_at, id) ON s.queue = l.queue) AS b, LATERAL (
+                           SELECT q.ctid AS place, q.rank, q.run_at, q.id FROM rota.queued AS q
+                            WHERE q.due AND q.segment = b.segment AND q.queue = b.queue AND q.rank < top
+                              AND (q.rank, q.run_at, q.id) > (CASE WHEN b.further THEN b.rank ELSE b.from_rank END,
+                                                              CASE WHEN b.further THEN b.run_at ELSE b.from_at END,
+                                                              CASE WHEN b.further THEN b.id ELSE b.from_id END)
+                              AND (tasks IS NULL OR q.task = ANY (tasks))
+                              AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+                            ORDER BY q.rank, q.run_at, q.id LIMIT b.share) AS f) AS c) AS m
+     WHERE m.nth <= m.share
+     ORDER BY m.ord, m.nth;
+END
+$$;
+
+-- Where claims look for jobs of the queues: in each segment, the place after which.
+CREATE OR REPLACE FUNCTION rota.list_strands(queues text[])
+RETURNS TABLE (queue text, segment integer, rank integer, run_at timestamptz, id uuid)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    s rota.segments%ROWTYPE;
+BEGIN
+    SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
+    RETURN QUERY
+        SELECT l.queue, n.segment, -2147483648, '-infinity'::timestamptz, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid
+          FROM unnest(queues) AS l(queue), unnest(s.newest || s.closed) AS n(segment)
+        UNION ALL
+        SELECT o.* FROM unnest(s.old_queue, s.old_segment, s.old_rank, s.old_at, s.old_id)
+                        AS o(queue, segment, rank, run_at, id) WHERE o.queue = ANY (queues);
+END
+$$;
+
+-- Where the jobs of the segments begin, by queue: the places just before them. queues to ids: where they began
+-- when last looked at; NULL for queues: any, from the front. Jobs no more than most are moved to the newest segment
+-- instead. So are the first ones if they have not moved on since, and pushing says that dead entries lie behind them.
+CREATE OR REPLACE FUNCTION rota.look_into(
+    segments integer[], queues text[], ranks integer[], run_ats timestamptz[], ids uuid[],
+    newest integer, most integer, pushing boolean,
+    OUT old_segment integer[], OUT old_queue text[], OUT old_rank integer[], OUT old_at timestamptz[], OUT old_id uuid[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    first CONSTANT integer := -2147483648;
+    last_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    found tid[];
+    names text[];
+    moved integer := 0;
+BEGIN
+    IF queues IS NULL THEN
+        SELECT array_agg(s.segment), array_agg(l.queue) INTO segments, queues
+          FROM unnest(segments) AS s(segment), LATERAL unnest(rota.lanes(NULL, '{}', s.segment)) AS l(queue);
+        IF queues IS NULL THEN
+            RETURN;
+        END IF;
+        ranks := array_fill(first, ARRAY[cardinality(segments)]);
+        run_ats := array_fill('-infinity'::timestamptz, ARRAY[cardinality(segments)]);
+        ids := array_fill(last_id, ARRAY[cardinality(segments)]);
+    END IF;
+    found := ARRAY(
+        SELECT f.place FROM unnest(segments, queues, ranks, run_ats, ids) AS s(segment, queue, rank, run_at, id), LATERAL (
+            SELECT q.ctid AS place FROM rota.queued AS q
+             WHERE q.due AND q.segment = s.segment AND q.queue = s.queue
+               AND (q.rank, q.run_at, q.id) > (s.rank, s.run_at, s.id)
+             ORDER BY q.rank, q.run_at, q.id LIMIT most + 1) AS f
+         LIMIT most + 1);
+    LOOP
+        SELECT array_agg(s.segment), array_agg(s.queue), array_agg(f.rank),
+               array_agg(f.run_at - interval '1 microsecond'), array_agg(last_id)
+          INTO old_segment, old_queue, old_rank, old_at, old_id
+          FROM unnest(segments, queues, ranks, run_ats, ids) AS s(segment, queue, rank, run_at, id), LATERAL (
+               SELECT q.rank, q.run_at FROM rota.queued AS q
+                WHERE q.due AND q.segment = s.segment AND q.queue = s.queue
+                  AND (q.rank, q.run_at, q.id) > (s.rank, s.run_at, s.id)
+                ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS f;
+        EXIT WHEN moved > 0 OR old_queue IS NULL;
+        EXIT WHEN cardinality(found) > most AND NOT (pushing AND (old_queue, old_rank, old_at) = (queues, ranks, run_ats));
+        WITH gone AS (
+            UPDATE rota.queued SET segment = newest WHERE ctid = ANY (ARRAY(
+                SELECT q.ctid FROM rota.queued AS q WHERE q.due AND q.segment = ANY (segments) AND q.ctid = ANY (found)
+                   FOR UPDATE SKIP LOCKED)) RETURNING queue)
+        SELECT array_agg(DISTINCT queue), count(*) INTO names, moved FROM gone;
+        EXIT WHEN moved = 0;  -- others have locked them
+        -- a claim that met them locked may have gone without
+        PERFORM pg_notify('rota_wake', name) FROM unnest(names) AS name;
+    END LOOP;
+END
+$$;
+
+-- Bring the list of segments up to date after a claim. passed, passed_later: dead entries that it met among due
+-- jobs and among later ones, beside those it made itself. patient: wait for another session that is at it.
+-- Whether jobs may have come to light.
+CREATE OR REPLACE FUNCTION rota.tidy(passed bigint, passed_later bigint, patient boolean) RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
+SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    few CONSTANT integer := 200;  -- jobs of an older segment that are moved rather than left there
+    most CONSTANT integer := 16;  -- older segments
+    s rota.segments%ROWTYPE;
+    before rota.segments%ROWTYPE;
+    older integer[];
+    holders text[];
+    looked integer[];  -- older segments to read from the front
+    one integer;
+    seen record;
+    pushing CONSTANT boolean := passed > 500;
+BEGIN
+    IF patient THEN
+        SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1 FOR UPDATE;
+    ELSE
+        SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
+    END IF;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    before := s;
+    older := ARRAY(SELECT DISTINCT unnest(s.closed || s.old_segment));
+    IF older <> '{}' OR s.awaited <> '{}' THEN
+        -- a session that writes to rota.queued now may have begun when another segment was the newest
+        holders := ARRAY(SELECT DISTINCT l.virtualtransaction FROM pg_locks AS l
+                          WHERE l.locktype = 'relation' AND l.relation = 'rota.queued'::regclass
+                            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+                            AND l.mode = 'RowExclusiveLock' AND l.pid IS DISTINCT FROM pg_backend_pid());
+        looked := ARRAY(SELECT DISTINCT w.segment FROM unnest(s.awaited_segment, s.awaited) AS w(segment, holder)
+                         WHERE NOT w.holder = ANY (holders));
+        SELECT coalesce(array_agg(w.segment), '{}'), coalesce(array_agg(w.holder), '{}')
+          INTO s.awaited_segment, s.awaited
+          FROM unnest(s.awaited_segment, s.awaited) AS w(segment, holder) WHERE w.holder = ANY (holders);
+        IF s.closed <> '{}' AND s.opened_by IS DISTINCT FROM pg_current_xact_id() THEN
+            looked := looked || s.closed;
+            FOREACH one IN ARRAY s.closed LOOP
+                s.awaited_segment := s.awaited_segment || array_fill(one, ARRAY[cardinality(holders)]);
+                s.awaited := s.awaited || holders;
+            END LOOP;
+            s.closed := '{}';
+        END IF;
+        FOREACH one IN ARRAY ARRAY(SELECT DISTINCT unnest(looked || s.old_segment)) LOOP
+            SELECT l.* INTO seen
+              FROM (SELECT array_agg(o.segment) AS segments, array_agg(o.queue) AS queues, array_agg(o.rank) AS ranks,
+                           array_agg(o.run_at) AS run_ats, array_agg(o.id) AS ids
+                      FROM unnest(s.old_segment, s.old_queue, s.old_rank, s.old_at, s.old_id)
+                           AS o(segment, queue, rank, run_at, id)
+                     WHERE o.segment = one AND NOT one = ANY (looked)) AS a,
+                   LATERAL rota.look_into(coalesce(a.segments, ARRAY[one]), a.queues, a.ranks, a.run_ats, a.ids, s.newest,
+                                          few * greatest(cardinality(older), 1), pushing) AS l;
+            SELECT coalesce(array_agg(o.segment), '{}'), coalesce(array_agg(o.queue), '{}'),
+                   coalesce(array_agg(o.rank), '{}'), coalesce(array_agg(o.run_at), '{}'), coalesce(array_agg(o.id), '{}')
+              INTO s.old_segment, s.old_queue, s.old_rank, s.old_at, s.old_id
+              FROM (SELECT * FROM unnest(s.old_segment, s.old_queue, s.old_rank, s.old_at, s.old_id)
+                           AS o(segment, queue, rank, run_at, id) WHERE o.segment <> one
+                    UNION ALL
+                    SELECT * FROM unnest(seen.old_segment, seen.old_queue, seen.old_rank, seen.old_at, seen.old_id)) AS o;
+        END LOOP;
+        passed :=
+            (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass));
+        PERFORM rota.lanes(NULL, '{}', s.newest);
+        passed :=
+            (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass))
+            - passed;
+    END IF;
+    IF greatest(passed, passed_later) > 500 AND NOT (
+           s.noted_at BETWEEN clock_timestamp() - interval '0.5 s' AND clock_timestamp() AND s.noted IS NOT NULL) THEN
+        IF rota.is_held_since(s.noted) THEN
+            IF passed > 500 AND cardinality(older) < most THEN
+                s.closed := s.closed || s.newest;
+                s.newest := s.newest + 1;
+                s.opened_by := pg_current_xact_id();
+            END IF;
+            IF passed_later > 500 THEN
+                s.later_from := least(clock_timestamp() - interval '10 s', (
+                    SELECT q.run_at FROM rota.queued AS q WHERE NOT q.due AND q.run_at >= s.later_from
+                     ORDER BY q.run_at LIMIT 1));
+            END IF;
+        ELSE  -- look again in a while: entries that no one needs are then no longer counted
+            s.noted := pg_current_xact_id();
+            s.noted_at := clock_timestamp();
+        END IF;
+    END IF;
+    IF s IS DISTINCT FROM before THEN
+        UPDATE rota.segments SET
+            (version, newest, opened_by, closed, old_segment, old_queue, old_rank, old_at, old_id, awaited_segment,
+             awaited, later_from, noted, noted_at) =
+            (s.version + 1, s.newest, s.opened_by, s.closed, s.old_segment, s.old_queue, s.old_rank, s.old_at, s.old_id,
+             s.awaited_segment, s.awaited, s.later_from, s.noted, s.noted_at)
+         WHERE version = s.version;
+    END IF;
+    RETURN looked <> '{}';
+END
+$$;
+
+-- What the list of segments has missed, which should be nothing: a job stored with an old view of it, by a caller
+-- whose whole transaction has one snapshot, or a row that was restored or written by hand. Reads all entries of jobs
+-- that are gone, hence at most once a minute and by one session.
+CREATE OR REPLACE FUNCTION rota.find_strays() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
+SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    s rota.segments%ROWTYPE;
+    strays integer[];
+    later timestamptz;
+BEGIN
+    SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
+    IF s.checked_at BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp()
+       OR NOT pg_try_advisory_xact_lock(7466562) THEN
+        RETURN;
+    END IF;
+    strays := ARRAY(
+        WITH RECURSIVE lane(segment, queue, rank, run_at) AS (  -- the first job of each
+            (SELECT segment, queue, rank, run_at FROM rota.queued WHERE due
+              ORDER BY segment, queue, rank, run_at, id LIMIT 1)
+            UNION ALL
+            SELECT beyond.* FROM lane, LATERAL (
+                SELECT q.segment, q.queue, q.rank, q.run_at FROM rota.queued AS q
+                 WHERE q.due AND (q.segment, q.queue) > (lane.segment, lane.queue)
+                 ORDER BY q.segment, q.queue, q.rank, q.run_at, q.id LIMIT 1) AS beyond)
+        SELECT DISTINCT l.segment FROM lane AS l
+         WHERE l.segment <> s.newest AND NOT l.segment = ANY (s.closed)
+           AND NOT EXISTS (
+               SELECT FROM unnest(s.old_segment, s.old_queue, s.old_rank, s.old_at) AS o(segment, queue, rank, run_at)
+                WHERE o.segment = l.segment AND o.queue = l.queue AND (l.rank, l.run_at) > (o.rank, o.run_at)));
+    SELECT run_at INTO later FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+    UPDATE rota.segments AS g SET
+        version = g.version + 1, checked_at = clock_timestamp(), later_from = least(g.later_from, later),
+        closed = ARRAY(SELECT unnest(g.closed || strays) EXCEPT SELECT g.newest);
+END
+$$;
+
 -- The end of attempts. A change is carried out only if its job is running under the same token, and held
 -- by the same worker: a token alone could be given out twice by a server that lost its last transactions.
 
 -- Settle what ended. ids to outputs: plain successes, see rota.succeed; changes: all other ends, see
 -- rota.finish. woken: queues that got back a job which is due. settled_at: now, for a claim that must follow.
 CREATE OR REPLACE FUNCTION rota.settle(
-    ids uuid[], tokens bigint[], workers text[], ages bigint[], outputs json, changes json, now timestamptz,
+    ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, changes json, now timestamptz,
     OUT refused uuid[], OUT woken text[], OUT settled_at timestamptz)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -1478,21 +1959,28 @@ SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     settled_at := now;
+    IF changes IS NOT NULL AND ids IS NOT NULL THEN
+        -- All at once and in order, as a heartbeat does: else the two could wait for each other.
+        PERFORM FROM rota.running AS r
+          WHERE r.id = ANY (ids || ARRAY(SELECT c.id FROM json_to_recordset(changes) AS c(id uuid)))
+          ORDER BY r.id FOR UPDATE;
+    END IF;
     IF changes IS NOT NULL THEN
         SELECT f.refused, f.woken INTO refused, woken FROM rota.finish(changes, now) AS f;
     END IF;
     IF ids IS NOT NULL THEN
-        refused := refused || rota.succeed(ids, tokens, workers, ages, outputs, now);
+        refused := refused || rota.succeed(ids, tokens, workers, began, outputs, now);
     END IF;
 END
 $$;
 
 -- What most jobs come to: a success without logs. One statement. The attempt is recorded only if there
--- were others before it. ages: microseconds since the task's code began, in the order of ids (ascending,
--- so that two workers never wait for each other); outputs: JSON texts or nulls, NULL if none has any.
+-- were others before it. began: when the task's code did, in microseconds since 1970, in the order of ids
+-- (ascending, so that two workers never wait for each other); outputs: JSON texts or nulls, NULL if none
+-- has any.
 -- Returns the jobs that were refused.
 CREATE OR REPLACE FUNCTION rota.succeed(
-    ids uuid[], tokens bigint[], workers text[], ages bigint[], outputs json, now timestamptz)
+    ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, now timestamptz)
 RETURNS uuid[]
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -1509,7 +1997,7 @@ BEGIN
         texts := ARRAY(SELECT json_array_elements_text(outputs));
     END IF;
     WITH change AS MATERIALIZED (
-        SELECT * FROM unnest(ids, tokens, workers, ages, texts) AS c(id, lease_token, worker, age, output)
+        SELECT * FROM unnest(ids, tokens, workers, began, texts) AS c(id, lease_token, worker, began, output)
     ), taken AS (
         -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
         -- and a row that a heartbeat renews meanwhile is met again under its new version.
@@ -1520,22 +2008,25 @@ BEGIN
         INSERT INTO rota.done (
             id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
                 origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-                progress,
+                progress, crashes,
             started_at, state, finished_at, worker, output)
         SELECT t.id, t.created_at, t.run_at, t.lease_token, t.rank, t.attempt, t.max_attempts, t.auto_remove,
             t.tenant, t.queue, t.task, t.origin, t.payload, t.cost_cents, t.timeout, t.scheduled_for,
-            t.schedule, t.key, t.tags, t.parent, t.backoff, t.progress,
-               coalesce(now - age * interval '1 microsecond', started_at), 'succeeded', now, t.worker, output::json
+            t.schedule, t.key, t.tags, t.parent, t.backoff, t.progress, t.crashes,
+               least(coalesce('epoch'::timestamptz + began * interval '1 microsecond', started_at), now), 'succeeded', now, t.worker, output::json
           FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker
     ), recorded AS (
         INSERT INTO rota.attempts (job, lease_token, attempt, outcome, worker, started_at, finished_at)
         SELECT t.id, t.lease_token, attempt, 'succeeded', t.worker,
-               coalesce(now - age * interval '1 microsecond', started_at), now
+               least(coalesce('epoch'::timestamptz + began * interval '1 microsecond', started_at), now), now
           FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker WHERE attempt > 1
         ON CONFLICT DO NOTHING
     ), counted AS (
         INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
-        SELECT date_trunc('minute', now), queue, task, 'succeeded', pg_backend_pid() % 64, count(*)
+        -- slots apart from those of rota.count_ended: a turn that does both keeps one order of locks
+        SELECT date_trunc('minute', now), queue, task, 'succeeded', 64 +
+            (pg_backend_pid() % 64 + 128 * (coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0) % 255)),
+            count(*)
           FROM taken GROUP BY queue, task ORDER BY queue, task
         ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
     )
@@ -1578,7 +2069,7 @@ BEGIN
             id uuid, lease_token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
             error_json text, started_at timestamptz, cost_cents double precision, progress_json text, remove boolean,
             outcome text, tried integer, by text, ended_at timestamptz, blamed boolean, own_error text, logs_json text,
-            spent double precision, "then" json, audit json)
+            spent double precision, "then" json, audit json, crashes integer)
     ), taken AS (
         -- as in rota.succeed
         DELETE FROM rota.running WHERE id = ANY (ARRAY(SELECT c.id FROM change AS c))
@@ -1589,6 +2080,7 @@ BEGIN
                c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
+               nullif(coalesce(c.crashes, r.crashes), 0) AS lost,
                c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
                c."then", c.audit
           FROM taken AS r JOIN change AS c ON c.id = r.id AND c.lease_token = r.lease_token AND c.worker = r.worker
@@ -1596,19 +2088,20 @@ BEGIN
         INSERT INTO rota.done (
             id, created_at, run_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
                 payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-            attempt, cost_cents, started_at, error, progress, state, finished_at, worker, output)
+            attempt, cost_cents, started_at, error, progress, crashes, state, finished_at, worker, output)
         SELECT id, created_at, run_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task,
             origin, payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-               counted, cost, began_at, fault, reached, state, now, worker, output
+               counted, cost, began_at, fault, reached, lost, state, now, worker, output
           FROM held WHERE state <> 'queued' AND NOT remove
     ), returned AS (
         INSERT INTO rota.queued (
             id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                 timeout, scheduled_for, schedule, key, tags, parent, backoff,
-            run_at, attempt, cost_cents, error, progress, cancel_requested, due)
+            run_at, attempt, cost_cents, error, progress, crashes, cancel_requested, due, segment)
         SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
             payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-               next_at, counted, cost, fault, reached, cancel_requested, next_at <= now
+               next_at, counted, cost, fault, reached, lost, cancel_requested, next_at <= now,
+               coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
           FROM held WHERE state = 'queued'
     ), recorded AS (
         INSERT INTO rota.attempts (
@@ -1702,14 +2195,14 @@ SELECT id, task, 'queued'::text COLLATE "C" AS state, run_at, created_at, queue,
     NULL::json AS output, error, attempt, max_attempts, lease_token, started_at,
     NULL::timestamptz AS finished_at, NULL::timestamptz AS lease_until, NULL::text COLLATE "C" AS worker,
     timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
-    cancel_requested
+    cancel_requested, crashes
   FROM rota.queued
 UNION ALL
 SELECT id, task, 'running'::text COLLATE "C" AS state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload,
     NULL::json AS output, error, attempt, max_attempts, lease_token, started_at,
     NULL::timestamptz AS finished_at, lease_until, worker, timeout, backoff, key, auto_remove, tags, parent,
-    origin, schedule, scheduled_for, cost_cents, progress, cancel_requested
+    origin, schedule, scheduled_for, cost_cents, progress, cancel_requested, crashes
   FROM rota.running;
 
 CREATE OR REPLACE VIEW rota.ended AS
@@ -1717,7 +2210,7 @@ SELECT id, task, state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload, output, error,
     attempt, max_attempts, lease_token, started_at, finished_at, NULL::timestamptz AS lease_until, worker,
     timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
-    false AS cancel_requested
+    false AS cancel_requested, crashes
   FROM rota.done;
 
 CREATE OR REPLACE VIEW rota.jobs AS SELECT * FROM rota.live UNION ALL SELECT * FROM rota.ended;

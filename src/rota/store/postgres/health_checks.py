@@ -102,7 +102,8 @@ async def _server(connections: Connections, address: PostgresUrl, now: datetime)
 async def _indexes(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
     there: dict[str, bool] = {row[0]: row[1] for row in await connections.rows(_INDEXES)}
     found = []
-    for made in (made for one in schema.MIGRATIONS for made in _INDEX.finditer(one.sql)):
+    last = {made[1]: made for one in schema.MIGRATIONS for made in _INDEX.finditer(one.sql)}
+    for made in last.values():
         if made[1] not in there:
             text = f"index rota.{made[1]} is missing: what it serves reads whole tables"
             found.append(

@@ -7,11 +7,12 @@ lock within a moment is left for the next time, and what the role may not do is 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from ...model import FINAL, State
-from .connections import Connections
+from .connections import Connections, Row
 
 log = logging.getLogger("rota.store")
 
@@ -41,13 +42,11 @@ class History:
 
     async def upkeep(self, now: datetime) -> None:
         if self._owner:
-            made = await self._connections.rows(_MAKE, (now, list(DAYS_AHEAD)))
+            made = await self._rows(_MAKE, (now, list(DAYS_AHEAD)))
             self._learn(row[0] for row in made)
-        await self._connections.rows("SELECT rota.fold_tally(%s)", (now,))
-        await self._connections.rows("DELETE FROM rota.waiters WHERE until < %s", (now,))
-        await self._connections.rows(
-            "DELETE FROM rota.tally WHERE state = 'removed' AND minute < %s", (now - 90 * DAY,)
-        )
+        await self._rows("SELECT rota.fold_tally(%s)", (now,))
+        await self._rows("DELETE FROM rota.waiters WHERE until < %s", (now,))
+        await self._rows("DELETE FROM rota.tally WHERE state = 'removed' AND minute < %s", (now - 90 * DAY,))
 
     async def prune(self, before: Mapping[State, datetime], limit: int) -> int:
         """A whole expired day goes at once, whatever its size; the rest row by row, oldest day first."""
@@ -56,7 +55,7 @@ class History:
             return 0
         forgotten = 0
         expired = min(cutoffs.values()) if len(cutoffs) == len(FINAL) else datetime.min.replace(tzinfo=UTC)
-        days = await self._connections.rows(_DAYS, (max(cutoffs.values()),))
+        days = await self._rows(_DAYS, (max(cutoffs.values()),))
         for part, day in [*days, ("rota.done_default", None)]:
             if forgotten >= limit:
                 break
@@ -72,22 +71,23 @@ class History:
         """How many jobs went with the day; None: it stays."""
         if not self._owner:
             return None
-        ((count,),) = await self._connections.rows(_COUNT, (day, day + DAY))
+        ((count,),) = await self._rows(_COUNT, (day, day + DAY))
         if limit < count < WHOLE_DAY_FROM:
             return None
         # before the lock that makes workers wait, not under it
         for beside in ("attempts", "payloads"):
-            await self._connections.rows(
-                f"DELETE FROM rota.{beside} AS b USING {part} AS d WHERE b.job = d.id"
-            )
-        ((dropped,),) = await self._connections.rows(_DROP, (part, day))
+            await self._rows(f"DELETE FROM rota.{beside} AS b USING {part} AS d WHERE b.job = d.id")
+        ((dropped,),) = await self._rows(_DROP, (part, day))
         self._learn((dropped,))
         return max(count, 0) if dropped else None
 
     async def _batch(self, part: str, cutoffs: Mapping[State, datetime], limit: int) -> int:
         states = [state.value for state in cutoffs]
-        ((count,),) = await self._connections.rows(_PRUNE, (part, states, list(cutoffs.values()), limit))
+        ((count,),) = await self._rows(_PRUNE, (part, states, list(cutoffs.values()), limit))
         return int(count)
+
+    async def _rows(self, statement: str, params: Sequence[Any] = ()) -> list[Row]:
+        return await self._connections.rows(statement, params, patience="retention")
 
     def _learn(self, answers: Iterable[bool | None]) -> None:
         """None among the answers: this role may not; say so once, and ask no more."""

@@ -21,7 +21,7 @@ from ...model import InsertResult, NewJob
 from ..group_commit import GroupCommit, InsertCall
 from ..sql.external import Script
 from ..sql.fields import BACKOFF, FLAG, INSTANT, NEW, OPTIONS, REAL, TAGS, WHOLE, Kind
-from .columns import LARGE
+from .columns import LARGE, NEWEST_SEGMENT
 from .connections import Connections
 from .driver_errors import translated
 from .rows import inserted, jobs_text, text, texts_array
@@ -41,21 +41,25 @@ _INSERT_WITH = (
 _OPTIONS = tuple(field for field in OPTIONS if field.name != "key")
 _COLUMNS = ", ".join(["created_at", "run_at", "rank", "due", *(field.postgres for field in _OPTIONS)])
 _MARKS = ", ".join(["%s"] * len(_COLUMNS.split(", ")))
-_COPY = f"COPY rota.queued (id, payload, {_COLUMNS}) FROM STDIN"
+_COPY = f"COPY rota.queued (id, payload, segment, {_COLUMNS}) FROM STDIN"
 _COPY_LARGE = "COPY rota.payloads (job, body) FROM STDIN"
 _ALIKE = f"SELECT rota.insert_alike(%s, %s, {_MARKS}, %s)"
 # Ids are new here (one that may have been sent before is ``retrying``), so it is enough to check the
 # running jobs once, before; insert_plain and insert_alike check after the insert as well.
 _ONE = (
-    f"INSERT INTO rota.queued (id, payload, {_COLUMNS}) SELECT %s, %s, {_MARKS} "
+    f"INSERT INTO rota.queued (id, payload, segment, {_COLUMNS}) SELECT %s, %s, {NEWEST_SEGMENT}, {_MARKS} "
     "WHERE NOT EXISTS (SELECT FROM rota.running AS r WHERE r.id = %s) ON CONFLICT DO NOTHING "
     "RETURNING CASE WHEN %s THEN pg_notify('rota_wake', queue) END"
 )
 PLAIN = "insert_plain"
+_BEFORE_COPY = "SELECT rota.newest_segment(), pg_relation_size('rota.running')"
 # Walks the few running jobs rather than the many new ones.
 _ALSO_RUNNING = """
 SELECT 1 FROM rota.running AS r WHERE EXISTS (SELECT FROM rota.queued AS q WHERE q.id = r.id) LIMIT 1
 """
+# The other way round, where the table is full of rows that are gone but cannot be removed yet.
+_ALSO_RUNNING_BY_ID = "SELECT 1 FROM rota.running AS r WHERE r.id = ANY (CAST(%s AS uuid[])) LIMIT 1"
+LOOK_UP_BYTES = 4096  # of a table are walked in the time of one look-up
 
 
 def script(jobs: Sequence[NewJob], now: datetime | None) -> Script[Sequence[InsertResult]]:
@@ -103,7 +107,7 @@ class Inserter:
             results = inserted(jobs, rows)
         else:
             results = inserted(jobs, ())
-        self._publisher.publish({job.queue for job in jobs}, sent=wakes)
+        self._publisher.publish({job.queue for job in jobs}, jobs=len(jobs), sent=wakes)
         return results
 
     async def _all_new(self, jobs: Sequence[NewJob], now: datetime, wakes: bool) -> bool:
@@ -127,7 +131,7 @@ class Inserter:
 
     async def _batch(self, jobs: Sequence[NewJob], now: datetime) -> Sequence[InsertResult]:
         if _choose_path(jobs) == PLAIN and await self._stream(jobs, now):
-            self._publisher.publish({job.queue for job in jobs})
+            self._publisher.publish({job.queue for job in jobs}, jobs=len(jobs))
             return inserted(jobs, ())
         return await self._statement(jobs, now, False)
 
@@ -136,14 +140,20 @@ class Inserter:
         try:
             async with self._connections.borrow() as connection, connection.transaction() as transaction:
                 async with connection.cursor() as cursor:
+                    await cursor.execute(_BEFORE_COPY)
+                    ((segment, running_bytes),) = await cursor.fetchall()
                     async with cursor.copy(_COPY) as copy:
-                        for some in _lines(jobs, now):
+                        for some in _lines(jobs, segment, now):
                             await copy.write(some)
                     if large := [job for job in jobs if _is_large(job)]:
                         async with cursor.copy(_COPY_LARGE) as copy:
                             for job in large:
                                 await copy.write(f"{job.id}\t{_field(job.payload_json)}\n".encode())
-                    found = await (await cursor.execute(_ALSO_RUNNING)).fetchone()
+                    if running_bytes < len(jobs) * LOOK_UP_BYTES:
+                        await cursor.execute(_ALSO_RUNNING)
+                    else:
+                        await cursor.execute(_ALSO_RUNNING_BY_ID, ([job.id for job in jobs],))
+                    found = await cursor.fetchone()
                 if found is not None:
                     raise psycopg.Rollback(transaction)
                 return True
@@ -205,14 +215,14 @@ def _shared(job: NewJob, now: datetime) -> tuple[str | None, ...]:
     return at, run_at, str(-job.priority), is_due, *_texts(_options(job))
 
 
-def _lines(jobs: Sequence[NewJob], now: datetime) -> Iterator[bytes]:
+def _lines(jobs: Sequence[NewJob], segment: int, now: datetime) -> Iterator[bytes]:
     """The jobs as lines of COPY, some at a time; what neighbours share is written out once."""
     shape, end = None, ""
     for start in range(0, len(jobs), LINES_AT_ONCE):
         lines = []
         for job in jobs[start : start + LINES_AT_ONCE]:
             if (own := _shape(job)) != shape:
-                shape, end = own, "\t".join(["", *map(_field, _shared(job, now))]) + "\n"
+                shape, end = own, "\t".join(["", str(segment), *map(_field, _shared(job, now))]) + "\n"
             payload = "\\N" if _is_large(job) else _field(job.payload_json)
             lines.append(f"{job.id}\t{payload}{end}")
         yield "".join(lines).encode()

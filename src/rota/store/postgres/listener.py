@@ -11,6 +11,7 @@ import asyncio
 import logging
 import secrets
 from contextlib import suppress
+from time import monotonic
 
 from psycopg import Notify
 
@@ -19,7 +20,7 @@ from .connections import Connection, Connections, connect
 
 log = logging.getLogger("rota.store")
 
-PROBE_EVERY_S = 10.0
+PROBE_EVERY_S = 20.0
 PROBE_WITHIN_S = 5.0
 FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 5.0
@@ -45,18 +46,26 @@ class Listener:
         self._shown = shown
         self._connections = connections
         self._hub = hub
+        self.is_connected = False
         self._probe = f"rota_probe_{secrets.token_hex(8)}"
         self._task: asyncio.Task[None] | None = None
         self._delay = FIRST_DELAY_S
         self._deaf = 0
         self._complained = False
+        self._heard_at: float | None = None
+
+    @property
+    def silent_s(self) -> float | None:
+        """Seconds since a notification last came back, or since the start; None: not started."""
+        return None if self._heard_at is None else monotonic() - self._heard_at
 
     def start(self) -> None:
         if self._task is None:
+            self._heard_at = monotonic()
             self._task = asyncio.ensure_future(self._run())
 
     async def close(self) -> None:
-        task, self._task = self._task, None
+        task, self._task, self._heard_at = self._task, None, None
         if task is not None:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -83,12 +92,14 @@ class Listener:
 
     async def _listen(self) -> None:
         connection = await connect(self._conninfo, self._shown)
+        self.is_connected = True
         try:
-            for channel in ("rota_wake", "rota_done", self._probe):
+            for channel in ("rota_wake", "rota_many", "rota_done", self._probe):
                 await connection.execute(f"LISTEN {channel}".encode())
             self._hub.publish((ANY_QUEUE,))  # for what came before we listened
             await self._receive(connection)
         finally:
+            self.is_connected = False
             await connection.close()
 
     async def _receive(self, connection: Connection) -> None:
@@ -116,11 +127,15 @@ class Listener:
         if self._complained:
             log.info("%s receives notifications again", self._shown)
         self._delay, self._deaf, self._complained = FIRST_DELAY_S, 0, False
+        self._heard_at = monotonic()
 
     def _pass_on(self, notice: Notify) -> bool:
         """Whether it was our own probe."""
         if notice.channel == "rota_wake":
-            self._hub.publish((notice.payload,))
+            self._hub.publish((notice.payload,), announced=1)
+        elif notice.channel == "rota_many":
+            jobs, _, queue = notice.payload.partition(" ")
+            self._hub.publish((queue,), announced=int(jobs) if jobs.isdecimal() else None)
         elif notice.channel == "rota_done":
             self._hub.publish((), (notice.payload,))
         return notice.channel == self._probe

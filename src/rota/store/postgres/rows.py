@@ -62,6 +62,10 @@ ADAPTERS = _Adapters()
 
 # --- to the server -------------------------------------------------------------------------------
 
+# An instant that the caller gives, or else the server's own. Of a statement, not of its transaction.
+NOW = "coalesce(CAST(%s AS timestamptz), clock_timestamp())"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -69,7 +73,7 @@ def jobs_text(jobs: Sequence[NewJob]) -> str:
     return _encode(jobs).decode()
 
 
-def settled(changes: Sequence[Settlement], now: datetime) -> tuple[Any, ...]:
+def settled(changes: Sequence[Settlement], now: datetime | None) -> tuple[Any, ...]:
     """The parameters of ``rota.settle``: plain successes as arrays, all other ends as one JSON text.
 
     An array literal is several times cheaper than a list of parameters, for the driver and the server.
@@ -88,8 +92,8 @@ def settled(changes: Sequence[Settlement], now: datetime) -> tuple[Any, ...]:
     ids = ",".join([change.id for change in plain])
     tokens = ",".join([str(change.lease_token) for change in plain])
     workers = texts_array([change.worker or "" for change in plain])
-    ages = ",".join([_age(change.started_at, now) for change in plain])
-    return f"{{{ids}}}", f"{{{tokens}}}", workers, f"{{{ages}}}", outputs, wired, now
+    began = ",".join([_micros(change.started_at) for change in plain])
+    return f"{{{ids}}}", f"{{{tokens}}}", workers, f"{{{began}}}", outputs, wired, now
 
 
 def texts_array(texts: Sequence[str]) -> str:
@@ -115,11 +119,11 @@ def _is_plain(change: Settlement) -> bool:
     )
 
 
-def _age(started_at: datetime | None, now: datetime) -> str:
-    if started_at is None:
+def _micros(at: datetime | None) -> str:
+    if at is None:
         return "NULL"
-    age = now - started_at
-    return str((age.days * 86_400 + age.seconds) * 1_000_000 + age.microseconds)
+    since = at - EPOCH
+    return str((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
 
 
 def text(value: Any) -> str:
@@ -134,6 +138,8 @@ def _wire(change: Settlement) -> dict[str, Any]:
         "state": change.state,
         "attempt": change.attempt,
     }
+    if change.crashes is not None:
+        wire["crashes"] = change.crashes
     for name in _OPTIONAL:
         if value := getattr(change, name):
             wire[name] = value
@@ -198,6 +204,7 @@ _VALUES = {
     "backoff": "backoff and decode_backoff(backoff)",
     "tags": "tuple(tags) if tags else ()",
     "cost_cents": "cost_cents or 0.0",
+    "crashes": "crashes or 0",
 }
 _SCOPE = {"STATES": _STATES, "decode_backoff": _backoff, "instant": instant}
 

@@ -18,7 +18,7 @@ from ...model import DueSchedules, Firing, Page, PageRequest, Schedule, Schedule
 from .. import cursors
 from .connections import Connections
 from .driver_errors import is_data
-from .rows import LATEST, Row, text
+from .rows import LATEST, NOW, Row, text
 
 FIELDS = Schedule.__struct_fields__
 COLUMNS = ", ".join(name.removesuffix("_json") for name in FIELDS)
@@ -30,8 +30,12 @@ WITH found AS MATERIALIZED (
     SELECT id FROM rota.schedules WHERE id = ANY (%s::text[]) ORDER BY tenant, name FOR UPDATE)
 DELETE FROM rota.schedules WHERE id IN (SELECT id FROM found) RETURNING id
 """
-_DUE = f"SELECT {COLUMNS} FROM rota.due_schedules(%s, %s)"
-_FIRE = "SELECT rota.fire(CAST(%s AS json), %s)"
+# Also the time it is, which comes alone if there is no schedule.
+_DUE = f"""
+SELECT t.now, {COLUMNS}
+  FROM (SELECT {NOW} AS now) AS t LEFT JOIN LATERAL rota.due_schedules(t.now, %s) ON true
+"""
+_FIRE = f"SELECT rota.fire(CAST(%s AS json), {NOW})"
 _BUSY = "SELECT tenant, name FROM rota.busy(%s::text[], %s::text[])"
 
 
@@ -46,11 +50,13 @@ async def delete(connections: Connections, ids: Sequence[str]) -> list[str]:
     return [row[0] for row in await connections.rows(_DELETE, (list(ids),))]
 
 
-async def due(connections: Connections, now: datetime, limit: int) -> DueSchedules:
+async def due(connections: Connections, now: datetime | None, limit: int) -> DueSchedules:
     """The server adds the first schedule whose time has not come: its time is when to look again."""
-    found = [schedule(row) for row in await connections.rows(_DUE, (now, limit))]
-    later = found.pop().check_at if found and (found[-1].check_at or now) > now else None
-    return DueSchedules(schedules=found, next_check_at=later, busy=await _busy(connections, found))
+    rows = await connections.rows(_DUE, (now, limit))
+    at: datetime = rows[0][0]
+    found = [schedule(row[1:]) for row in rows if row[1] is not None]
+    later = found.pop().check_at if found and (found[-1].check_at or at) > at else None
+    return DueSchedules(at=at, schedules=found, next_check_at=later, busy=await _busy(connections, found))
 
 
 async def _busy(connections: Connections, schedules: Sequence[Schedule]) -> frozenset[str]:
@@ -63,7 +69,7 @@ async def _busy(connections: Connections, schedules: Sequence[Schedule]) -> froz
     return frozenset(ids[tenant, name] for tenant, name in rows)
 
 
-async def fire(connections: Connections, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+async def fire(connections: Connections, firings: Sequence[Firing], now: datetime | None) -> frozenset[str]:
     if not firings:
         return frozenset()
     try:
@@ -82,7 +88,9 @@ def firings_text(firings: Sequence[Firing]) -> str:
     )
 
 
-async def _fire_apart(connections: Connections, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+async def _fire_apart(
+    connections: Connections, firings: Sequence[Firing], now: datetime | None
+) -> frozenset[str]:
     """One of them cannot be stored: the others must not suffer."""
     middle = len(firings) // 2
     refused: frozenset[str] = frozenset()

@@ -114,7 +114,7 @@ async def differences(connections: Connections, shown: str) -> Sequence[str]:
 async def migrate(connections: Connections, shown: str) -> Sequence[str]:
     """Bring the schema up to date in one transaction; the names of what was changed."""
     try:
-        async with connections.borrow() as connection, connection.transaction():
+        async with connections.borrow("migration") as connection, connection.transaction():
             # A process that waited for the lock must see what the one before it has written.
             await connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))

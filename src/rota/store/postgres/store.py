@@ -51,15 +51,16 @@ from .connections import Connections
 from .history import History
 from .inserts import Inserter, script
 from .listener import Listener
-from .rows import RECLAIMED_COLUMNS, attempt, claim_order, claimed, document, job, text
+from .rows import NOW, RECLAIMED_COLUMNS, attempt, claim_order, claimed, document, instant, job, text
 from .rows import ids as possible_ids
 from .url import parse
 from .waker import HintPublisher, PostgresWaker
 
-_HEARTBEAT = """
-SELECT lost, cancel FROM rota.heartbeat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, %s)
+_HEARTBEAT = f"""
+SELECT t.now, h.lost, h.cancel FROM (SELECT {NOW} AS now) AS t, LATERAL
+       rota.heartbeat(%s, CAST(%s AS json), CAST(%s AS json), CAST(%s AS json), %s, t.now) AS h
 """
-_RECLAIM = f"SELECT {RECLAIMED_COLUMNS} FROM rota.reclaim(%s, %s, %s, %s)"
+_RECLAIM = f"SELECT {RECLAIMED_COLUMNS} FROM rota.reclaim(%s, %s, %s, {NOW})"
 _ATTEMPTS = (
     "SELECT job, lease_token, attempt, outcome, worker, started_at, finished_at, error, logs, cost_cents "
     "FROM rota.attempts WHERE job = ANY (%s::uuid[]) ORDER BY lease_token"
@@ -87,7 +88,7 @@ class PostgresStore:
         self._given = url
         self._address = parse(url)
         shown = self._address.shown
-        self._connections = Connections(self._address.conninfo, shown)
+        self._connections = Connections(self._address.conninfo, shown, self._address.connections)
         self.schema = schema.PostgresSchema(self._connections, shown)
         self._history = History(self._connections, shown)
         self._places = ClaimCursors()
@@ -116,7 +117,12 @@ class PostgresStore:
 
     @property
     def gauges(self) -> Mapping[str, float]:
-        return self._connections.gauges()
+        gauges = self._connections.gauges()
+        if self._listener is not None:
+            gauges["connections_listening"] = float(self._listener.is_connected)
+            if (silent_s := self._listener.silent_s) is not None:
+                gauges["listener_silent_s"] = silent_s
+        return gauges
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -140,8 +146,8 @@ class PostgresStore:
 
     async def clock(self) -> datetime:
         ((now,),) = await self._connections.rows("SELECT clock_timestamp()")
-        instant: datetime = now
-        return instant
+        read: datetime = now
+        return read
 
     # --- the hot path ----------------------------------------------------------------------------
 
@@ -156,46 +162,46 @@ class PostgresStore:
         return external.run(script(jobs, now), external.caller(connection))
 
     async def turn(
-        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime
+        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None
     ) -> TurnResult:
         if not settlements and request is None:
             return TurnResult()
         loop = asyncio.get_running_loop()
         began = loop.time()
         since = None if request is None else self._places.since(request, began)
-        # A lost answer may have claimed jobs: those wait for their lease to run out, so never send it twice.
+        # A lost answer may have claimed jobs, which the worker has to find: so never send it twice.
         statement, params = claims.turn(settlements, request, now, since)
         first, *rows = await self._connections.rows(statement, params, repeatable=False, often=True)
         refused, woken, next_due_at = first[:3]
+        at = instant(first[3])
         self._publish_turn(settlements, woken)
         jobs: list[Job] = []
         if request is not None:
-            lease_until = now + timedelta(seconds=request.lease_s)
-            jobs = [claimed(row, request.worker, lease_until, now) for row in rows]
+            lease_until = at + timedelta(seconds=request.lease_s)
+            jobs = [claimed(row, request.worker, lease_until, at) for row in rows]
             jobs.sort(key=claim_order)
             self._places.note(request, jobs, began, loop.time(), front=since is None)
-        return TurnResult(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at)
+        return TurnResult(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at, at=at)
 
     def _publish_turn(self, settlements: Sequence[Settlement], woken: Sequence[str] | None) -> None:
-        queues = {job.queue for settlement in settlements for job in settlement.then}
-        queues.update(woken or ())
-        self._publisher.publish(queues)
+        follow_up = [job.queue for settlement in settlements for job in settlement.then]
+        self._publisher.publish({*follow_up, *(woken or ())}, jobs=len(follow_up))
         self._hub.publish((), {one.id for one in settlements if one.state is not State.QUEUED})
 
-    async def heartbeat(self, heartbeat: Heartbeat, now: datetime) -> HeartbeatReply:
+    async def heartbeat(self, heartbeat: Heartbeat, now: datetime | None) -> HeartbeatReply:
         params = (
+            now,
             heartbeat.worker,
             heartbeat.document,
             text(heartbeat.leases) if heartbeat.leases else None,
             text(heartbeat.notes) if heartbeat.notes else None,
-            now + timedelta(seconds=heartbeat.lease_s),
-            now,
+            heartbeat.lease_s,
         )
-        ((lost, cancel),) = await self._connections.rows(_HEARTBEAT, params)
-        return HeartbeatReply(lost=frozenset(lost or ()), cancel=frozenset(cancel or ()))
+        ((at, lost, cancel),) = await self._connections.rows(_HEARTBEAT, params)
+        return HeartbeatReply(at=at, lost=frozenset(lost or ()), cancel=frozenset(cancel or ()))
 
-    async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
-        params = (holder, now + timedelta(seconds=lease_s), limit, now)
+    async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime | None) -> Sequence[Job]:
+        params = (holder, lease_s, limit, now)
         return [job(row) for row in await self._connections.rows(_RECLAIM, params, repeatable=False)]
 
     # --- schedules -------------------------------------------------------------------------------
@@ -209,13 +215,14 @@ class PostgresStore:
     async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
         return await schedule_queries.page(self._connections, where, page)
 
-    async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
+    async def due_schedules(self, now: datetime | None, limit: int) -> DueSchedules:
         return await schedule_queries.due(self._connections, now, limit)
 
-    async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
+    async def fire(self, firings: Sequence[Firing], now: datetime | None) -> frozenset[str]:
         refused = await schedule_queries.fire(self._connections, firings, now)
         fired = (firing for firing in firings if firing.schedule.id not in refused)
-        self._publisher.publish({job.queue for firing in fired for job in firing.jobs})
+        queues = [job.queue for firing in fired for job in firing.jobs]
+        self._publisher.publish(set(queues), jobs=len(queues))
         return refused
 
     # --- operators -------------------------------------------------------------------------------
@@ -233,7 +240,7 @@ class PostgresStore:
             rows = await self._connections.rows(
                 "SELECT DISTINCT queue FROM rota.queued WHERE id = ANY (%s::uuid[])", (changed,)
             )
-            self._publisher.publish({row[0] for row in rows})
+            self._publisher.publish({row[0] for row in rows}, jobs=len(changed))
         self._hub.publish((), changed)
 
     async def jobs(self, where: JobFilter, page: PageRequest) -> Page[Job]:

@@ -14,6 +14,8 @@ from psycopg.conninfo import conninfo_to_dict
 from ...errors import ConfigError
 
 SCHEMES = ("postgresql", "postgres")
+OURS = ("listen", "connections")
+MOST_CONNECTIONS = 4  # unless the URL says otherwise
 SECRETS = frozenset({"password", "sslpassword", "passfile"})
 
 
@@ -21,17 +23,32 @@ class PostgresUrl(msgspec.Struct, frozen=True):
     conninfo: str  # for libpq
     shown: str  # for people
     listen: str | None  # the conninfo to listen on; None: do not listen
+    connections: int = MOST_CONNECTIONS  # at once, for the statements of one event loop
 
 
 def parse(url: str) -> PostgresUrl:
-    """``?listen=off`` turns push wake-ups off; ``?listen=URL`` gives a way around a transaction pooler."""
-    conninfo, listen = _split(url)
+    """``?listen=off`` turns push wake-ups off; ``?listen=URL`` gives a way around a transaction pooler.
+
+    ``?connections=N`` limits the connections; the one that listens is not counted.
+    """
+    conninfo, ours = _split(url)
+    most = _most_connections(url, ours.get("connections"))
+    listen = ours.get("listen")
     if listen == "off":
-        return PostgresUrl(conninfo, _shown(url), None)
-    return PostgresUrl(conninfo, _shown(url), _split(listen)[0] if listen else conninfo)
+        return PostgresUrl(conninfo, _shown(url), None, most)
+    return PostgresUrl(conninfo, _shown(url), _split(listen)[0] if listen else conninfo, most)
 
 
-def _split(url: str) -> tuple[str, str | None]:
+def _most_connections(url: str, value: str | None) -> int:
+    if value is None:
+        return MOST_CONNECTIONS
+    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 1000):
+        raise ConfigError(f"{_shown(url)}: connections={value!r} must be a whole number from 1 to 1000")
+    return int(value)
+
+
+def _split(url: str) -> tuple[str, dict[str, str]]:
+    """The URL without our own options, and those options."""
     try:
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
@@ -39,8 +56,8 @@ def _split(url: str) -> tuple[str, str | None]:
         raise ConfigError(f"the PostgreSQL URL cannot be read: {error}") from None
     if parts.scheme not in SCHEMES:
         raise ConfigError(f"{_shown(url)}: a PostgreSQL URL begins with postgresql:// or postgres://")
-    listen = next((value for name, value in query if name == "listen"), None)
-    ours_removed = urlencode([pair for pair in query if pair[0] != "listen"], quote_via=quote)
+    ours = {name: value for name, value in query if name in OURS}
+    ours_removed = urlencode([pair for pair in query if pair[0] not in OURS], quote_via=quote)
     conninfo = _joined(parts._replace(query=ours_removed))
     try:
         conninfo_to_dict(conninfo)
@@ -48,7 +65,7 @@ def _split(url: str) -> tuple[str, str | None]:
         # libpq quotes the part it could not read, which may be the password
         said = type(error).__name__ if parts.password else str(error).strip()
         raise ConfigError(f"{_shown(url)}: libpq cannot read this URL: {said}") from None
-    return conninfo, listen
+    return conninfo, ours
 
 
 def _joined(parts: SplitResult) -> str:

@@ -1,12 +1,14 @@
 """Hints between processes: sending them, hearing them, waiting for them.
 
-Owns the channels ``rota_wake`` (payload: a queue) and ``rota_done`` (payload: a job). A hint may be
-missing: those who wait also look for themselves now and then. Must never hold up a call.
+Owns the channels ``rota_wake`` (payload: a queue), ``rota_many`` (payload: how many jobs it got and a queue)
+and ``rota_done`` (payload: a job). A hint may be missing: those who wait also look for themselves now and
+then. Must never hold up a call.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -18,14 +20,16 @@ from .rows import ids
 
 PAUSE_S = 0.005  # between two notifications
 GRACE_S = 0.002  # by which an insert may come to take a pending one along
+MANY = 8  # jobs; fewer need no more workers than a single one wakes
+MANY_PAUSE_S = 0.1
 LAST_WORD_S = 0.5
 FIRST_LOOK_S = 0.05
 LONGEST_LOOK_S = 5.0
 
 # A hint need not be on disk before it is heard.
 _NOTIFY = """
-SELECT pg_notify('rota_wake', q), set_config('synchronous_commit', 'off', true)
-  FROM unnest(CAST(%s AS text[])) AS q
+SELECT pg_notify(channel, payload), set_config('synchronous_commit', 'off', true)
+  FROM unnest(CAST(%s AS text[]), CAST(%s AS text[])) AS hint(channel, payload)
 """
 _AWAIT = """
 INSERT INTO rota.waiters AS w (id, until)
@@ -46,7 +50,8 @@ class HintPublisher:
         self._connections = connections
         self._hub = hub
         self._pending: set[str] = set()
-        self._quiet_until = 0.0
+        self._many: Counter[str] = Counter()
+        self._quiet_until = self._many_quiet_until = 0.0
         self._task: asyncio.Task[None] | None = None
 
     def may_ride_along(self) -> bool:
@@ -57,14 +62,16 @@ class HintPublisher:
         self._quiet_until = now + PAUSE_S
         return True
 
-    def publish(self, queues: Collection[str], *, sent: bool = False) -> None:
-        """``sent``: the other processes know already."""
+    def publish(self, queues: Collection[str], *, jobs: int = 1, sent: bool = False) -> None:
+        """Announce ``jobs``, in all of these. ``sent``: the other processes know, but not how many."""
         self._hub.publish(queues)
         if sent:
             self._pending.difference_update(queues)
         else:
             self._pending.update(queues)
-        if self._pending and self._task is None:
+        if jobs > MANY:
+            self._many.update(dict.fromkeys(queues, jobs))
+        if (self._pending or self._many) and self._task is None:
             self._task = asyncio.ensure_future(self._send())
 
     async def close(self) -> None:
@@ -76,17 +83,29 @@ class HintPublisher:
     async def _send(self) -> None:
         loop = asyncio.get_running_loop()
         try:
-            while self._pending:
-                if (silence := self._quiet_until - loop.time()) > 0:
+            while self._pending or self._many:
+                until = self._quiet_until
+                if not self._pending:
+                    until = max(until, self._many_quiet_until)
+                if (silence := until - loop.time()) > 0:
                     await asyncio.sleep(silence + GRACE_S)
                     continue
-                self._quiet_until = loop.time() + PAUSE_S
-                queues = sorted(self._pending)
-                self._pending.clear()
+                hints = self._take_hints(loop.time())
+                channels, payloads = zip(*hints, strict=True)
                 with suppress(RotaError):  # it was only a hint
-                    await self._connections.rows(_NOTIFY, (queues,))
+                    await self._connections.rows(_NOTIFY, (list(channels), list(payloads)))
         finally:
             self._task = None
+
+    def _take_hints(self, now: float) -> list[tuple[str, str]]:
+        self._quiet_until = now + PAUSE_S
+        hints = [("rota_wake", queue) for queue in sorted(self._pending)]
+        self._pending.clear()
+        if self._many and now >= self._many_quiet_until:
+            self._many_quiet_until = now + MANY_PAUSE_S
+            hints += [("rota_many", f"{jobs} {queue}") for queue, jobs in self._many.items()]
+            self._many.clear()
+        return hints
 
 
 class PostgresWaker(HubWaker):

@@ -91,6 +91,7 @@ FIELDS = (
     JobField("backoff", BACKOFF, null=ALL),
     JobField("error_json", JSON, null=ALL),
     JobField("progress_json", JSON, null=ALL),
+    JobField("crashes", WHOLE, null=ALL),  # NULL: 0
     JobField("state", NAME, tables=DONE),
     JobField("finished_at", INSTANT, tables=DONE),
     JobField("worker", NAME, tables=RUNNING | DONE, null=DONE),

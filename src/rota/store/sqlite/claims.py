@@ -15,7 +15,7 @@ import msgspec
 from ...core.jobs.admission import shares
 from ...model import ClaimRequest, Job
 from .lanes import open_queues, park
-from .rows import alike_jobs, as_json, instant, job, span
+from .rows import alike_jobs, as_json, instant, job, micros, span
 from .statements import statement
 from .writer import Transaction
 
@@ -28,6 +28,8 @@ _PLACES = msgspec.json.Decoder(list[Place])
 
 def claim(transaction: Transaction, want: ClaimRequest, now: int) -> Sequence[Job]:
     """Jobs for the worker, best first: running now, each with a new token."""
+    if want.until is not None and now > micros(want.until):
+        return ()
     transaction.execute(statement("promote"), (now,))
     if want.exclude_tenants:
         park(transaction, want)

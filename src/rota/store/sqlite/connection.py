@@ -57,10 +57,12 @@ def _create(path: str) -> None:
             raise ConfigError(f"{path} is a directory; name a database file in the URL") from None
         if not os.access(path, os.R_OK | os.W_OK):
             raise StoreUnavailable(
-                f"{path} cannot be read and written by this user; correct its owner or mode"
+                f"{path} cannot be read and written by this user; correct its owner or mode",
+                is_temporary=False,
             ) from None
     except OSError as error:
-        raise StoreUnavailable(f"{path} cannot be created: {error.strerror}") from error
+        message = f"{path} cannot be created: {error.strerror}"
+        raise StoreUnavailable(message, is_temporary=False) from error
 
 
 def _configure(connection: sqlite3.Connection, address: SqliteUrl) -> None:
@@ -82,7 +84,8 @@ def _use_wal(connection: sqlite3.Connection, path: str) -> None:
     if mode != "wal":
         raise StoreUnavailable(
             f"{path} stays in journal mode {mode!r}, but rota needs write-ahead logging: put the file on "
-            "a local disk that is not mounted read-only"
+            "a local disk that is not mounted read-only",
+            is_temporary=False,
         )
 
 
@@ -129,7 +132,10 @@ REMEDIES = {
 
 
 def translated(error: Exception, address: SqliteUrl) -> Exception:
-    """The error in rota's words: the file, the cause, the remedy."""
+    """The error in rota's words: the file, the cause, the remedy.
+
+    None is temporary: locks have been waited for, and the others do not pass by themselves.
+    """
     if isinstance(error, RotaError) or not isinstance(error, sqlite3.Error | sqlite3.Warning):
         return error
     where, code = address.path or address.url, _code(error)
@@ -138,9 +144,9 @@ def translated(error: Exception, address: SqliteUrl) -> Exception:
     if "no such table: rota_" in str(error):
         return SchemaMismatch(f"{where} has lost its rota schema ({error}): run `rota migrate`")
     if code in REMEDIES:
-        return StoreUnavailable(f"{where}: {error}: {REMEDIES[code]}")
+        return StoreUnavailable(f"{where}: {error}: {REMEDIES[code]}", is_temporary=False)
     if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
-        return StoreUnavailable(f"{where}: {error}; the call may be tried again")
+        return StoreUnavailable(f"{where}: {error}; the call may be tried again", is_temporary=False)
     return StoreError(f"{where}: {error}")
 
 

@@ -25,11 +25,15 @@ from .url import SqliteUrl
 T = TypeVar("T")
 C = TypeVar("C")
 
+# How long an answer is waited for, beyond the patience with a lock. A disk that hangs never answers, and
+# the thread that waits for it cannot be interrupted.
+ANSWER_S = 60.0
+
 
 class StoreCall(Generic[C]):
     """One piece of work, and the future of the loop that waits for it."""
 
-    __slots__ = ("durable", "error", "future", "loop", "result", "work")
+    __slots__ = ("durable", "error", "future", "loop", "result", "timer", "work")
 
     def __init__(self, work: Callable[[C], Any], durable: bool = True) -> None:
         self.work = work
@@ -38,9 +42,21 @@ class StoreCall(Generic[C]):
         self.future: asyncio.Future[Any] = self.loop.create_future()
         self.result: Any = None
         self.error: Exception | None = None
+        self.timer: asyncio.TimerHandle | None = None
+
+    def limit(self, seconds: float, url: str) -> None:
+        """Answer with an error if no answer has come by then."""
+        self.timer = self.loop.call_later(seconds, self._lose_patience, seconds, url)
+
+    def _lose_patience(self, seconds: float, url: str) -> None:
+        if not self.future.done():
+            message = f"{url} is not available: no answer within {seconds:g} s"
+            self.future.set_exception(StoreUnavailable(message, is_temporary=False))
 
     def settle(self) -> None:
-        if self.future.done():  # the caller was cancelled meanwhile
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.future.done():  # the caller was cancelled meanwhile, or has lost its patience
             return
         if self.error is None:
             self.future.set_result(self.result)
@@ -135,8 +151,10 @@ class ConnectionThreads(ABC, Generic[C]):
         """Have a thread do the work of the call; its result, or its error."""
         with self._lock:
             if self._closed:
-                raise StoreUnavailable(f"{self.address.url} is closed; open it again first")
+                message = f"{self.address.url} is closed; open it again first"
+                raise StoreUnavailable(message, is_temporary=False)
             self._start()
+            call.limit(ANSWER_S + self.address.patience_s, self.address.url)
             self._calls.put(call)
         return call.future
 
@@ -148,8 +166,9 @@ class ConnectionThreads(ABC, Generic[C]):
             for _ in threads:
                 self._calls.put(None)
         loop = asyncio.get_running_loop()
-        for thread in threads:
-            await loop.run_in_executor(None, thread.join)
+        limit = ANSWER_S + self.address.patience_s
+        for thread in threads:  # daemons: one that a disk holds for longer ends with the process
+            await loop.run_in_executor(None, thread.join, limit)
 
     def _start(self) -> None:
         for number in range(len(self._threads), self._wanted):
@@ -161,7 +180,7 @@ class ConnectionThreads(ABC, Generic[C]):
         lazy = self._new_connection()
         try:
             while (calls := self._next(lazy)) is not None:
-                self._serve(lazy, [call for call in calls if not call.future.cancelled()])
+                self._serve(lazy, [call for call in calls if not call.future.done()])
                 deliver(calls)
                 del calls  # a thread that waits must not keep answers alive
         finally:

@@ -54,7 +54,8 @@ class Engine:
         if self.address.path is None:
             raise StoreUnavailable(
                 f"{self.address.url} lives in the memory of process {self._pid}, and this is its forked "
-                f"child {current_pid()}: use a database file to share jobs between processes"
+                f"child {current_pid()}: use a database file to share jobs between processes",
+                is_temporary=False,
             )
         _inherited.append((self._writer, self._reader, self._hub))
         self._start()
@@ -110,6 +111,10 @@ class Engine:
     def backlogs(self) -> Mapping[str, float]:
         """How many calls wait for each kind of thread."""
         return {"sqlite_writer_backlog": self._writer.backlog, "sqlite_reader_backlog": self._reader.backlog}
+
+    def passes_rescue_over(self) -> bool:
+        """Asked inside a transaction: whether others should renew their leases before any is taken over."""
+        return self._writer.passes_rescue_over()
 
     @property
     def connection(self) -> LazyConnection:

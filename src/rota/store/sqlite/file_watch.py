@@ -17,6 +17,7 @@ from struct import Struct
 from threading import Event, Thread
 
 IN_MODIFY = 0x2
+STOP_S = 10.0
 EVENT = Struct("iIII")  # whose, what, and two that matter for directories only
 
 
@@ -41,7 +42,7 @@ class FileWatch:
         if not self._ended:
             self._forget()
         self._armed.set()
-        self._thread.join()
+        self._thread.join(STOP_S)
 
     def _run(self) -> None:
         try:

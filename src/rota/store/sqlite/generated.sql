@@ -217,6 +217,12 @@ END;
 
 INSERT INTO rota_migrations (version, name) VALUES (4, '0004_audit');
 
+-- 0005_crashes
+-- How many leases of a job were lost in a row: counted apart from its failed attempts.
+ALTER TABLE rota_jobs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
+
+INSERT INTO rota_migrations (version, name) VALUES (5, '0005_crashes');
+
 -- sql/activity.sql
 -- Less than nothing: uncounted after its minute had been folded into a day.
 SELECT minute, queue, task, state, n FROM rota_tally
@@ -268,17 +274,14 @@ WHERE rowid IN (SELECT value FROM json_each(?));
 SELECT json_group_array(json_array(id, payload_json, run_at, created_at, json_array(task, state, queue, tenant,
     rank, output_json, error_json, attempt, max_attempts, lease_token, started_at, finished_at, lease_until,
     worker, timeout, backoff_json, key, auto_remove, tags_json, parent, origin, schedule, scheduled_for,
-    cost_cents, progress_json, cancel_requested)))
+    cost_cents, progress_json, cancel_requested, crashes)))
 FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/claimed_rows.sql
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
     max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
-    auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, cancel_requested
-    FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
-
--- sql/clock.sql
-SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000;
+    auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
+    cancel_requested, crashes FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/count.sql
 INSERT INTO rota_tally (state, minute, queue, task, n) VALUES (?, ?, ?, ?, ?)
@@ -384,8 +387,8 @@ SELECT count(*), coalesce(sum(tenant = ?1), 0) FROM (
 -- sql/expired.sql
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
     max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
-    auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json, cancel_requested
-    FROM rota_jobs INDEXED BY rota_jobs_running
+    auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
+    cancel_requested, crashes FROM rota_jobs INDEXED BY rota_jobs_running
 WHERE state = 'running' AND lease_until <= ?
 ORDER BY lease_until
 LIMIT ?;
@@ -399,6 +402,7 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   error_json = iif(?4, json_extract(change.value, '$[5]'), NULL),
   cost_cents = cost_cents + iif(?4, json_extract(change.value, '$[6]'), 0),
   progress_json = iif(?4, coalesce(json_extract(change.value, '$[7]'), progress_json), progress_json),
+  crashes = iif(?4, coalesce(json_extract(change.value, '$[9]'), crashes), crashes),
   lease_until = NULL, slot = NULL
 FROM json_each(?1) AS change
 WHERE held.id = change.key AND
@@ -607,6 +611,7 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   cost_cents = cost_cents + json_extract(change.value, '$[6]'),
   progress_json = coalesce(json_extract(change.value, '$[7]'), progress_json),
   run_at = coalesce(json_extract(change.value, '$[8]'), ?2),
+  crashes = coalesce(json_extract(change.value, '$[9]'), crashes),
   due = coalesce(json_extract(change.value, '$[8]'), ?2) <= ?2,
   lease_until = NULL, worker = NULL
 FROM json_each(?1) AS change
@@ -616,7 +621,7 @@ WHERE held.id = change.key AND
 -- sql/retry.sql
 UPDATE OR IGNORE rota_jobs SET
   state = 'queued', due = ?, run_at = ?, attempt = 0, slot = key, output_json = NULL, progress_json = NULL,
-  started_at = NULL, finished_at = NULL, worker = NULL, cancel_requested = 0
+  started_at = NULL, finished_at = NULL, worker = NULL, cancel_requested = 0, crashes = 0
 WHERE id = ?;
 
 -- sql/rewrite_schedule.sql

@@ -14,6 +14,7 @@ from typing import Any, cast
 from ...errors import SchemaMismatch, StoreError
 from ...model import InsertResult, NewJob, State
 from ..sql.external import Script
+from .machine_clock import machine_micros
 from .rows import Row, likeness, new_job, replacement
 from .statements import insert_many, insert_one, statement
 from .writer import Transaction
@@ -104,10 +105,9 @@ def script_for_caller(jobs: Sequence[NewJob], now: int | None, where: str) -> Sc
 
 
 def script(jobs: Sequence[NewJob], now: int | None) -> Script[Sequence[InsertResult]]:
-    """Insert one after another; ``now=None`` asks the database for the time."""
+    """Insert one after another; ``now=None``: the machine's time."""
     if now is None:
-        rows = yield statement("clock"), ()
-        now = int(rows[0][0])
+        now = machine_micros()
     answers = []
     for job in jobs:
         answers.append((yield from _insert_or_meet(job, now)))

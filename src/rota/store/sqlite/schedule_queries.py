@@ -10,7 +10,7 @@ from typing import Any
 from ...model import DueSchedules, Firing, NewJob, Page, PageRequest, Schedule, ScheduleFilter
 from .. import cursors
 from .inserts import insert
-from .rows import as_json, readable_instant
+from .rows import as_json, instant, readable_instant
 from .schedule_rows import columns, schedule
 from .statements import SCHEDULE, statement
 from .writer import Transaction
@@ -64,7 +64,10 @@ def due(connection: sqlite3.Connection, now: int, limit: int) -> DueSchedules:
     following = connection.execute(statement("next_check"), (now,)).fetchone()[0]
     found = [schedule(row) for row in rows]
     return DueSchedules(
-        schedules=found, next_check_at=readable_instant(following), busy=_busy(connection, found)
+        at=instant(now),
+        schedules=found,
+        next_check_at=readable_instant(following),
+        busy=_busy(connection, found),
     )
 
 

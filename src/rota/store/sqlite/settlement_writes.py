@@ -16,7 +16,7 @@ from ...model import Heartbeat, HeartbeatReply, JobId, Settlement, State
 from . import audit
 from .documents import write_document
 from .inserts import insert
-from .rows import MINUTE, Row, as_json, new_attempt, some_micros, span
+from .rows import MINUTE, Row, as_json, instant, new_attempt, some_micros, span
 from .statements import statement
 from .writer import Transaction
 
@@ -107,12 +107,13 @@ def _columns(change: Settlement) -> Row:
         change.cost_cents,
         change.progress_json,
         some_micros(change.run_at),
+        change.crashes,
     )
 
 
 def _is_wordy(change: Settlement) -> bool:
     """Most jobs that succeed leave nothing but their output."""
-    return bool(change.error_json or change.cost_cents or change.progress_json)
+    return bool(change.error_json or change.cost_cents or change.progress_json or change.crashes)
 
 
 def beat(transaction: Transaction, pulse: Heartbeat, now: int) -> HeartbeatReply:
@@ -125,6 +126,7 @@ def beat(transaction: Transaction, pulse: Heartbeat, now: int) -> HeartbeatReply
         transaction.executemany(statement("write_progress"), notes)
     write_document(transaction, WORKER, pulse.worker, pulse.document, now)
     return HeartbeatReply(
+        at=instant(now),
         lost=frozenset(lease.id for lease in pulse.leases if lease.id not in held),
         cancel=frozenset(id for (id,) in transaction.execute(statement("cancel_requested"), (pulse.worker,))),
     )

@@ -62,7 +62,7 @@ def _index(field: JobField) -> str:
 
 
 LISTS: Mapping[str, ColumnList] = {
-    "job columns": lambda _, __: [_definition(field) for field in _IN_TABLE],
+    "job columns": lambda _, without: [_definition(f) for f in _IN_TABLE if f.sqlite not in without],
     "narrow indexes": lambda _, __: ["\n".join(_index(field) for field in NARROW)],
     "job": _names(COLUMNS),
     "own": _names(OWN),

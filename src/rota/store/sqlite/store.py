@@ -1,7 +1,7 @@
 """The methods of the store on SQLite: each is one call to the writer or to a reader.
 
-Owns the public face of the package. Must never hold policy, read a clock or let a ``sqlite3`` error
-out. Any event loop of any thread may use one object.
+Owns the public face of the package. Must never hold policy or let a ``sqlite3`` error out. Any
+event loop of any thread may use one object.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ from . import (
     settlement_writes,
 )
 from .engine import Engine, SqliteSchema
+from .machine_clock import decided, machine_micros
 from .rows import instant, micros, some_instant, some_micros
-from .statements import statement
 from .url import parse, require_recent_sqlite
 from .waker import SqliteWaker
 from .writer import Transaction
@@ -129,31 +129,30 @@ class SqliteStore:
         return run(script, caller(connection))
 
     async def turn(
-        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime
+        self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None
     ) -> TurnResult:
-        at = micros(now)
-
         def work(transaction: Transaction) -> TurnResult:
+            at = decided(now)
             refused = settlement_writes.settle(transaction, settlements, at)
             jobs = () if request is None else claims.claim(transaction, request, at)
-            return TurnResult(
-                refused=refused, jobs=jobs, next_due_at=some_instant(claims.next_due(transaction))
-            )
+            next_due_at = some_instant(claims.next_due(transaction))
+            return TurnResult(refused=refused, jobs=jobs, next_due_at=next_due_at, at=instant(at))
 
         # A claim alone need not survive a power cut: its holder, on the same machine, does not.
         return await self._engine.write(work, durable=bool(settlements))
 
-    async def heartbeat(self, heartbeat: Heartbeat, now: datetime) -> HeartbeatReply:
-        at = micros(now)
+    async def heartbeat(self, heartbeat: Heartbeat, now: datetime | None) -> HeartbeatReply:
         return await self._engine.write(
-            lambda transaction: settlement_writes.beat(transaction, heartbeat, at)
+            lambda transaction: settlement_writes.beat(transaction, heartbeat, decided(now))
         )
 
-    async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime) -> Sequence[Job]:
-        at = micros(now)
-        return await self._engine.write(
-            lambda transaction: claims.reclaim(transaction, holder, lease_s, limit, at)
-        )
+    async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime | None) -> Sequence[Job]:
+        def work(transaction: Transaction) -> Sequence[Job]:
+            if self._engine.passes_rescue_over():
+                return ()
+            return claims.reclaim(transaction, holder, lease_s, limit, decided(now))
+
+        return await self._engine.write(work)
 
     # --- schedules -------------------------------------------------------------------------------
 
@@ -167,13 +166,15 @@ class SqliteStore:
     async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
         return await self._engine.read(lambda connection: schedule_queries.schedules(connection, where, page))
 
-    async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
-        at = micros(now)
-        return await self._engine.read(lambda connection: schedule_queries.due(connection, at, limit))
+    async def due_schedules(self, now: datetime | None, limit: int) -> DueSchedules:
+        return await self._engine.read(
+            lambda connection: schedule_queries.due(connection, decided(now), limit)
+        )
 
-    async def fire(self, firings: Sequence[Firing], now: datetime) -> frozenset[str]:
-        at = micros(now)
-        return await self._engine.write(lambda transaction: schedule_queries.fire(transaction, firings, at))
+    async def fire(self, firings: Sequence[Firing], now: datetime | None) -> frozenset[str]:
+        return await self._engine.write(
+            lambda transaction: schedule_queries.fire(transaction, firings, decided(now))
+        )
 
     # --- operators -------------------------------------------------------------------------------
 
@@ -242,4 +243,4 @@ def _nothing(transaction: Transaction) -> None:
 
 
 def _clock(connection: sqlite3.Connection) -> int:
-    return int(connection.execute(statement("clock")).fetchone()[0])
+    return machine_micros()

@@ -30,7 +30,7 @@ class SqliteHintHub(HintHub):
         if version == self._version:
             return False
         self._version = version
-        self.publish(self._ready(connection), self._finished(connection))
+        self.publish(self._ready(connection), self._finished(connection), announced=1)
         return True
 
     def _ready(self, connection: sqlite3.Connection) -> Set[str | None]:

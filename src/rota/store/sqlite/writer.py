@@ -11,6 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
 from queue import Empty
+from time import monotonic
 from typing import Any
 
 from ...model import NewJob
@@ -26,6 +27,9 @@ LARGEST_BATCH = 1000
 # write is heard before its commit can be seen. Then rest: where writes are heard, one look in a while
 # is for what was missed; where they are not, looking is all there is.
 SOON_S, SLOWER, REST_S, WATCHED_REST_S = 0.0002, 1.1, 0.005, 0.05
+STALL_S = 1.0  # a batch that takes longer: another process holds the lock, or this one gets no processor
+RENEWAL_S = 2.0  # after a stall, for other processes to renew their leases
+MOST_PASSED_OVER = 5
 
 
 class Transaction:
@@ -76,6 +80,8 @@ class Writer(ConnectionThreads[Transaction]):
         self._pause = SOON_S  # before the next check
         self._watch: FileWatch | None = None
         self._relaxed: sqlite3.Connection | None = None  # the one whose commits do not wait for the disk
+        self._stalled_at = float("-inf")
+        self._passed_over = 0
 
     def nudge(self) -> None:
         """Someone began to wait: check now, and keep checking."""
@@ -155,7 +161,7 @@ class Writer(ConnectionThreads[Transaction]):
     # --- writing ---------------------------------------------------------------------------------
 
     def _serve(self, lazy: LazyConnection, calls: Sequence[StoreCall[Transaction]]) -> None:
-        durable = any(call.durable for call in calls)
+        durable, began = any(call.durable for call in calls), monotonic()
         try:
             lazy.attempt(lambda connection: self._wait_for_disk(connection, durable))
             lazy.attempt(self._begin)
@@ -163,7 +169,23 @@ class Writer(ConnectionThreads[Transaction]):
             for call in calls:
                 call.error = error
             return
+        finally:
+            self._note_stall(began)
         self._write(lazy, calls)
+        self._note_stall(began)
+
+    def _note_stall(self, began: float) -> None:
+        if monotonic() - began > STALL_S:
+            self._stalled_at = monotonic()
+
+    def passes_rescue_over(self) -> bool:
+        """Whether no one could write until a moment ago: leases have expired that are renewed at once now.
+
+        Never for long: where every write takes that long, some rescues are let through.
+        """
+        is_recent = monotonic() - self._stalled_at < RENEWAL_S and self._passed_over < MOST_PASSED_OVER
+        self._passed_over = self._passed_over + 1 if is_recent else 0
+        return is_recent
 
     def _write(self, lazy: LazyConnection, calls: Sequence[StoreCall[Transaction]]) -> None:
         try:

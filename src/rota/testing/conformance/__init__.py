@@ -48,6 +48,7 @@ from .reads import ReadRules
 from .reclaim import ReclaimRules
 from .schedules import ScheduleRules
 from .settle import SettleRules
+from .time import TimeRules
 from .transactions import ConnectionRules, TransactionRules
 from .wakeups import WakeUpRules, WakeUpsBetweenProcessesRules
 
@@ -71,6 +72,7 @@ class StoreConformance(
     ScheduleRules,
     FiringRules,
     RaceRules,
+    TimeRules,
     LoopRules,
     ConnectionRules,
     WakeUpRules,

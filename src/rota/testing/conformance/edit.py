@@ -83,10 +83,11 @@ class EditRules:
     async def test_retry_gives_an_ended_job_a_new_life(self, store: Store) -> None:
         for state in FINAL_STATES:
             job = await running(store, payload_json="[1]")
-            await settle(store, [change(job, state, error_json=ERROR)], at(1))
+            await settle(store, [change(job, state, error_json=ERROR, crashes=3)], at(1))
             await store.edit((job.id,), lifecycle.retry(at(5)), at(5))
             kept = await found(store, job.id)
-            assert (kept.state, kept.attempt, kept.run_at) == (State.QUEUED, 0, at(5))
+            assert (kept.state, kept.attempt, kept.crashes) == (State.QUEUED, 0, 0)
+            assert kept.run_at == at(5)
             assert (kept.error_json, kept.finished_at, kept.payload_json) == (ERROR, None, "[1]")
             again = await claimed(store, job.id, at(6))
             assert (again.attempt, again.lease_token, again.cancel_requested) == (1, 2, False)

@@ -163,6 +163,18 @@ class SettleRules:
         assert (await found(store, job.id)).cost_cents == 5.25
 
     @keeps(7)
+    async def test_the_count_of_crashes_is_kept_unless_another_is_given(self, store: Store) -> None:
+        for end in FINAL_STATES:
+            job = await running(store)
+            assert job.crashes == 0
+            for round_, (given, stored) in enumerate([(2, 2), (None, 2), (0, 0), (1, 1)], 1):
+                await settle(store, [change(job, State.QUEUED, crashes=given)], at(round_))
+                job = await claimed(store, job.id, at(round_))
+                assert job.crashes == stored
+            await settle(store, [change(job, end, crashes=3 if end is State.FAILED else None)], at(9))
+            assert (await found(store, job.id)).crashes == (3 if end is State.FAILED else 1)
+
+    @keeps(7)
     async def test_progress_is_kept_unless_a_newer_one_is_given(self, store: Store) -> None:
         first, second = '{"percent":1.0,"message":""}', '{"percent":2.0,"message":""}'
         job = await running(store)

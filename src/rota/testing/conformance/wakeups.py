@@ -23,7 +23,7 @@ WAIT_S = 300.0  # what the waiter asks for
 SOON_S = 60.0  # a wake-up comes before this; a timeout does not
 
 
-async def woken(waiting: Callable[[Waker], Awaitable[None]], store: Store, act: Callable[[], Any]) -> None:
+async def woken(waiting: Callable[[Waker], Awaitable[object]], store: Store, act: Callable[[], Any]) -> None:
     """The waiter returns after the act, well before its own timeout, if the store promises wake-ups."""
     waker = store.waker()
     try:
@@ -40,7 +40,7 @@ async def woken(waiting: Callable[[Waker], Awaitable[None]], store: Store, act: 
         await waker.close()
 
 
-def for_mail(waker: Waker) -> Awaitable[None]:
+def for_mail(waker: Waker) -> Awaitable[object]:
     return waker.wait(["mail"], WAIT_S)
 
 

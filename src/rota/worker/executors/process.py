@@ -118,7 +118,9 @@ class Child:
 
     async def end(self) -> None:
         self.kill()
-        await self.process.wait()
+        with contextlib.suppress(TimeoutError):  # a hung disk or driver delays even a killed process
+            async with asyncio.timeout(CLOSE_S):
+                await self.process.wait()
 
 
 class ProcessExecutor:

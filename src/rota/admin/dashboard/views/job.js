@@ -209,6 +209,7 @@ function JobFacts({ job }) {
       job.worker && ["Worker", html`<${Code}>${job.worker}<//>`],
       job.state === "running" && job.lease_until && ["Lease until", html`<${When} at=${job.lease_until} />`],
       job.timeout !== null && ["Timeout", duration(job.timeout)],
+      job.crashes > 0 && ["Crashes", `${job.crashes} in a row: its worker stopped responding`],
       job.cost_cents > 0 && ["Cost", `${job.cost_cents.toFixed(2)} cents`],
       job.auto_remove && ["When finished", "deleted automatically"],
     ]}

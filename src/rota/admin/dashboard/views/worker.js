@@ -3,6 +3,7 @@
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
+import { Badge } from "../parts/base/badge.js";
 import { queuesOf, Slots, WorkerBadge } from "../parts/operate/worker-summary.js";
 import { Empty, WhenLoaded, ErrorNotice } from "../parts/base/empty.js";
 import { Code, Facts, PageHeader, Note, Panel } from "../parts/base/panel.js";
@@ -10,7 +11,7 @@ import { Table, byId } from "../parts/base/table.js";
 import { Elapsed, When } from "../parts/base/time.js";
 import { at } from "../state.js";
 import { html, useMemo } from "../ui.js";
-import { clean, count, plural, shortId } from "../format.js";
+import { clean, count, line, plural, shortId } from "../format.js";
 
 /** @param {{id: string}} props */
 export default function Worker({ id }) {
@@ -67,6 +68,7 @@ function Known({ worker }) {
         />
       <//>
     </div>
+    ${worker.services.length > 0 && html`<${Services} worker=${worker} />`}
     <${Panel} title="Tasks" note=${count(worker.tasks.length)}>
       ${worker.tasks.length
         ? html`<ul class="names">
@@ -77,6 +79,27 @@ function Known({ worker }) {
         : html`<p class="quiet">None: its program declares no tasks.</p>`}
     <//>
   `;
+}
+
+/** When each background service last succeeded. @param {{worker: import("../types").WorkerView}} props */
+function Services({ worker }) {
+  const troubled = worker.services.filter((service) => service.state !== "ok").length;
+  return html`<${Panel}
+    title="Services"
+    note=${troubled ? `${troubled} ${troubled === 1 ? "needs" : "need"} attention` : "all succeeded recently"}
+  >
+    <${Facts}
+      items=${worker.services.map((service) => [
+        clean(service.name),
+        html`
+          ${service.state !== "ok" && html`<${Badge} state=${service.state}>${line(service.state, 20)}<//>${" "}`}
+          ${service.succeeded_at
+            ? html`<${When} at=${service.succeeded_at} lead="succeeded" />`
+            : html`<span class="faint">not yet</span>`}
+        `,
+      ])}
+    />
+  <//>`;
 }
 
 /** @param {{worker: import("../types").WorkerView}} props */

@@ -2,26 +2,27 @@
 -- holds rota.claim to it.
 
 -- Jobs whose time has come join the due ones; when the next will. Nothing to do costs one probe.
-CREATE FUNCTION rota.promote(now timestamptz) RETURNS timestamptz
+-- since: no job has an earlier time, as the list of segments says.
+CREATE FUNCTION rota.promote(since timestamptz, now timestamptz) RETURNS timestamptz
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 DECLARE
     soonest timestamptz;
 BEGIN
-    SELECT run_at INTO soonest FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+    SELECT run_at INTO soonest FROM rota.queued WHERE NOT due AND run_at >= since ORDER BY run_at LIMIT 1;
     IF soonest <= now THEN
-        UPDATE rota.queued SET due = true WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM rota.queued WHERE NOT due AND run_at <= now ORDER BY run_at LIMIT 1000
+        UPDATE rota.queued SET due = true, segment = {newest segment} WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM rota.queued WHERE NOT due AND run_at >= since AND run_at <= now ORDER BY run_at LIMIT 1000
                FOR UPDATE SKIP LOCKED));
-        SELECT run_at INTO soonest FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+        SELECT run_at INTO soonest FROM rota.queued WHERE NOT due AND run_at >= since ORDER BY run_at LIMIT 1;
     END IF;
     RETURN soonest;
 END
 $$;
 
--- The queues to claim from. Without a list: those with due jobs, one index probe each.
-CREATE FUNCTION rota.lanes(queues text[], exclude text[]) RETURNS text[]
+-- The queues to claim from. Without a list: those with due jobs in the segment, one index probe each.
+CREATE FUNCTION rota.lanes(queues text[], exclude text[], segment integer) RETURNS text[]
 LANGUAGE plpgsql STABLE
 SET search_path = rota, pg_temp
 AS $$
@@ -31,10 +32,10 @@ BEGIN
     END IF;
     RETURN ARRAY(
         WITH RECURSIVE lane(queue) AS (
-            (SELECT queue FROM rota.queued WHERE due ORDER BY queue LIMIT 1)
+            (SELECT q.queue FROM rota.queued AS q WHERE q.due AND q.segment = lanes.segment ORDER BY q.queue LIMIT 1)
             UNION ALL
-            SELECT (SELECT q.queue FROM rota.queued AS q WHERE q.due AND q.queue > lane.queue
-                     ORDER BY q.queue LIMIT 1)
+            SELECT (SELECT q.queue FROM rota.queued AS q
+                     WHERE q.due AND q.segment = lanes.segment AND q.queue > lane.queue ORDER BY q.queue LIMIT 1)
               FROM lane WHERE lane.queue IS NOT NULL)
         SELECT queue FROM lane WHERE queue IS NOT NULL AND NOT queue = ANY (exclude));
 END
@@ -43,7 +44,10 @@ $$;
 -- Jobs of paused tenants at the front of the queues leave the index of due jobs, so that a tenant with a
 -- million of them is passed once, and not with every claim. It reads no further than a claim of lim jobs
 -- does; the more it finds the further, up to some thousands of jobs for one claim to move.
-CREATE FUNCTION rota.park(lanes text[], tenants text[], lim integer) RETURNS void
+-- lanes, segments, ranks, run_ats, ids: the places after which to look.
+CREATE FUNCTION rota.park(
+    lanes text[], segments integer[], ranks integer[], run_ats timestamptz[], ids uuid[], tenants text[], lim integer)
+RETURNS void
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -56,8 +60,11 @@ BEGIN
         UPDATE rota.queued SET due = NULL WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM rota.queued
              WHERE due AND tenant = ANY (tenants) AND ctid = ANY (ARRAY(
-                   SELECT front.ctid FROM unnest(lanes) AS l(queue), LATERAL (
-                       SELECT q.ctid, q.tenant FROM rota.queued AS q WHERE q.due AND q.queue = l.queue
+                   SELECT front.ctid
+                     FROM unnest(lanes, segments, ranks, run_ats, ids) AS l(queue, segment, rank, run_at, id), LATERAL (
+                       SELECT q.ctid, q.tenant FROM rota.queued AS q
+                        WHERE q.due AND q.segment = l.segment AND q.queue = l.queue
+                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
                         ORDER BY q.rank, q.run_at, q.id LIMIT reach) AS front
                     WHERE front.tenant = ANY (tenants)))
                FOR UPDATE SKIP LOCKED));
@@ -80,7 +87,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    UPDATE rota.queued SET due = true WHERE ctid = ANY (ARRAY(
+    UPDATE rota.queued SET due = true, segment = {newest segment} WHERE ctid = ANY (ARRAY(
         WITH RECURSIVE lane(tenant, queue) AS (  -- one index probe each
             (SELECT tenant, queue FROM rota.queued WHERE due IS NULL ORDER BY tenant, queue LIMIT 1)
             UNION ALL
@@ -97,13 +104,14 @@ BEGIN
 END
 $$;
 
--- Claim at most lim jobs. The first row says when the next job will be due, each other one is a job.
+-- Claim at most lim jobs. The first row says when the next job will be due, and in run_at what the time is
+-- now; each other one is a job.
 -- queues, tasks, exclude_tenants: NULL for any, any, none.
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are
 -- still seen; and if it does not find enough, the claim starts from the front as well.
 CREATE FUNCTION rota.claim(
-    worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
+    worker text, lim integer, lease_s double precision, queues text[], exclude text[], tasks text[],
     exclude_tenants text[], since json, now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
@@ -117,6 +125,20 @@ AS $$
 DECLARE
     first CONSTANT integer := -2147483648;
     last_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    met CONSTANT bigint := {dead due};
+    met_later CONSTANT bigint := {dead later};
+    version bigint;  -- of the list of segments
+    known bigint;
+    newest integer;
+    several boolean;  -- whether older segments still hold jobs
+    awaiting boolean;  -- whether an older segment may still receive some
+    later_from timestamptz;
+    -- each queue in each segment: the places (rank, run_at, id) after which to look
+    strand text[];
+    strand_segment integer[];
+    strand_rank integer[];
+    strand_at timestamptz[];
+    strand_id uuid[];
     lane text[];  -- queues that may still hold a job to claim, the most urgent first
     head integer[];  -- the best rank of each
     -- the place in each up to which it has been read: (rank, run_at, id)
@@ -126,12 +148,25 @@ DECLARE
     sharing integer;  -- how many lanes share the best rank
     top bigint;  -- claim ranks before this one
     places tid[];
-    givers bigint[];
+    givers bigint[];  -- the lane of each place
+    given_rank integer[];
+    given_at timestamptz[];
+    given_id uuid[];
     wanted integer := lim;
     asked integer;  -- what was wanted in this round
-    from_front boolean := false;
+    looks integer := 0;  -- from the front
+    passed bigint;
+    lease_until CONSTANT timestamptz := now + lease_s * interval '1 second';
 BEGIN
-    next_due_at := rota.promote(now);
+    SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}', s.later_from
+      INTO version, newest, several, awaiting, later_from
+      FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+    IF NOT FOUND THEN  -- emptied by hand; rota.find_strays adds what it does not name
+        INSERT INTO rota.segments AS s (version, newest) VALUES (1, 0) ON CONFLICT DO NOTHING;
+        SELECT 1, 0, false, false, '-infinity' INTO version, newest, several, awaiting, later_from;
+    END IF;
+    next_due_at := rota.promote(later_from, now);
+    run_at := now::text;
     RETURN NEXT;
     IF wanted > 0 AND since IS NOT NULL THEN
         SELECT array_agg(c.queue), array_agg(CASE WHEN u.urgent THEN first ELSE c.rank END),
@@ -139,54 +174,105 @@ BEGIN
           INTO lane, seen_rank, seen_at, seen_id
           FROM json_to_recordset(since) AS c(queue text, rank integer, run_at timestamptz, id uuid), LATERAL (
                SELECT EXISTS (SELECT FROM rota.queued AS q
-                               WHERE q.due AND q.queue = c.queue AND q.rank < c.rank) AS urgent) AS u;
+                               WHERE q.due AND q.segment = newest AND q.queue = c.queue AND q.rank < c.rank) AS urgent
+               ) AS u;
     END IF;
     WHILE wanted > 0 LOOP
         IF lane IS NULL THEN
-            EXIT WHEN from_front;
-            from_front := true;
+            IF looks > 0 THEN
+                -- a session that moved jobs to another segment meanwhile, or committed one into an older segment
+                IF awaiting AND looks = 1 THEN
+                    PERFORM rota.tidy(0, 0, true);
+                END IF;
+                known := version;
+                SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}', s.later_from
+                  INTO version, newest, several, awaiting, later_from
+                  FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+                EXIT WHEN version = known OR looks > 3;
+            END IF;
+            looks := looks + 1;
             PERFORM rota.unpark(queues, exclude, exclude_tenants, lim);
-            lane := rota.lanes(queues, exclude);
-            IF exclude_tenants IS NOT NULL THEN
-                PERFORM rota.park(lane, exclude_tenants, lim);
+            lane := rota.lanes(queues, exclude, newest);
+            IF several AND queues IS NULL THEN
+                lane := ARRAY(
+                    SELECT q FROM unnest(lane) AS q
+                    UNION
+                    SELECT q FROM (SELECT * FROM rota.segments ORDER BY version DESC LIMIT 1) AS s, LATERAL (
+                        SELECT unnest(rota.lanes(NULL, '{}', c)) AS q FROM unnest(s.closed) AS c
+                        UNION ALL SELECT unnest(s.old_queue)) AS o
+                     WHERE NOT q = ANY (exclude));
             END IF;
             seen_rank := array_fill(first, ARRAY[cardinality(lane)]);
             seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(lane)]);
             seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
+            strand := NULL;
+        END IF;
+        IF strand IS NULL AND (several OR exclude_tenants IS NOT NULL) THEN
+            SELECT array_agg(s.queue), array_agg(s.segment), array_agg(s.rank), array_agg(s.run_at), array_agg(s.id)
+              INTO strand, strand_segment, strand_rank, strand_at, strand_id
+              FROM rota.list_strands(lane) AS s;
+            IF exclude_tenants IS NOT NULL AND looks > 0 AND strand IS NOT NULL THEN
+                PERFORM rota.park(strand, strand_segment, strand_rank, strand_at, strand_id, exclude_tenants, lim);
+            END IF;
         END IF;
         IF cardinality(lane) = 1 THEN
             sharing := 1;  -- a single queue: it may contribute all it has
             top := 2147483648;
         ELSE
-            SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),
-                   array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
-                   array_agg(l.rank ORDER BY h.rank, h.run_at, h.id),
-                   array_agg(l.run_at ORDER BY h.rank, h.run_at, h.id),
-                   array_agg(l.id ORDER BY h.rank, h.run_at, h.id)
-              INTO lane, head, seen_rank, seen_at, seen_id
-              FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
-                   SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
-                    WHERE q.due AND q.queue = l.queue AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
-                      AND (tasks IS NULL OR q.task = ANY (tasks))
-                      AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
-                    ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
+            IF several THEN
+                SELECT array_agg(lane[h.ord] ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(seen_rank[h.ord] ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(seen_at[h.ord] ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(seen_id[h.ord] ORDER BY h.rank, h.run_at, h.id)
+                  INTO lane, head, seen_rank, seen_at, seen_id
+                  FROM rota.merge_segments(
+                       lane, seen_rank, seen_at, seen_id, strand, strand_segment, strand_rank, strand_at, strand_id,
+                       tasks, exclude_tenants, 2147483648, cardinality(lane)) AS h;
+            ELSE
+                SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(l.rank ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(l.run_at ORDER BY h.rank, h.run_at, h.id),
+                       array_agg(l.id ORDER BY h.rank, h.run_at, h.id)
+                  INTO lane, head, seen_rank, seen_at, seen_id
+                  FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
+                       SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
+                        WHERE q.due AND q.segment = newest AND q.queue = l.queue
+                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                          AND (tasks IS NULL OR q.task = ANY (tasks))
+                          AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+                        ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
+            END IF;
             CONTINUE WHEN lane IS NULL;
             SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
             top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
         END IF;
-        -- from all that share at once: a thousand queues cost one statement, as one does
-        SELECT array_agg(p.place), array_agg(p.ord) INTO places, givers
-          FROM (SELECT f.place, l.ord
-                  FROM unnest(lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
-                       WITH ORDINALITY AS l(queue, rank, run_at, id, ord), LATERAL (
-                       SELECT q.ctid AS place FROM rota.queued AS q
-                        WHERE q.due AND q.queue = l.queue AND q.rank < top
-                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
-                          AND (tasks IS NULL OR q.task = ANY (tasks))
-                          AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
-                        ORDER BY q.rank, q.run_at, q.id
-                        LIMIT wanted / sharing + (l.ord <= wanted % sharing)::integer  -- an even share
-                          FOR UPDATE SKIP LOCKED) AS f) AS p;
+        IF several THEN
+            SELECT array_agg(m.place), array_agg(m.ord), array_agg(m.rank), array_agg(m.run_at), array_agg(m.id)
+              INTO places, givers, given_rank, given_at, given_id
+              FROM rota.merge_segments(
+                   lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing],
+                   strand, strand_segment, strand_rank, strand_at, strand_id, tasks, exclude_tenants, top, wanted) AS m;
+            -- only now, so that no more are locked than are taken
+            SELECT array_agg(q.place) INTO places FROM (
+                SELECT ctid AS place FROM rota.queued WHERE ctid = ANY (places) AND id = ANY (given_id) AND due
+                   FOR UPDATE SKIP LOCKED) AS q;
+        ELSE
+            -- from all that share at once: a thousand queues cost one statement, as one does
+            SELECT array_agg(p.place), array_agg(p.ord) INTO places, givers
+              FROM (SELECT f.place, l.ord
+                      FROM unnest(lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
+                           WITH ORDINALITY AS l(queue, rank, run_at, id, ord), LATERAL (
+                           SELECT q.ctid AS place FROM rota.queued AS q
+                            WHERE q.due AND q.segment = newest AND q.queue = l.queue AND q.rank < top
+                              AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                              AND (tasks IS NULL OR q.task = ANY (tasks))
+                              AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+                            ORDER BY q.rank, q.run_at, q.id
+                            LIMIT wanted / sharing + (l.ord <= wanted % sharing)::integer  -- an even share
+                              FOR UPDATE SKIP LOCKED) AS f) AS p;
+        END IF;
         IF places IS NOT NULL THEN
             RETURN QUERY
             WITH picked AS (
@@ -196,7 +282,7 @@ BEGIN
                 {carried except lease_token, attempt, started_at},
                 lease_token, attempt, started_at, worker, lease_until, cancel_requested)
             SELECT {carried of p except lease_token, attempt, started_at},
-                   p.lease_token + 1, p.attempt + 1, now, claim.worker, claim.lease_until, p.cancel_requested
+                   p.lease_token + 1, p.attempt + 1, now, claim.worker, lease_until, p.cancel_requested
               FROM picked AS p
             RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
                       coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
@@ -204,20 +290,28 @@ BEGIN
         END IF;
         asked := wanted;
         wanted := wanted - coalesce(cardinality(places), 0);
-        IF wanted > 0 AND cardinality(lane) = 1 THEN
+        IF wanted > 0 AND cardinality(lane) = 1 AND (NOT several OR coalesce(cardinality(givers), 0) < asked) THEN
             lane := NULL;
         ELSIF wanted > 0 THEN
             -- a lane that gave less than its share has nothing more to give up to here
-            SELECT array_agg(CASE WHEN kept THEN rank ELSE (top - 1)::integer END ORDER BY ord),
-                   array_agg(CASE WHEN kept THEN run_at ELSE 'infinity' END ORDER BY ord),
-                   array_agg(CASE WHEN kept THEN id ELSE last_id END ORDER BY ord)
+            SELECT array_agg(CASE WHEN NOT kept THEN (top - 1)::integer WHEN several THEN coalesce(last_rank, rank) ELSE rank END
+                             ORDER BY ord),
+                   array_agg(CASE WHEN NOT kept THEN 'infinity' WHEN several THEN coalesce(last_at, run_at) ELSE run_at END
+                             ORDER BY ord),
+                   array_agg(CASE WHEN NOT kept THEN last_id WHEN several THEN coalesce(end_id, id) ELSE id END ORDER BY ord)
               INTO seen_rank, seen_at, seen_id
               FROM (SELECT l.*, l.ord > sharing
-                           OR coalesce(g.n, 0) >= asked / sharing + (l.ord <= asked % sharing)::integer AS kept
+                           OR coalesce(g.n, 0) >= asked / sharing + (l.ord <= asked % sharing)::integer AS kept,
+                           given_rank[g.last] AS last_rank, given_at[g.last] AS last_at, given_id[g.last] AS end_id
                       FROM unnest(seen_rank, seen_at, seen_id) WITH ORDINALITY AS l(rank, run_at, id, ord)
-                      LEFT JOIN (SELECT o, count(*) AS n FROM unnest(givers) AS o GROUP BY o) AS g ON g.o = l.ord)
+                      LEFT JOIN (SELECT o.ord, count(*) AS n, max(o.nth) AS last
+                                   FROM unnest(givers) WITH ORDINALITY AS o(ord, nth) GROUP BY o.ord) AS g ON g.ord = l.ord)
                    AS s;
         END IF;
     END LOOP;
+    passed := {dead due} - met - 2 * (lim - wanted) - 2 * coalesce(cardinality(seen_rank), 0);
+    IF greatest(passed, {dead later} - met_later) > {many dead} OR (several OR awaiting) AND random() < 0.05 THEN
+        PERFORM rota.tidy(passed, {dead later} - met_later, false);
+    END IF;
 END
 $$;

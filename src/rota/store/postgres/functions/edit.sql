@@ -4,7 +4,7 @@
 CREATE FUNCTION rota.cancel_jobs(ids uuid[], states text[], fault json, now timestamptz) RETURNS uuid[]
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
-SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -37,7 +37,7 @@ BEGIN
             END IF;
         END IF;
         IF 'running' = ANY (states) THEN
-            WITH requested AS (
+            WITH requested AS (  -- through the index, hence in the order of ids, as turns and heartbeats
                 UPDATE rota.running SET cancel_requested = true, error = coalesce(fault, error)
                  WHERE id = ANY (ids) AND NOT id = ANY (asked)
                 RETURNING id)
@@ -77,9 +77,9 @@ BEGIN
         DELETE FROM rota.done WHERE id = ANY (free) RETURNING *
     ), stored AS (
         INSERT INTO rota.queued (
-            {carried except run_at, attempt, started_at, progress}, run_at, attempt, due)
-        SELECT {carried except run_at, attempt, started_at, progress},
-               coalesce(next_at, now), 0, coalesce(next_at, now) <= now
+            {carried except run_at, attempt, started_at, progress, crashes}, run_at, attempt, due, segment)
+        SELECT {carried except run_at, attempt, started_at, progress, crashes},
+               coalesce(next_at, now), 0, coalesce(next_at, now) <= now, {newest segment}
           FROM taken
         ON CONFLICT DO NOTHING
     ), recorded AS (
@@ -103,7 +103,8 @@ SET search_path = rota, pg_temp
 AS $$
     WITH moved AS (
         UPDATE rota.queued SET run_at = coalesce(next_at, run_at), due = coalesce(next_at, run_at) <= now,
-                               rank = coalesce(new_rank, rank), queue = coalesce(new_queue, queue)
+                               rank = coalesce(new_rank, rank), queue = coalesce(new_queue, queue),
+                               segment = {newest segment}
          WHERE id = ANY (ids) RETURNING id)
     SELECT coalesce(array_agg(id), '{}') FROM moved
 $$;

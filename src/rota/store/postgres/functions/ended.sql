@@ -9,7 +9,7 @@ AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
-    SELECT date_trunc('minute', m), q, k, s, pg_backend_pid() % 64, step * count(*)
+    SELECT date_trunc('minute', m), q, k, s, {tally slot}, step * count(*)
       FROM unnest(queues, tasks, states, minutes) AS e(q, k, s, m)
      GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n;

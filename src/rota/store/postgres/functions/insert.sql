@@ -21,12 +21,12 @@ BEGIN
         SELECT * FROM json_to_recordset(jobs) AS j({new types})
     ), stored AS (
         INSERT INTO rota.queued AS q (
-            id, created_at, run_at, rank, payload, due,
+            id, created_at, run_at, rank, payload, due, segment,
             {options})
         SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0),
                CASE WHEN octet_length(g.payload_json) <= {large} THEN g.payload_json::json
                     WHEN g.payload_json IS NULL THEN '{}' END,
-               coalesce(g.run_at, at) <= at,
+               coalesce(g.run_at, at) <= at, {newest segment},
                {options given of g}
           FROM given AS g
         ON CONFLICT DO NOTHING
@@ -78,9 +78,9 @@ AS $$
 #variable_conflict use_variable
 BEGIN
     INSERT INTO rota.queued (
-        id, payload, created_at, run_at, rank, due,
+        id, payload, created_at, run_at, rank, due, segment,
         {options except key})
-    SELECT unnest(ids), unnest(payloads), created_at, run_at, rank, due,
+    SELECT unnest(ids), unnest(payloads), created_at, run_at, rank, due, {newest segment},
            {options except key};
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
     IF EXISTS (SELECT FROM rota.running AS r WHERE r.id = ANY (ids)) THEN

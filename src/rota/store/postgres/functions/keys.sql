@@ -35,10 +35,11 @@ BEGIN
     SELECT k.job INTO holder FROM rota.keys AS k WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
         UPDATE rota.queued SET
-            (payload, rank, run_at, due, attempt, error, cancel_requested,
+            (payload, rank, run_at, due, segment, attempt, error, cancel_requested,
              {options except tenant, key}) =
             (CASE WHEN octet_length(j.payload_json) <= {large} THEN j.payload_json::json END,
-             -coalesce(j.priority, 0), coalesce(j.run_at, now), coalesce(j.run_at, now) <= now, 0, NULL, false,
+             -coalesce(j.priority, 0), coalesce(j.run_at, now), coalesce(j.run_at, now) <= now,
+             {newest segment}, 0, NULL, false,
              {options given of j except tenant, key})
          WHERE id = holder
         RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;

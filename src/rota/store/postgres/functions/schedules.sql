@@ -10,19 +10,24 @@ AS $$
 DECLARE
     written text[];
 BEGIN
-    WITH done AS (
+    -- Read once: joined row by row, with statistics of a table that was empty, it would be read for each
+    -- schedule there is.
+    WITH fresh AS MATERIALIZED (
+        SELECT g.*, j->>'payload_json' AS payload_json, j->>'declared_json' AS declared_json
+          FROM unnest(given) AS j, LATERAL json_populate_record(NULL::rota.schedules, j) AS g
+    ), done AS (
         UPDATE rota.schedules AS s SET
             name = g.name, task = g.task, tenant = g.tenant, cron = g.cron, every = g.every, at = g.at,
             timezone = g.timezone, start_at = g.start_at, until = g.until, jitter = coalesce(g.jitter, 0),
-            payload = (j->>'payload_json')::json, queue = g.queue, priority = g.priority,
+            payload = g.payload_json::json, queue = g.queue, priority = g.priority,
             max_attempts = g.max_attempts, timeout = g.timeout, description = g.description, enabled = g.enabled,
             reason = g.reason, missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window,
             overlap = g.overlap, calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source,
-            owner = g.owner, declared = (j->>'declared_json')::json, next_run_at = g.next_run_at,
+            owner = g.owner, declared = g.declared_json::json, next_run_at = g.next_run_at,
             check_at = coalesce(g.check_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
             version = s.version + 1, created_at = g.created_at, updated_at = now
-          FROM unnest(given) AS j, LATERAL json_populate_record(NULL::rota.schedules, j) AS g
-         WHERE s.id = g.id AND s.version = g.version
+          FROM fresh AS g
+         WHERE s.id = ANY (ARRAY(SELECT f.id FROM fresh AS f)) AND s.id = g.id AND s.version = g.version
         RETURNING s.id
     )
     SELECT array_agg(id) INTO written FROM done;

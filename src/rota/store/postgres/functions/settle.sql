@@ -4,7 +4,7 @@
 -- Settle what ended. ids to outputs: plain successes, see rota.succeed; changes: all other ends, see
 -- rota.finish. woken: queues that got back a job which is due. settled_at: now, for a claim that must follow.
 CREATE FUNCTION rota.settle(
-    ids uuid[], tokens bigint[], workers text[], ages bigint[], outputs json, changes json, now timestamptz,
+    ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, changes json, now timestamptz,
     OUT refused uuid[], OUT woken text[], OUT settled_at timestamptz)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -13,21 +13,28 @@ SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     settled_at := now;
+    IF changes IS NOT NULL AND ids IS NOT NULL THEN
+        -- All at once and in order, as a heartbeat does: else the two could wait for each other.
+        PERFORM FROM rota.running AS r
+          WHERE r.id = ANY (ids || ARRAY(SELECT c.id FROM json_to_recordset(changes) AS c(id uuid)))
+          ORDER BY r.id FOR UPDATE;
+    END IF;
     IF changes IS NOT NULL THEN
         SELECT f.refused, f.woken INTO refused, woken FROM rota.finish(changes, now) AS f;
     END IF;
     IF ids IS NOT NULL THEN
-        refused := refused || rota.succeed(ids, tokens, workers, ages, outputs, now);
+        refused := refused || rota.succeed(ids, tokens, workers, began, outputs, now);
     END IF;
 END
 $$;
 
 -- What most jobs come to: a success without logs. One statement. The attempt is recorded only if there
--- were others before it. ages: microseconds since the task's code began, in the order of ids (ascending,
--- so that two workers never wait for each other); outputs: JSON texts or nulls, NULL if none has any.
+-- were others before it. began: when the task's code did, in microseconds since 1970, in the order of ids
+-- (ascending, so that two workers never wait for each other); outputs: JSON texts or nulls, NULL if none
+-- has any.
 -- Returns the jobs that were refused.
 CREATE FUNCTION rota.succeed(
-    ids uuid[], tokens bigint[], workers text[], ages bigint[], outputs json, now timestamptz)
+    ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, now timestamptz)
 RETURNS uuid[]
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -44,7 +51,7 @@ BEGIN
         texts := ARRAY(SELECT json_array_elements_text(outputs));
     END IF;
     WITH change AS MATERIALIZED (
-        SELECT * FROM unnest(ids, tokens, workers, ages, texts) AS c(id, lease_token, worker, age, output)
+        SELECT * FROM unnest(ids, tokens, workers, began, texts) AS c(id, lease_token, worker, began, output)
     ), taken AS (
         -- An array of ids can only be looked up in the index, in their order, whatever the statistics say;
         -- and a row that a heartbeat renews meanwhile is met again under its new version.
@@ -56,17 +63,18 @@ BEGIN
             {carried except started_at, error},
             started_at, state, finished_at, worker, output)
         SELECT {carried of t except started_at, error},
-               coalesce(now - age * interval '1 microsecond', started_at), 'succeeded', now, t.worker, output::json
+               least(coalesce('epoch'::timestamptz + began * interval '1 microsecond', started_at), now), 'succeeded', now, t.worker, output::json
           FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker
     ), recorded AS (
         INSERT INTO rota.attempts (job, lease_token, attempt, outcome, worker, started_at, finished_at)
         SELECT t.id, t.lease_token, attempt, 'succeeded', t.worker,
-               coalesce(now - age * interval '1 microsecond', started_at), now
+               least(coalesce('epoch'::timestamptz + began * interval '1 microsecond', started_at), now), now
           FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker WHERE attempt > 1
         ON CONFLICT DO NOTHING
     ), counted AS (
         INSERT INTO rota.tally AS t (minute, queue, task, state, slot, n)
-        SELECT date_trunc('minute', now), queue, task, 'succeeded', pg_backend_pid() % 64, count(*)
+        -- slots apart from those of rota.count_ended: a turn that does both keeps one order of locks
+        SELECT date_trunc('minute', now), queue, task, 'succeeded', 64 + {tally slot}, count(*)
           FROM taken GROUP BY queue, task ORDER BY queue, task
         ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
     )
@@ -109,7 +117,7 @@ BEGIN
             id uuid, lease_token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
             error_json text, started_at timestamptz, cost_cents double precision, progress_json text, remove boolean,
             outcome text, tried integer, by text, ended_at timestamptz, blamed boolean, own_error text, logs_json text,
-            spent double precision, "then" json, audit json)
+            spent double precision, "then" json, audit json, crashes integer)
     ), taken AS (
         -- as in rota.succeed
         DELETE FROM rota.running WHERE id = ANY (ARRAY(SELECT c.id FROM change AS c))
@@ -120,22 +128,24 @@ BEGIN
                c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
+               nullif(coalesce(c.crashes, r.crashes), 0) AS lost,
                c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
                c."then", c.audit
           FROM taken AS r JOIN change AS c ON c.id = r.id AND c.lease_token = r.lease_token AND c.worker = r.worker
     ), finished AS (
         INSERT INTO rota.done (
-            {carried except attempt, cost_cents, started_at, error, progress},
-            attempt, cost_cents, started_at, error, progress, state, finished_at, worker, output)
-        SELECT {carried except attempt, cost_cents, started_at, error, progress},
-               counted, cost, began_at, fault, reached, state, now, worker, output
+            {carried except attempt, cost_cents, started_at, error, progress, crashes},
+            attempt, cost_cents, started_at, error, progress, crashes, state, finished_at, worker, output)
+        SELECT {carried except attempt, cost_cents, started_at, error, progress, crashes},
+               counted, cost, began_at, fault, reached, lost, state, now, worker, output
           FROM held WHERE state <> 'queued' AND NOT remove
     ), returned AS (
         INSERT INTO rota.queued (
-            {carried except run_at, attempt, cost_cents, started_at, error, progress},
-            run_at, attempt, cost_cents, error, progress, cancel_requested, due)
-        SELECT {carried except run_at, attempt, cost_cents, started_at, error, progress},
-               next_at, counted, cost, fault, reached, cancel_requested, next_at <= now
+            {carried except run_at, attempt, cost_cents, started_at, error, progress, crashes},
+            run_at, attempt, cost_cents, error, progress, crashes, cancel_requested, due, segment)
+        SELECT {carried except run_at, attempt, cost_cents, started_at, error, progress, crashes},
+               next_at, counted, cost, fault, reached, lost, cancel_requested, next_at <= now,
+               {newest segment}
           FROM held WHERE state = 'queued'
     ), recorded AS (
         INSERT INTO rota.attempts (

@@ -5,6 +5,7 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   cost_cents = cost_cents + json_extract(change.value, '$[6]'),
   progress_json = coalesce(json_extract(change.value, '$[7]'), progress_json),
   run_at = coalesce(json_extract(change.value, '$[8]'), ?2),
+  crashes = coalesce(json_extract(change.value, '$[9]'), crashes),
   due = coalesce(json_extract(change.value, '$[8]'), ?2) <= ?2,
   lease_until = NULL, worker = NULL
 FROM json_each(?1) AS change

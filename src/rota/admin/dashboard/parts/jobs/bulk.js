@@ -42,6 +42,7 @@ function Steps({ done, busy, action, target }) {
   const [dry, setDry] = useState(/** @type {import("../../types").BulkResult | null} */ (null));
   const [unread, setUnread] = useState(/** @type {import("../../api.js").Problem | null} */ (null));
   const [progress, setProgress] = useState(/** @type {{done: number, refused: number} | null} */ (null));
+  const [reached, setReached] = useState(0);
   const [typed, setTyped] = useState("");
   const stopped = useRef(false);
   const body = { action, ...target, ...(action === "move" ? { move: { now: true } } : {}) };
@@ -60,6 +61,9 @@ function Steps({ done, busy, action, target }) {
         [touched, refused, cursor] = [touched + step.done, refused + step.refused, step.next ?? null];
       } while (cursor && !stopped.current);
       return touched;
+    } catch (problem) {
+      setReached(touched + (problemOf(problem).done ?? 0));
+      throw problem;
     } finally {
       setProgress(null);
     }
@@ -100,6 +104,9 @@ function Steps({ done, busy, action, target }) {
       />
     <//>`}
     ${error && html`<${FormError} error=${error} />`}
+    ${failed && reached > 0 && html`<p role="status">
+      ${plural(reached, "job")} ${PAST[action]} before that. Continue with the rest, or leave it.
+    </p>`}
     ${progress && html`<p role="status">
       ${count(progress.done)} of ${total} done${progress.refused ? `, ${count(progress.refused)} skipped` : ""}.
     </p>`}
