@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -273,6 +274,22 @@ def test_a_second_signal_passes_through_the_supervisor(shop: Path) -> None:
         supervisor.send_signal(signal.SIGTERM)
         assert supervisor.wait(20) == 1
     assert state(job) == "queued"
+
+
+def test_a_supervisor_kills_workers_that_do_not_stop() -> None:
+    deaf = "import signal; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
+    supervise = (
+        "import asyncio, os, sys; from rota.cli.parts.supervisor import Supervisor; "
+        f"workers = Supervisor(2, [sys.executable, '-c', {deaf!r}], os.environ, patience_s=0.5); "
+        "sys.exit(asyncio.run(workers.run()))"
+    )
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", supervise], **pipes) as supervisor:
+        assert [supervisor.stdout.readline() for _ in range(2)] == ["deaf\n"] * 2
+        supervisor.send_signal(signal.SIGTERM)
+        _, errors = supervisor.communicate(timeout=20)
+    assert supervisor.returncode == 1
+    assert errors.count("is killed; its jobs will be rescued") == 2
 
 
 def test_workers_drain_when_their_supervisor_is_killed(shop: Path) -> None:

@@ -11,7 +11,8 @@ from cluster import LONG, Cluster, until
 
 from rota.model import State
 
-LEASE_S = 2.0
+LEASE_S = 4.0  # a worker that only waits for a core must not lose it
+LONG_LEASE_S = 8.0
 
 
 @pytest.mark.timeout(600)
@@ -19,10 +20,11 @@ LEASE_S = 2.0
 async def test_a_worker_whose_clock_is_off_doubles_nothing(cluster: Cluster, off_s: float) -> None:
     """As after a suspension that its clock did not count, or a failover to a server with another clock.
 
-    Every job runs longer than the other worker needs to take it over, if it saw its lease as expired.
+    Every job runs longer than the other worker needs to take it over, if it saw its lease as expired: by a
+    clock that is off by more than a lease, it would at once.
     """
-    off = cluster.start(lease_s=LEASE_S, env={"CRASH_CLOCK_OFF_S": str(off_s)})
-    right = cluster.start(lease_s=LEASE_S)
+    off = cluster.start(lease_s=LONG_LEASE_S, env={"CRASH_CLOCK_OFF_S": str(off_s)})
+    right = cluster.start(lease_s=LONG_LEASE_S)
     await cluster.ready(off, right)
     jobs = [await cluster.enqueue("work", n, ms=1500, max_attempts=2) for n in range(240 if LONG else 48)]
     await cluster.wait_until_idle(within=120)

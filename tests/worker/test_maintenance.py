@@ -7,6 +7,8 @@ import logging
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rota import Job, Rota, State, operate
 from rota.model import Backoff, ClaimRequest
@@ -141,6 +143,20 @@ async def test_more_jobs_than_one_batch_are_rescued_in_one_pass(
     await claimed_by_a_dead_worker(app)
     clock.advance(31)
     assert len(await rescue(app)) == 10
+
+
+@given(
+    took_s=st.floats(0, 1e6),
+    sweep_s=st.floats(0.1, 60),
+    workers=st.integers(1, 1000),
+    jitter=st.floats(0, 1),
+)
+def test_rescue_never_rests_longer_than_two_sweeps(
+    took_s: float, sweep_s: float, workers: int, jitter: float
+) -> None:
+    rest_s = maintenance.rest_s(took_s, sweep_s, workers)
+    assert sweep_s <= rest_s
+    assert maintenance.spread(rest_s, jitter) <= 2 * sweep_s * 1.0001
 
 
 async def test_the_outcome_of_a_lost_lease_is_rejected(app: Rota, clock: FakeClock) -> None:

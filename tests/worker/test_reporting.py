@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from rota import AlreadyRegistered, AlreadyRunning, Cancel, ConfigError, Event, Rota, Snooze
 from rota.model import ClaimRequest
+from rota.runtime import events as events_module
 from rota.runtime.events import NAMES
 from rota.store.calls import claim
 from rota.testing import FakeClock, drain
@@ -249,6 +252,54 @@ async def test_an_error_in_a_hook_is_logged_and_affects_no_job(
     assert len(calls) == 2
     assert caplog.text.count("hook 'broken' failed on job.succeeded") == 2
     assert "hook trouble" in caplog.text
+
+
+async def test_a_hook_that_hangs_delays_the_others_for_a_limited_time(
+    app: Rota, until: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module, "LONGEST_S", 0.05)
+    calls: list[str] = []
+    released = threading.Event()
+
+    @app.on("job.succeeded")
+    async def hangs(event: Event) -> None:
+        await asyncio.Event().wait()
+
+    @app.on("job.succeeded")
+    def hangs_in_a_thread(event: Event) -> None:
+        calls.append("in a thread")
+        released.wait(20)
+
+    @app.on("job.succeeded")
+    def fine(event: Event) -> None:
+        calls.append("fine")
+
+    @app.task
+    async def work() -> None: ...
+
+    await work.enqueue_many([{}, {}, {}])
+    try:
+        await drain(app)
+    finally:
+        released.set()
+    assert calls == ["in a thread", "fine", "fine", "fine"]
+    assert caplog.text.count("hook 'hangs' did not finish job.succeeded within") == 3
+    assert caplog.text.count("hook 'hangs_in_a_thread' did not finish job.succeeded within") == 1
+    await until(lambda: "hook 'hangs_in_a_thread' finished late; it missed 2 events" in caplog.text)
+
+
+async def test_a_hook_that_exits_does_not_end_the_worker(app: Rota, caplog: pytest.LogCaptureFixture) -> None:
+    @app.on("job.succeeded")
+    def exits(event: Event) -> None:
+        sys.exit(3)
+
+    @app.task
+    async def work() -> None: ...
+
+    jobs = await work.enqueue_many([{}, {}])
+    await drain(app)
+    assert [(await job.refresh()).state for job in jobs] == ["succeeded", "succeeded"]
+    assert caplog.text.count("hook 'exits' failed on job.succeeded") == 2
 
 
 def test_an_unknown_event_suggests_the_nearest(app: Rota) -> None:

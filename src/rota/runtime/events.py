@@ -1,7 +1,7 @@
 """Events: their names, and the hooks that are called for them.
 
 A hook may be sync or async. Hooks run one after another, beside the work: a slow hook delays later
-events, never a job, and an error in a hook is logged and harms nothing.
+events, never a job, and for a limited time; an error in a hook is logged and harms nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ import asyncio
 import difflib
 import inspect
 import logging
+import threading
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -18,6 +22,8 @@ from ..errors import ConfigError
 from ..model import Job, Value
 
 log = logging.getLogger("rota.events")
+
+LONGEST_S = 60.0  # for one hook and one event; the next ones do not wait any longer
 
 NAMES = (
     "worker.started",
@@ -73,6 +79,7 @@ class Hooks:
         self._hooks: dict[str, list[Hook]] = {}
         self._queue: asyncio.Queue[Event | None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._stuck: Counter[int] = Counter()  # sync hooks that took too long, by id: events they missed
 
     def add(self, name: str, hook: Hook) -> None:
         if name not in NAMES:
@@ -113,12 +120,57 @@ class Hooks:
     async def _deliver(self, queue: asyncio.Queue[Event | None]) -> None:
         while (event := await queue.get()) is not None:
             for hook in self._hooks.get(event.name, ()):
-                try:
-                    if inspect.iscoroutinefunction(hook):
-                        await hook(event)
-                    else:
-                        result = await asyncio.to_thread(hook, event)
-                        if inspect.isawaitable(result):
-                            await result
-                except Exception:
-                    log.exception("hook %r failed on %s", getattr(hook, "__name__", hook), event.name)
+                if id(hook) in self._stuck:  # one thread at most waits in it
+                    self._stuck[id(hook)] += 1
+                else:
+                    await self._call(hook, event)
+
+    async def _call(self, hook: Hook, event: Event) -> None:
+        try:
+            async with asyncio.timeout(LONGEST_S) as limit:
+                result = (
+                    hook(event) if inspect.iscoroutinefunction(hook) else await self._in_thread(hook, event)
+                )
+                if inspect.isawaitable(result):
+                    await result
+        except Exception:
+            if limit.expired():
+                log.error("hook %r did not finish %s within %.0f s", _name(hook), event.name, LONGEST_S)
+            else:
+                log.exception("hook %r failed on %s", _name(hook), event.name)
+
+    async def _in_thread(self, hook: Hook, event: Event) -> Any:
+        """Call a sync hook in a thread that never delays the exit of the process."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[Any] = loop.create_future()
+        run = copy_context().run
+
+        def call() -> None:
+            error, result = None, None
+            try:
+                result = run(hook, event)
+            except BaseException as raised:
+                error = raised
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(end, result, error)
+
+        def end(result: Any, error: BaseException | None) -> None:
+            if id(hook) in self._stuck:
+                missed = self._stuck.pop(id(hook))
+                log.warning("hook %r finished late; it missed %d events", _name(hook), missed)
+            elif error is None:
+                ended.set_result(result)
+            else:  # sys.exit() in a hook does not end the worker
+                ended.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+        threading.Thread(target=call, name="rota-hook", daemon=True).start()
+        try:
+            return await ended
+        except asyncio.CancelledError:
+            if ended.cancelled():
+                self._stuck[id(hook)] = 0
+            raise
+
+
+def _name(hook: Hook) -> Any:
+    return getattr(hook, "__name__", hook)

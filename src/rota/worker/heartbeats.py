@@ -119,7 +119,8 @@ class HeartbeatThread:
         sent_at = monotonic()
         held = [one for one in self._slots.held() if not one.ended and one.stop_reason != "lost"]
         jumps = self._slots.jumps
-        longest_s = self._lease_s / 3 if jumps == self._jumps else 0.0
+        # what would be due before the next heartbeat is due now
+        longest_s = self._lease_s / 3 - self._tick_s if jumps == self._jumps else 0.0
         due = [one for one in held if sent_at - one.renewed_at >= longest_s]
         updates = [(one, mark) for one in held if (mark := one.context.mark) not in (None, one.reported)]
         wanted = self._wanted

@@ -60,9 +60,7 @@ class Maintenance:
         started = monotonic()
         environment, options = self._environment, self._environment.options
         await rescue(self._store, self._clock, environment.worker, options.lease_s, self._report)
-        most_s = MOST_SWEEPS * options.sweep_s
-        thrifty_s = most_s if environment.fleet.workers > 1 else RESCUE_SHARE * (monotonic() - started)
-        return self._spread(max(options.sweep_s, min(thrifty_s, most_s)))
+        return self._spread(rest_s(monotonic() - started, options.sweep_s, environment.fleet.workers))
 
     def _report(self, job: Job, state: State) -> None:
         self._environment.metrics.runs["rescued"] += 1
@@ -87,8 +85,19 @@ class Maintenance:
         return self._environment.fleet.share_s(UNSERVED_EVERY_S, MOST_UNSERVED_S)
 
     def _spread(self, seconds: float) -> float:
-        """About this long, so that workers started together do not pass at the same time."""
-        return seconds * (0.75 + self._clock.jitter() / 2)
+        return spread(seconds, self._clock.jitter())
+
+
+def spread(seconds: float, jitter: float) -> float:
+    """About this long, so that workers started together do not pass at the same time."""
+    return seconds * (0.75 + jitter / 2)
+
+
+def rest_s(took_s: float, sweep_s: float, workers: int) -> float:
+    """How long to rest after a rescue pass that took this long, waiting for the store included."""
+    most_s = MOST_SWEEPS * sweep_s
+    thrifty_s = most_s if workers > 1 else RESCUE_SHARE * took_s
+    return max(sweep_s, min(thrifty_s, most_s))
 
 
 async def rescue(store: Store, clock: Clock, worker: str, lease_s: float, rescued: Rescued) -> int:

@@ -17,7 +17,7 @@ from ...runtime.events import Event, Hooks
 from ...runtime.service import watchdog
 from ...runtime.service_records import ServiceRecords
 from ...terminal.text import plural, safe
-from ...worker.options import worker_options
+from ...worker.options import WorkerOptions, worker_options
 from ..parts import logs, supervisor
 from ..parts.options import given_options
 from ..parts.target import Target, pass_target, store_options
@@ -54,7 +54,7 @@ def worker(
         raise ConfigError("a worker needs the tasks of an app: pass --app MODULE:APP, or set ROTA_APP")
     app, level, form = logs.set_up_for(target, log_level, log_format)
     options = given_options(given)
-    _check(app, options)
+    chosen = _checked(app, options)
     if form == "text" and not supervisor.is_supervised():
         click.echo(_banner(app, options, processes), err=True)
     if processes > 1:
@@ -64,7 +64,7 @@ def worker(
             )
         flags = {**options, "import": target.imports, "no_scheduler": no_scheduler}
         flags |= {"log_level": level, "log_format": form}
-        raise SystemExit(supervisor.run(processes, flags, target.app, target.url))
+        raise SystemExit(supervisor.run(processes, flags, target.app, target.url, chosen.shutdown_timeout_s))
     if no_scheduler:
         app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
     if health_port is not None:
@@ -72,13 +72,14 @@ def worker(
     raise SystemExit(_work(app, options))
 
 
-def _check(app: Rota, options: Mapping[str, Any]) -> None:
-    """Report errors before anything starts."""
-    worker_options(app.settings, options)
+def _checked(app: Rota, options: Mapping[str, Any]) -> WorkerOptions:
+    """What the worker will do; errors are reported before anything starts."""
+    chosen = worker_options(app.settings, options)
     if not app.registry.names:
         raise ConfigError(
             "the app has no tasks: name the modules that declare them, with --import or imports in rota.toml"
         )
+    return chosen
 
 
 def _work(app: Rota, options: Mapping[str, Any]) -> int:

@@ -30,14 +30,18 @@ SUPERVISED = "ROTA_SUPERVISED"
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 SETTLED_S = 60.0  # a child that ran this long restarts with the first delay again
+STOP_GRACE_S = 30.0  # on top of a worker's own time to stop; one that still runs then is stuck
 
 
-def run(processes: int, flags: Mapping[str, Any], app: str, url: str | None) -> int:
-    """Run the workers until all have exited; returns the highest exit code."""
+def run(processes: int, flags: Mapping[str, Any], app: str, url: str | None, shutdown_s: float) -> int:
+    """Run the workers until all have exited; returns the highest exit code.
+
+    ``shutdown_s``: how long a worker lets running jobs finish.
+    """
     env = {**systemd.without(os.environ), SUPERVISED: "1"}
     if url is not None:
         env[URL_OVERRIDE] = url
-    return asyncio.run(Supervisor(processes, command(flags, app), env).run())
+    return asyncio.run(Supervisor(processes, command(flags, app), env, shutdown_s + STOP_GRACE_S).run())
 
 
 def command(flags: Mapping[str, Any], app: str) -> list[str]:
@@ -51,7 +55,10 @@ def command(flags: Mapping[str, Any], app: str) -> list[str]:
 
 
 class Supervisor:
-    def __init__(self, processes: int, arguments: list[str], env: Mapping[str, str]) -> None:
+    def __init__(
+        self, processes: int, arguments: list[str], env: Mapping[str, str], patience_s: float
+    ) -> None:
+        self._patience_s = patience_s  # from the first signal until workers are killed
         self._processes = processes
         self._arguments = arguments
         self._env = env
@@ -72,9 +79,20 @@ class Supervisor:
 
     def _end(self) -> None:
         """Forward a signal: the first makes a child drain, the second makes it release its jobs."""
+        if not self._stop.is_set():
+            asyncio.get_running_loop().call_later(self._patience_s, self._kill)
         self._stop.set()
         for child in self._children:
-            _terminate(child)
+            _send(child, signal.SIGTERM)
+
+    def _kill(self) -> None:
+        for child in self._children:
+            log.error(
+                "worker process %d still runs %.0f s after it was told to stop and is killed; "
+                "its jobs will be rescued",
+                child.pid, self._patience_s,
+            )  # fmt: skip
+            _send(child, signal.SIGKILL)
 
     async def _keep(self, number: int) -> int:
         """Restart worker ``number`` until it stops as intended; returns its exit code."""
@@ -100,17 +118,17 @@ class Supervisor:
         )
         self._children.add(child)
         if self._stop.is_set():  # the signal arrived while the child was starting
-            _terminate(child)
+            _send(child, signal.SIGTERM)
         try:
             return await child.wait()
         finally:
             self._children.discard(child)
 
 
-def _terminate(child: asyncio.subprocess.Process) -> None:
+def _send(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
     """Signal by pid: ``send_signal`` polls first, and a poll that reaps the child loses its exit code."""
     with suppress(ProcessLookupError):
-        os.kill(child.pid, signal.SIGTERM)
+        os.kill(child.pid, number)
 
 
 def _how(code: int) -> str:
