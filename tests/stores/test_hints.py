@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from threading import Thread
+from typing import Any
 
 from rota.model import JobId
 from rota.store.hints import ANY_QUEUE, HintHub, HubWaker, Wait
@@ -112,3 +113,19 @@ async def test_a_hint_from_this_process_is_to_be_followed_at_once() -> None:
     hub.publish({"mail"})
     assert await waker.wait(["mail"], LONG) is None
     assert await waker.wait(["mail"], 0.01) is None
+
+
+async def test_a_hint_that_meets_the_end_of_a_wait_is_not_lost() -> None:
+    """Of a job of this process, while one of another process has just ended the wait."""
+
+    class LateHub(HintHub):
+        def end(self, *args: Any) -> None:
+            self.publish({"mail"})
+            super().end(*args)
+
+    hub = LateHub()
+    waker = PlainWaker(hub)
+    waiting = asyncio.create_task(waker.wait(["mail"], LONG))
+    await begun(waiting)
+    hub.publish({"mail"}, announced=1)
+    assert await asyncio.wait_for(waiting, 10) is None

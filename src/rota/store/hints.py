@@ -25,16 +25,19 @@ Announced = int | None  # jobs that another process announced; None: look at onc
 class Wait:
     """One sleeper: for work in some queues (None: any), or for the end of a job."""
 
-    __slots__ = ("_future", "_loop", "announced", "job", "queues")
+    __slots__ = ("_future", "_loop", "announced", "is_woken", "job", "queues")
 
     def __init__(self, queues: frozenset[str] | None, job: JobId | None) -> None:
         self.queues = queues
         self.job = job
         self.announced: Announced = 0
+        self.is_woken = False
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] = self._loop.create_future()
 
-    def wake(self) -> None:
+    def wake(self, announced: Announced) -> None:
+        self.announced = _sum(self.announced, announced)
+        self.is_woken = True
         with suppress(RuntimeError):  # its loop is closed
             self._loop.call_soon_threadsafe(self._end)
 
@@ -46,7 +49,7 @@ class Wait:
         """Whether it was woken within ``timeout`` seconds."""
         # Not wait_for: in Python 3.11 it loses a cancellation that meets the wake-up.
         await asyncio.wait((self._future,), timeout=timeout)
-        return self._future.done()
+        return self.is_woken
 
 
 class HintHub:
@@ -74,8 +77,7 @@ class HintHub:
                 waker.note(ready, announced)
             for wait in self._sleepers:
                 if wait.job in finished if wait.job is not None else _concerns(wait.queues, ready):
-                    wait.announced = _sum(wait.announced, announced)
-                    wait.wake()
+                    wait.wake(announced)
 
     def join(self, waker: HubWaker) -> None:
         with self._lock:
@@ -97,9 +99,12 @@ class HintHub:
             self._sleepers.add(wait)
             return True
 
-    def end(self, wait: Wait) -> None:
+    def end(self, wait: Wait, waker: HubWaker | None = None) -> None:
+        """Remove the sleeper; what its waker heard meanwhile, ``wait`` says. Nothing is lost in between."""
         with self._lock:
             self._sleepers.discard(wait)
+            if waker is not None:
+                waker.heard.clear()
 
 
 def _concerns(asked: frozenset[str] | None, ready: Queues) -> bool:
@@ -130,10 +135,10 @@ class HubWaker(ABC):
             return wait.announced
         try:
             self._attend()
-            return wait.announced if await wait.until_woken(timeout) else None
+            await wait.until_woken(timeout)
         finally:
-            self._hub.end(wait)
-            self.heard.clear()  # the caller looks now
+            self._hub.end(wait, self)
+        return wait.announced if wait.is_woken else None
 
     async def wait_finished(self, job: JobId, timeout: float) -> None:
         wait = Wait(None, job)
