@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
-.PHONY: help run test check lint types contracts scripts format wording dashboard crash machine models mutation long bench bench-full generate generated screenshots wheel clean
+.PHONY: help run test check lint types contracts scripts format wording dashboard crash machine models mutation postgres-versions long bench bench-full generate generated screenshots wheel clean
 
 help:               ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -71,6 +71,9 @@ models: $(STAMP)    ## check the TLA+ models of leases and of firing, and that b
 
 mutation: $(STAMP)  ## change the code in 300 small ways and see whether the tests notice (an hour or two)
 	@nice -n 19 $(BIN)/python tools/mutation.py
+
+postgres-versions: $(STAMP) ## the stores' tests on PostgreSQL 13 to 18 (minutes; needs npm)
+	@$(BIN)/python tools/postgres_versions.py
 
 long: $(STAMP)      ## every time zone for ten years, and a million cron expressions (many minutes)
 	@ROTA_LONG=1 $(BIN)/python -m pytest tests/core tests/surface/test_schedules_race.py --timeout=3600

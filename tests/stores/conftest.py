@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+import psycopg
 import pytest
 
 from rota.store.postgres.store import PostgresStore
@@ -15,3 +16,10 @@ async def store(migrated_postgres_url: str) -> AsyncIterator[PostgresStore]:
     await opened.open()
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+async def admin(migrated_postgres_url: str) -> AsyncIterator[psycopg.Connection]:
+    """A connection to the store's database."""
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        yield connection

@@ -18,7 +18,7 @@ def sql(migrated_postgres_url: str) -> Any:
 
 
 def jobs(sql: Any) -> list[dict[str, Any]]:
-    return list(sql.execute("SELECT * FROM rota.jobs ORDER BY id"))
+    return list(sql.execute("SELECT * FROM rota.jobs ORDER BY created_at"))
 
 
 def test_a_job_enqueued_with_sql_has_the_given_values_and_defaults(sql: Any) -> None:

@@ -88,7 +88,7 @@ class Supervisor:
     def _kill(self) -> None:
         for child in self._children:
             log.error(
-                "worker process %d still runs %.0f s after it was told to stop and is killed; "
+                "worker process %d still runs %.0f s after the signal to stop and is killed; "
                 "its jobs will be rescued",
                 child.pid, self._patience_s,
             )  # fmt: skip

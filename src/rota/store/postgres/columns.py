@@ -38,6 +38,9 @@ from ..sql.templates import ColumnList, render
 LARGE = 2000  # bytes; a larger payload is kept apart, in rota.payloads
 # Jobs that become due go there. Read once a statement.
 NEWEST_SEGMENT = "coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)"
+# A caller whose transaction has one snapshot may read an outdated one. What it stores as due is stored as due
+# from now on, and joins the newest segment with the next claim.
+SEES_NEWEST = "current_setting('transaction_isolation') = 'read committed'"
 # A row of rota.tally is updated again and again; with each new segment begins a new one, since the old
 # versions of the last cannot be removed either.
 TALLY_SLOT = f"(pg_backend_pid() % 64 + 128 * ({NEWEST_SEGMENT} % 255))"
@@ -150,6 +153,7 @@ LISTS: Mapping[str, ColumnList] = {
     "large": _constant(LARGE),
     # segments of due jobs; how many entries of rows that are gone this session has met in an index
     "newest segment": lambda _, __: [NEWEST_SEGMENT],
+    "sees newest": lambda _, __: [SEES_NEWEST],
     "tally slot": lambda _, __: [TALLY_SLOT],
     "large running": _constant(LARGE_RUNNING),
     "many dead": _constant(MANY_DEAD),

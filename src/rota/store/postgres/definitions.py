@@ -16,7 +16,7 @@ from ..sql.fields import JOB
 from ..sql.migrations import discover
 from .columns import fill
 
-FIRST = ("ids", "triggers")  # the tables use these functions
+FIRST = ("ids", "triggers", "newest_segment")  # the tables use these functions
 
 _FUNCTION = re.compile(
     r"CREATE FUNCTION rota\.(?P<name>\w+)\((?P<arguments>[^)]*)\)\s+"

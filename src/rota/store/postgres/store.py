@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from ...errors import StoreError
+from ...errors import StoreError, StoreUnavailable
 from ...model import (
     Answer,
     Attempt,
@@ -53,6 +53,7 @@ from .inserts import Inserter, script
 from .listener import Listener
 from .rows import NOW, RECLAIMED_COLUMNS, attempt, claim_order, claimed, document, instant, job, text
 from .rows import ids as possible_ids
+from .segment_checks import SegmentChecks
 from .url import parse
 from .waker import HintPublisher, PostgresWaker
 
@@ -91,6 +92,7 @@ class PostgresStore:
         self._connections = Connections(self._address.conninfo, shown, self._address.connections)
         self.schema = schema.PostgresSchema(self._connections, shown)
         self._history = History(self._connections, shown)
+        self._segments = SegmentChecks(self._connections, shown)
         self._places = ClaimCursors()
         self._hub = HintHub()
         self._publisher = HintPublisher(self._connections, self._hub)
@@ -171,7 +173,11 @@ class PostgresStore:
         since = None if request is None else self._places.since(request, began)
         # A lost answer may have claimed jobs, which the worker has to find: so never send it twice.
         statement, params = claims.turn(settlements, request, now, since)
-        first, *rows = await self._connections.rows(statement, params, repeatable=False, often=True)
+        try:
+            first, *rows = await self._connections.rows(statement, params, repeatable=False, often=True)
+        except StoreUnavailable as error:
+            self._segments.on_failed_turn(error)
+            raise
         refused, woken, next_due_at = first[:3]
         at = instant(first[3])
         self._publish_turn(settlements, woken)
@@ -202,7 +208,10 @@ class PostgresStore:
 
     async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime | None) -> Sequence[Job]:
         params = (holder, lease_s, limit, now)
-        return [job(row) for row in await self._connections.rows(_RECLAIM, params, repeatable=False)]
+        jobs = [job(row) for row in await self._connections.rows(_RECLAIM, params, repeatable=False)]
+        if not jobs:  # else they come first
+            await self._segments.check()
+        return jobs
 
     # --- schedules -------------------------------------------------------------------------------
 

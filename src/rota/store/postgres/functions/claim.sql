@@ -119,7 +119,7 @@ RETURNS TABLE (
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
-SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_sort = off SET enable_indexonlyscan = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -158,17 +158,18 @@ DECLARE
     passed bigint;
     lease_until CONSTANT timestamptz := now + lease_s * interval '1 second';
 BEGIN
-    SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}', s.later_from
+    SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}' OR s.late_from IS NOT NULL,
+           s.later_from
       INTO version, newest, several, awaiting, later_from
       FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
-    IF NOT FOUND THEN  -- emptied by hand; rota.find_strays adds what it does not name
+    IF NOT FOUND THEN  -- emptied by hand; rota.check_segments adds what it does not name
         INSERT INTO rota.segments AS s (version, newest) VALUES (1, 0) ON CONFLICT DO NOTHING;
         SELECT 1, 0, false, false, '-infinity' INTO version, newest, several, awaiting, later_from;
     END IF;
     next_due_at := rota.promote(later_from, now);
     run_at := now::text;
     RETURN NEXT;
-    IF wanted > 0 AND since IS NOT NULL THEN
+    IF wanted > 0 AND since IS NOT NULL AND NOT several THEN  -- more urgent ones could lie in any segment
         SELECT array_agg(c.queue), array_agg(CASE WHEN u.urgent THEN first ELSE c.rank END),
                array_agg(c.run_at), array_agg(c.id)
           INTO lane, seen_rank, seen_at, seen_id
@@ -185,7 +186,8 @@ BEGIN
                     PERFORM rota.tidy(0, 0, true);
                 END IF;
                 known := version;
-                SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}', s.later_from
+                SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}',
+                       s.awaited <> '{}' OR s.late_from IS NOT NULL, s.later_from
                   INTO version, newest, several, awaiting, later_from
                   FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
                 EXIT WHEN version = known OR looks > 3;
@@ -201,6 +203,10 @@ BEGIN
                         SELECT unnest(rota.lanes(NULL, '{}', c)) AS q FROM unnest(s.closed) AS c
                         UNION ALL SELECT unnest(s.old_queue)) AS o
                      WHERE NOT q = ANY (exclude));
+            END IF;
+            IF lane = '{}' THEN
+                lane := NULL;
+                CONTINUE;
             END IF;
             seen_rank := array_fill(first, ARRAY[cardinality(lane)]);
             seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(lane)]);
@@ -257,6 +263,8 @@ BEGIN
             -- only now, so that no more are locked than are taken
             SELECT array_agg(q.place) INTO places FROM (
                 SELECT ctid AS place FROM rota.queued WHERE ctid = ANY (places) AND id = ANY (given_id) AND due
+                    AND queue = ANY (lane[1:sharing]) AND (tasks IS NULL OR task = ANY (tasks))
+                    AND (exclude_tenants IS NULL OR NOT tenant = ANY (exclude_tenants))
                    FOR UPDATE SKIP LOCKED) AS q;
         ELSE
             -- from all that share at once: a thousand queues cost one statement, as one does

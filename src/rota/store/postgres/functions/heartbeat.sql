@@ -79,8 +79,8 @@ BEGIN
               r.lease_until, r.cancel_requested;
     GET DIAGNOSTICS found = ROW_COUNT;
     IF is_large AND found < lim THEN
-        UPDATE rota.segments SET version = version + 1, swept_at = clock_timestamp();
+        UPDATE rota.segments SET version = version + 1, swept_at = clock_timestamp()
+         WHERE version = (SELECT s.version FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1 FOR UPDATE SKIP LOCKED);
     END IF;
-    PERFORM rota.find_strays();
 END
 $$;

@@ -26,7 +26,7 @@ BEGIN
         SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0),
                CASE WHEN octet_length(g.payload_json) <= {large} THEN g.payload_json::json
                     WHEN g.payload_json IS NULL THEN '{}' END,
-               coalesce(g.run_at, at) <= at, {newest segment},
+               coalesce(g.run_at, at) <= at AND ({sees newest} OR coalesce(g.run_at, at) < at), {newest segment},
                {options given of g}
           FROM given AS g
         ON CONFLICT DO NOTHING

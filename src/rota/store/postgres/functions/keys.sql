@@ -38,7 +38,8 @@ BEGIN
             (payload, rank, run_at, due, segment, attempt, error, cancel_requested,
              {options except tenant, key}) =
             (CASE WHEN octet_length(j.payload_json) <= {large} THEN j.payload_json::json END,
-             -coalesce(j.priority, 0), coalesce(j.run_at, now), coalesce(j.run_at, now) <= now,
+             -coalesce(j.priority, 0), coalesce(j.run_at, now),
+             coalesce(j.run_at, now) <= now AND ({sees newest} OR coalesce(j.run_at, now) < now),
              {newest segment}, 0, NULL, false,
              {options given of j except tenant, key})
          WHERE id = holder

@@ -5,30 +5,30 @@
 -- lies in them is never read again.
 -- A job may lie in any segment that claims look into: its place in the queue does not depend on it.
 
--- The newest segment, for jobs that the session stores afterwards. The lock comes first, so that
--- rota.tidy can see which sessions may still know an older one; an INSERT locks before it reads, too.
-CREATE FUNCTION rota.newest_segment() RETURNS integer
-LANGUAGE plpgsql
-SET search_path = rota, pg_temp
-AS $$
-BEGIN
-    LOCK TABLE rota.queued IN ROW EXCLUSIVE MODE;
-    RETURN {newest segment};
-END
-$$;
-
 -- Whether a snapshot older than the transaction keeps dead rows from being removed.
 CREATE FUNCTION rota.is_held_since(noted xid8) RETURNS boolean
 LANGUAGE sql STABLE
 SET search_path = rota, pg_temp
 AS $$
-    SELECT greatest(
+    -- a transaction to come is of another server, or of the time before a restore
+    SELECT CASE WHEN noted < pg_snapshot_xmax(pg_current_snapshot()) THEN greatest(
         (SELECT max(greatest(age(a.backend_xmin), age(a.backend_xid))) FROM pg_stat_activity AS a
           WHERE a.pid <> pg_backend_pid() AND (a.datname = current_database() OR a.datname IS NULL)
             AND a.usesysid IS NOT NULL),  -- not autovacuum: it holds nothing back
         (SELECT max(age(r.xmin)) FROM pg_replication_slots AS r),
         (SELECT max(age(p.transaction)) FROM pg_prepared_xacts AS p WHERE p.database = current_database())
-    ) > age(noted::xid)
+    ) > age(noted::xid) END
+$$;
+
+-- The transactions that write to rota.queued now: each may have begun when another segment was the newest.
+CREATE FUNCTION rota.writers() RETURNS text[]
+LANGUAGE sql VOLATILE
+SET search_path = rota, pg_temp
+AS $$
+    SELECT ARRAY(SELECT DISTINCT l.virtualtransaction FROM pg_locks AS l
+                  WHERE l.locktype = 'relation' AND l.relation = 'rota.queued'::regclass
+                    AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+                    AND l.mode = 'RowExclusiveLock' AND l.pid IS DISTINCT FROM pg_backend_pid())
 $$;
 
 -- The first jobs of the lanes that lie in several segments, in order, without locks: from each an even share of
@@ -85,7 +85,8 @@ BEGIN
           FROM unnest(queues) AS l(queue), unnest(s.newest || s.closed) AS n(segment)
         UNION ALL
         SELECT o.* FROM unnest(s.old_queue, s.old_segment, s.old_rank, s.old_at, s.old_id)
-                        AS o(queue, segment, rank, run_at, id) WHERE o.queue = ANY (queues);
+                        AS o(queue, segment, rank, run_at, id)
+          JOIN unnest(queues) AS l(queue) ON l.queue = o.queue;  -- not ANY: there may be thousands of either
 END
 $$;
 
@@ -126,7 +127,8 @@ BEGIN
          LIMIT most + 1);
     LOOP
         SELECT array_agg(s.segment), array_agg(s.queue), array_agg(f.rank),
-               array_agg(f.run_at - interval '1 microsecond'), array_agg(last_id)
+               array_agg(CASE WHEN f.run_at > '4714-11-24 BC'::timestamptz + interval '1 day'
+                              THEN f.run_at - interval '1 microsecond' ELSE '-infinity' END), array_agg(last_id)
           INTO old_segment, old_queue, old_rank, old_at, old_id
           FROM unnest(segments, queues, ranks, run_ats, ids) AS s(segment, queue, rank, run_at, id), LATERAL (
                SELECT q.rank, q.run_at FROM rota.queued AS q
@@ -154,21 +156,36 @@ CREATE FUNCTION rota.tidy(passed bigint, passed_later bigint, patient boolean) R
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
-SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_sort = off SET enable_indexonlyscan = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     few CONSTANT integer := 200;  -- jobs of an older segment that are moved rather than left there
     most CONSTANT integer := 16;  -- older segments
+    most_late CONSTANT integer := 200;  -- segments looked into again, in one call
+    most_read CONSTANT integer := 20000;  -- dead entries among them
     s rota.segments%ROWTYPE;
     before rota.segments%ROWTYPE;
     older integer[];
     holders text[];
-    looked integer[];  -- older segments to read from the front
+    looked integer[] := '{}';  -- older segments that are read from the front
+    others integer[];
+    late integer := 0;
+    met bigint;
     one integer;
     seen record;
     pushing CONSTANT boolean := passed > {many dead};
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RETURN false;  -- what was committed meanwhile would be overlooked
+    END IF;
+    IF greatest(passed, passed_later) <= {many dead} THEN  -- first without a lock: mostly there is nothing to do
+        SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
+        IF s.closed = '{}' AND s.late_from IS NULL AND (patient OR s.old_segment = '{}')
+           AND s.awaited <@ rota.writers() THEN
+            RETURN false;
+        END IF;
+    END IF;
     IF patient THEN
         SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1 FOR UPDATE;
     ELSE
@@ -179,26 +196,40 @@ BEGIN
     END IF;
     before := s;
     older := ARRAY(SELECT DISTINCT unnest(s.closed || s.old_segment));
-    IF older <> '{}' OR s.awaited <> '{}' THEN
-        -- a session that writes to rota.queued now may have begun when another segment was the newest
-        holders := ARRAY(SELECT DISTINCT l.virtualtransaction FROM pg_locks AS l
-                          WHERE l.locktype = 'relation' AND l.relation = 'rota.queued'::regclass
-                            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
-                            AND l.mode = 'RowExclusiveLock' AND l.pid IS DISTINCT FROM pg_backend_pid());
-        looked := ARRAY(SELECT DISTINCT w.segment FROM unnest(s.awaited_segment, s.awaited) AS w(segment, holder)
-                         WHERE NOT w.holder = ANY (holders));
-        SELECT coalesce(array_agg(w.segment), '{}'), coalesce(array_agg(w.holder), '{}')
-          INTO s.awaited_segment, s.awaited
-          FROM unnest(s.awaited_segment, s.awaited) AS w(segment, holder) WHERE w.holder = ANY (holders);
+    IF older <> '{}' OR s.awaited <> '{}' OR s.late_from IS NOT NULL THEN
+        holders := rota.writers();
+        SELECT min(w.since) INTO one FROM unnest(s.awaited_from, s.awaited) AS w(since, holder)
+         WHERE NOT w.holder = ANY (holders);
+        IF one IS NOT NULL THEN
+            s.late_from := least(s.late_from, one);
+            s.late_to := s.newest - 1;
+            SELECT coalesce(array_agg(w.since), '{}'), coalesce(array_agg(w.holder), '{}')
+              INTO s.awaited_from, s.awaited
+              FROM unnest(s.awaited_from, s.awaited) AS w(since, holder) WHERE w.holder = ANY (holders);
+        END IF;
         IF s.closed <> '{}' AND s.opened_by IS DISTINCT FROM pg_current_xact_id() THEN
-            looked := looked || s.closed;
-            FOREACH one IN ARRAY s.closed LOOP
-                s.awaited_segment := s.awaited_segment || array_fill(one, ARRAY[cardinality(holders)]);
-                s.awaited := s.awaited || holders;
-            END LOOP;
+            looked := s.closed;
+            SELECT min(c) INTO one FROM unnest(s.closed) AS c;
+            holders := ARRAY(SELECT h FROM unnest(holders) AS h WHERE NOT h = ANY (s.awaited));
+            s.awaited := s.awaited || holders;
+            s.awaited_from := s.awaited_from || array_fill(one, ARRAY[cardinality(holders)]);
             s.closed := '{}';
         END IF;
-        FOREACH one IN ARRAY ARRAY(SELECT DISTINCT unnest(looked || s.old_segment)) LOOP
+        others := ARRAY(SELECT DISTINCT o FROM unnest(looked || s.old_segment) AS o);
+        met := {dead due};
+        LOOP
+            IF others <> '{}' THEN
+                one := others[1];
+                others := others[2:];
+            ELSIF s.late_from <= s.late_to AND late < most_late AND {dead due} - met < most_read THEN
+                one := s.late_from;
+                s.late_from := one + 1;
+                late := late + 1;
+                CONTINUE WHEN one = ANY (s.closed || looked);
+                looked := looked || one;
+            ELSE
+                EXIT;  -- the rest is for the next call
+            END IF;
             SELECT l.* INTO seen
               FROM (SELECT array_agg(o.segment) AS segments, array_agg(o.queue) AS queues, array_agg(o.rank) AS ranks,
                            array_agg(o.run_at) AS run_ats, array_agg(o.id) AS ids
@@ -207,6 +238,7 @@ BEGIN
                      WHERE o.segment = one AND NOT one = ANY (looked)) AS a,
                    LATERAL rota.look_into(coalesce(a.segments, ARRAY[one]), a.queues, a.ranks, a.run_ats, a.ids, s.newest,
                                           few * greatest(cardinality(older), 1), pushing) AS l;
+            CONTINUE WHEN seen.old_queue IS NULL AND NOT one = ANY (s.old_segment);
             SELECT coalesce(array_agg(o.segment), '{}'), coalesce(array_agg(o.queue), '{}'),
                    coalesce(array_agg(o.rank), '{}'), coalesce(array_agg(o.run_at), '{}'), coalesce(array_agg(o.id), '{}')
               INTO s.old_segment, s.old_queue, s.old_rank, s.old_at, s.old_id
@@ -215,6 +247,10 @@ BEGIN
                     UNION ALL
                     SELECT * FROM unnest(seen.old_segment, seen.old_queue, seen.old_rank, seen.old_at, seen.old_id)) AS o;
         END LOOP;
+        IF s.late_from > s.late_to THEN
+            s.late_from := NULL;
+            s.late_to := NULL;
+        END IF;
         passed := {dead due};
         PERFORM rota.lanes(NULL, '{}', s.newest);
         passed := {dead due} - passed;
@@ -228,7 +264,11 @@ BEGIN
                 s.opened_by := pg_current_xact_id();
             END IF;
             IF passed_later > {many dead} THEN
+                -- a transaction that writes now may have stored a job that was due later when it began
                 s.later_from := least(clock_timestamp() - interval '10 s', (
+                    SELECT min(a.xact_start) - interval '10 s' FROM pg_stat_activity AS a JOIN pg_locks AS l ON l.pid = a.pid
+                     WHERE l.relation = 'rota.queued'::regclass AND l.mode = 'RowExclusiveLock'
+                       AND a.pid <> pg_backend_pid()), (
                     SELECT q.run_at FROM rota.queued AS q WHERE NOT q.due AND q.run_at >= s.later_from
                      ORDER BY q.run_at LIMIT 1));
             END IF;
@@ -239,53 +279,130 @@ BEGIN
     END IF;
     IF s IS DISTINCT FROM before THEN
         UPDATE rota.segments SET
-            (version, newest, opened_by, closed, old_segment, old_queue, old_rank, old_at, old_id, awaited_segment,
-             awaited, later_from, noted, noted_at) =
+            (version, newest, opened_by, closed, old_segment, old_queue, old_rank, old_at, old_id, awaited,
+             awaited_from, late_from, late_to, later_from, noted, noted_at) =
             (s.version + 1, s.newest, s.opened_by, s.closed, s.old_segment, s.old_queue, s.old_rank, s.old_at, s.old_id,
-             s.awaited_segment, s.awaited, s.later_from, s.noted, s.noted_at)
+             s.awaited, s.awaited_from, s.late_from, s.late_to, s.later_from, s.noted, s.noted_at)
          WHERE version = s.version;
     END IF;
     RETURN looked <> '{}';
 END
 $$;
 
--- What the list of segments has missed, which should be nothing: a job stored with an old view of it, by a caller
--- whose whole transaction has one snapshot, or a row that was restored or written by hand. Reads all entries of jobs
--- that are gone, hence at most once a minute and by one session.
-CREATE FUNCTION rota.find_strays() RETURNS void
+-- Whether the session is to call rota.check_segments: one of all in a minute. To be committed before, so that a
+-- check that fails is not made again at once.
+CREATE FUNCTION rota.is_check_due() RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
-SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
 AS $$
-#variable_conflict use_column
+DECLARE
+    last timestamptz;
+BEGIN
+    SELECT s.checked_at INTO last FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+    IF last BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp() THEN
+        RETURN false;
+    END IF;
+    UPDATE rota.segments SET version = version + 1, checked_at = clock_timestamp()
+     WHERE version = (SELECT s.version FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1 FOR UPDATE SKIP LOCKED)
+       AND checked_at IS NOT DISTINCT FROM last;
+    RETURN FOUND;
+END
+$$;
+
+-- The segments from one to another that hold due jobs which the list does not name.
+CREATE FUNCTION rota.unlisted(since integer, until integer) RETURNS integer[]
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
 DECLARE
     s rota.segments%ROWTYPE;
-    strays integer[];
-    later timestamptz;
 BEGIN
     SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
-    IF s.checked_at BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp()
-       OR NOT pg_try_advisory_xact_lock({strays lock}) THEN
-        RETURN;
-    END IF;
-    strays := ARRAY(
+    RETURN ARRAY(
         WITH RECURSIVE lane(segment, queue, rank, run_at) AS (  -- the first job of each
-            (SELECT segment, queue, rank, run_at FROM rota.queued WHERE due
-              ORDER BY segment, queue, rank, run_at, id LIMIT 1)
+            (SELECT q.segment, q.queue, q.rank, q.run_at FROM rota.queued AS q
+              WHERE q.due AND q.segment >= since AND q.segment <= until
+              ORDER BY q.segment, q.queue, q.rank, q.run_at, q.id LIMIT 1)
             UNION ALL
             SELECT beyond.* FROM lane, LATERAL (
                 SELECT q.segment, q.queue, q.rank, q.run_at FROM rota.queued AS q
-                 WHERE q.due AND (q.segment, q.queue) > (lane.segment, lane.queue)
+                 WHERE q.due AND (q.segment, q.queue) > (lane.segment, lane.queue) AND q.segment <= until
                  ORDER BY q.segment, q.queue, q.rank, q.run_at, q.id LIMIT 1) AS beyond)
         SELECT DISTINCT l.segment FROM lane AS l
          WHERE l.segment <> s.newest AND NOT l.segment = ANY (s.closed)
            AND NOT EXISTS (
                SELECT FROM unnest(s.old_segment, s.old_queue, s.old_rank, s.old_at) AS o(segment, queue, rank, run_at)
                 WHERE o.segment = l.segment AND o.queue = l.queue AND (l.rank, l.run_at) > (o.rank, o.run_at)));
+END
+$$;
+
+-- What the list of segments has missed, which should be nothing: a job stored with an old view of it, by a caller
+-- whose whole transaction has one snapshot, or a row that was restored or written by hand. Reads entries of
+-- jobs that are gone, hence once a minute, by one session, and some of them at a time.
+CREATE FUNCTION rota.check_segments() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off
+SET enable_sort = off SET enable_indexonlyscan = off SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    most CONSTANT integer := 2000;  -- segments
+    most_read CONSTANT integer := 1000000;  -- dead entries
+    last CONSTANT integer := 2147483647;
+    s rota.segments%ROWTYPE;
+    strays integer[] := '{}';
+    is_held boolean;
+    later timestamptz;
+    next integer;
+    met CONSTANT bigint := {dead due};
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' OR NOT pg_try_advisory_xact_lock({strays lock}) THEN
+        RETURN;
+    END IF;
+    SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    is_held := coalesce(rota.is_held_since(s.strays_xid), false);
+    IF is_held THEN
+        next := s.strays_next;
+        WHILE next < s.newest AND next - s.strays_next < most AND {dead due} - met < most_read LOOP
+            strays := strays || rota.unlisted(next, next);
+            next := next + 1;
+        END LOOP;
+        strays := strays || rota.unlisted(s.newest + 1, last);
+    ELSE  -- the entries of jobs that are gone go as they are read
+        strays := rota.unlisted(0, last);
+    END IF;
     SELECT run_at INTO later FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+    PERFORM FROM rota.segments ORDER BY version DESC LIMIT 1 FOR UPDATE;
     UPDATE rota.segments AS g SET
-        version = g.version + 1, checked_at = clock_timestamp(), later_from = least(g.later_from, later),
-        closed = ARRAY(SELECT unnest(g.closed || strays) EXCEPT SELECT g.newest);
+        version = g.version + 1, later_from = least(g.later_from, later),
+        closed = ARRAY(SELECT unnest(g.closed || strays) EXCEPT SELECT g.newest),
+        strays_next = CASE WHEN NOT is_held THEN g.strays_newest WHEN next < s.newest THEN next ELSE g.strays_from END,
+        strays_from = CASE WHEN is_held THEN g.strays_from ELSE g.strays_newest END,
+        strays_newest = CASE WHEN is_held THEN g.strays_newest ELSE s.newest END,
+        strays_xid = CASE WHEN is_held THEN g.strays_xid ELSE pg_current_xact_id() END
+     WHERE g.version = (SELECT max(m.version) FROM rota.segments AS m);
+    DELETE FROM rota.segments WHERE version < (SELECT max(m.version) FROM rota.segments AS m);
+END
+$$;
+
+-- What claims do themselves, unless each is cancelled before its end because it meets too many dead entries.
+CREATE FUNCTION rota.tidy_alone() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
+SET enable_sort = off SET enable_indexonlyscan = off SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    met bigint := {dead due};
+    met_later bigint := {dead later};
+BEGIN
+    PERFORM rota.lanes(NULL, '{}', {newest segment});
+    PERFORM FROM rota.queued WHERE NOT due ORDER BY run_at LIMIT 1;
+    PERFORM rota.tidy({dead due} - met, {dead later} - met_later, true);
 END
 $$;

@@ -31,8 +31,12 @@ AS $$
 BEGIN
     RETURN (
         SELECT count(*) FROM (
-            SELECT FROM rota.queued AS q
-             WHERE q.due AND q.queue = ahead.queue AND (q.rank, q.run_at, q.id) < (ahead.rank, ahead.run_at, ahead.id)
-             ORDER BY q.rank, q.run_at, q.id LIMIT lim) AS l);
+            SELECT FROM rota.list_strands(ARRAY[ahead.queue]) AS s, LATERAL (
+                SELECT FROM rota.queued AS q
+                 WHERE q.due AND q.segment = s.segment AND q.queue = ahead.queue
+                   AND (q.rank, q.run_at, q.id) > (s.rank, s.run_at, s.id)
+                   AND (q.rank, q.run_at, q.id) < (ahead.rank, ahead.run_at, ahead.id)
+                 LIMIT lim) AS l
+             LIMIT lim) AS a);
 END
 $$;
