@@ -104,9 +104,10 @@ class Slots:
         """The next coroutine to run; executions for the other executors are started on the way to it."""
         waiting, running = self.waiting, self.running
         while waiting and len(running) < self._concurrency and not self._is_closed:
-            is_stale = self._is_stale(waiting[0])
-            execution = waiting.popleft()
-            if is_stale:  # a late answer, or a suspended process
+            execution = waiting[0]  # the guard looks for what it renewed among those that are held
+            is_late = monotonic() - execution.renewed_at > self._fresh_s and self._is_stale(execution)
+            waiting.popleft()
+            if is_late:  # a late answer, or a suspended process
                 execution.context.stop_reason = "lost"
                 self.end(execution, Released())
                 continue
@@ -121,8 +122,6 @@ class Slots:
         return None
 
     def _is_stale(self, execution: Execution) -> bool:
-        if monotonic() - execution.renewed_at <= self._fresh_s:
-            return False
         self.is_sparing()  # the guard may have renewed it; a mere hope is not enough to start it
         return monotonic() - execution.renewed_at > self._fresh_s
 

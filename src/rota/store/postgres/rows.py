@@ -92,7 +92,7 @@ def settled(changes: Sequence[Settlement], now: datetime | None) -> tuple[Any, .
     ids = ",".join([change.id for change in plain])
     tokens = ",".join([str(change.lease_token) for change in plain])
     workers = texts_array([change.worker or "" for change in plain])
-    began = ",".join([_micros(change.started_at) for change in plain])
+    began = ",".join([_micros(at) if (at := change.started_at) else "NULL" for change in plain])
     return f"{{{ids}}}", f"{{{tokens}}}", workers, f"{{{began}}}", outputs, wired, now
 
 
@@ -119,9 +119,8 @@ def _is_plain(change: Settlement) -> bool:
     )
 
 
-def _micros(at: datetime | None) -> str:
-    if at is None:
-        return "NULL"
+def _micros(at: datetime) -> str:
+    """Microseconds since 1970."""
     since = at - EPOCH
     return str((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
 
