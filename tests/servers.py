@@ -175,6 +175,21 @@ class Postgres:
     ) -> None:
         self.remove()
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether it was started and has ended by itself."""
+        return self._process is not None and self._process.poll() is not None
+
+    def move_log_to(self, folder: Path) -> None:
+        """Keep the write-ahead log elsewhere, such as on another disk; the server is stopped."""
+        log = self._data / "pg_wal"
+        shutil.copytree(log, folder)
+        shutil.rmtree(log)
+        log.symlink_to(folder)
+        if self._account is not None:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, self._account.pw_uid, self._account.pw_gid)
+
     # --- databases ---------------------------------------------------------------------------
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:

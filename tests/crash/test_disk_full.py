@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from cluster import LONG, TIMEOUT_S, Cluster, WorkerProcess, poll
 from rota.errors import RotaError, StoreError
 from servers import Postgres, account
 
-SQLITE_BYTES, POSTGRES_BYTES = 16 * 2**20, 30 * 2**20
+SQLITE_BYTES, POSTGRES_BYTES, WAL_BYTES = 16 * 2**20, 30 * 2**20, 72 * 2**20
 FILLER = 0.5  # of the disk, for a file that is removed to make room, more than SQLite's log needs
 MOST_JOBS = 20_000
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -86,7 +86,9 @@ async def fill(cluster: Cluster) -> RotaError:
     raise AssertionError("the disk never filled up")
 
 
-async def check(cluster: Cluster, disk: Path) -> None:
+async def check(
+    cluster: Cluster, disk: Path, make_room: Callable[[], None] = lambda: None, crashes: int = 1
+) -> None:
     worker = cluster.start(lease_s=5.0, concurrency=2)
     await cluster.wait_finished(await cluster.enqueue("work"))
     await cluster.app.pause(task="fat")
@@ -98,11 +100,12 @@ async def check(cluster: Cluster, disk: Path) -> None:
     print(f"{len(cluster.run_log.acknowledged())} acknowledged")
     print(f"while full, the worker used {cpu_s(worker) - used:.2f} s of CPU")
     (disk / "filler").unlink()
+    await asyncio.to_thread(make_room)
     await poll(lambda: can_enqueue(cluster), bool, TIMEOUT_S, lambda _: "enqueues again")
     await cluster.app.resume(task="fat")
     await cluster.wait_until_idle(within=TIMEOUT_S * 2)
     assert worker.code is None, worker.log
-    await cluster.check_invariants(crashes=1)
+    await cluster.check_invariants(crashes=crashes)
     assert "Traceback" not in worker.log
 
 
@@ -130,3 +133,24 @@ async def test_sqlite_on_a_full_disk_loses_nothing(sqlite_disk: tuple[Cluster, P
 
 async def test_postgresql_on_a_full_disk_loses_nothing(postgres_disk: tuple[Cluster, Path]) -> None:
     await check(*postgres_disk)
+
+
+async def test_postgresql_that_dies_of_a_full_log_loses_nothing(tmp_path: Path) -> None:
+    """The disk of its write-ahead log: the server stops at once, and cannot start until there is room."""
+    settings = {"max_wal_size": "4GB", "fsync": "on"}
+    with small_disk(WAL_BYTES) as disk, Postgres(settings=settings) as server:
+        server.stop()
+        server.move_log_to(disk / "pg_wal")
+        server.start()
+        cluster = Cluster(server.create_database("full_log"), tmp_path)
+        await cluster.app.migrate()
+
+        def make_room() -> None:
+            assert server.is_dead, "the disk of the log was never full"
+            server.crash()
+            server.start()
+
+        try:
+            await check(cluster, disk, make_room)
+        finally:
+            await cluster.close()

@@ -10,6 +10,7 @@ from cluster import LONG, TIMEOUT_S, Cluster, until
 from programs import command
 
 from rota.model import State
+from servers import Postgres
 
 MIGRATIONS = 5 if LONG else 2
 JOBS = 2000 if LONG else 150
@@ -63,4 +64,28 @@ async def test_migrations_at_once_and_killed_beside_running_workers(cluster: Clu
     await producer
     await cluster.wait_until_idle(within=TIMEOUT_S)
     assert not cluster.run_log.lines("U"), "an enqueue failed beside a migration"
+    await cluster.check_invariants(crashes=0)
+
+
+@pytest.mark.timeout(300)
+async def test_worker_beside_the_functions_of_another_version_loses_nothing(
+    postgres_cluster: Cluster, postgres_server: Postgres
+) -> None:
+    """As one that still runs when `rota migrate` of a newer version has replaced what it calls."""
+    cluster, database = postgres_cluster, postgres_cluster.url.rpartition("/")[2]
+    worker = cluster.start(lease_s=5.0)
+    held = await cluster.enqueue("hold", latch="end", max_attempts=1)
+    await cluster.wait_started(held)
+    postgres_server.execute("ALTER FUNCTION rota.claim RENAME TO claim_of_another_version", database)
+    waiting = [await cluster.enqueue("work", n) for n in range(5)]
+    cluster.open_latch("end")
+    assert (await cluster.wait_finished(held)).state is State.SUCCEEDED
+    await until("it says what is wrong", lambda: "run `rota migrate`" in worker.log)
+    before = worker.log.count("\n")
+    await asyncio.sleep(2)  # what is measured
+    assert worker.log.count("\n") - before < 20, worker.log
+    assert not any(cluster.executions(job) for job in waiting)
+    postgres_server.execute("ALTER FUNCTION rota.claim_of_another_version RENAME TO claim", database)
+    await cluster.wait_until_idle(within=TIMEOUT_S)
+    assert worker.code is None, worker.log
     await cluster.check_invariants(crashes=0)
