@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 import signal
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,10 @@ from rota.store.protocol import Store
 from servers import Postgres, in_memory
 
 if "PYTEST_XDIST_WORKER" not in os.environ and (quick := in_memory()) is not None:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))  # where tmp_path is
+    # Where tmp_path is. One for each checkout: a session removes the folders of all but the last three.
+    root = quick / f"rota-tests-{zlib.crc32(__file__.encode()):x}"
+    root.mkdir(exist_ok=True)
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(root))
 
 # A shell's background job ignores Ctrl-C, and so would every program the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -168,7 +168,8 @@ def _run_tests(tests: str, copied: Path) -> NoReturn:
         os.environ["PYTHONPATH"] = str(copied)
         sys.dont_write_bytecode = True
         sys.path[:0] = [str(copied), str(ROOT)]
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--timeout=60", tests]))
+        apart = f"--basetemp={copied.parent / 'tmp'}"  # a session removes the folders of others
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--timeout=60", apart, tests]))
     finally:
         os._exit(code)
 
