@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
-from rota.core.schedules.describe import preview, summary
+from rota.core.schedules.calendars import Calendar
+from rota.core.schedules.describe import preview, preview_with_calendar, summary
 from rota.core.schedules.rules import parse
 from rota.errors import InvalidSchedule
 
@@ -104,3 +105,14 @@ def test_a_preview_ends_with_the_rule() -> None:
 def test_an_endless_preview_is_refused(n: int) -> None:
     with pytest.raises(InvalidSchedule, match="at most 1000"):
         preview(parse(every=60), datetime(2026, 1, 1, tzinfo=UTC), n)
+
+
+def test_a_preview_with_a_calendar_notes_which_runs_were_moved() -> None:
+    christmas = Calendar(name="de", dates=frozenset({date(2026, 12, 25)}))
+    rule = parse(cron="0 9 24,25 * *")
+    fires = preview_with_calendar(rule, christmas, "next_working_day", datetime(2026, 12, 1, tzinfo=UTC), 3)
+    assert [(f"{fire.at:%m-%d}", fire.note) for fire in fires] == [
+        ("12-24", None),
+        ("12-28", "moved to a working day by calendar de"),
+        ("01-25", None),
+    ]

@@ -78,6 +78,10 @@ def days(first: date, n: int) -> list[str]:
             ["DTSTART:20261231", "RRULE:FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=-1;INTERVAL=2;COUNT=2"],
             ["2026-12-31", "2028-12-31"],
         ),
+        (
+            ["DTSTART:20260501", "RRULE:FREQ=YEARLY;BYMONTH=5;BYMONTHDAY=1;COUNT=2"],
+            ["2026-05-01", "2027-05-01"],
+        ),
     ],
 )
 def test_the_dates_of_an_event(lines: list[str], expected: list[str]) -> None:

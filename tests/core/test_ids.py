@@ -29,6 +29,12 @@ def test_an_id_is_a_uuid_of_version_seven(ms: int, random: int) -> None:
     assert is_id(str(parsed))
 
 
+@pytest.mark.parametrize("bit", range(74))
+def test_every_random_bit_is_in_the_id(bit: int) -> None:
+    assert uuid7(0, 1 << bit) != uuid7(0, 0)
+    assert is_id(uuid7(0, 1 << bit))
+
+
 @examples()
 @given(milliseconds, bits, milliseconds, bits)
 def test_ids_sort_by_time_and_then_by_their_bits(ms: int, random: int, other_ms: int, other: int) -> None:

@@ -52,6 +52,14 @@ def test_the_walk_gives_what_one_question_after_another_gives(rule: ScheduleRule
     assert list(islice(fires(rule, after), 100)) == one_by_one(rule, after, 100)
 
 
+def test_the_walk_includes_a_fire_at_the_very_end() -> None:
+    start = datetime(2030, 1, 1, tzinfo=UTC)
+    rule = parse(every=3600.0, start_at=start, until=start + timedelta(hours=2))
+    walked = list(fires(rule, start - DAY))
+    assert walked == one_by_one(rule, start - DAY, 9)
+    assert walked[-1] == start + timedelta(hours=2)
+
+
 @pytest.mark.parametrize("where", ZONES)
 @pytest.mark.parametrize("cron", ["*/20 * * * *", "30 0,1,2,3,23 * * *"])
 @pytest.mark.parametrize("month", [3, 4, 9, 10, 11])
