@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 from pathlib import Path
 
 import pytest
 from sites import eventually
 from test_server_processes import Process, finished, started
+
+from rota import ConfigError, Rota
+from rota.admin import api_process
+from rota.admin.server import Listen
 
 UP = ("up", "--app", "shop:app", "--port", "0", "--log-format", "json")
 FIRES = 12
@@ -136,3 +141,17 @@ def test_a_store_in_memory_is_served_by_the_same_process(tmp_path: Path) -> None
         token = up.match(r"(rota_\w+_\S{43})")
         assert up.ask("GET", "/api/admin/jobs", token)[0] == 200
         assert children_of(up.popen.pid) == {}
+
+
+async def test_a_process_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "silent.py").write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(api_process, "START_S", 0.5)
+    monkeypatch.setattr(api_process, "END_S", 0.5)
+    app = Rota(f"sqlite:///{tmp_path / 'rota.db'}")
+    program = api_process.ApiProgram(module="silent", app="shop:app")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        process = api_process.ApiProcess(app, program, Listen(port=0), listening)
+        with pytest.raises(ConfigError, match=r"did not start within 0\.5 s"):
+            await process.start(link=False)
+    assert process._pid is not None and is_gone(process._pid)

@@ -30,6 +30,7 @@ log = logging.getLogger("rota.http")
 
 ROOT = str(Path(__file__).resolve().parents[2])  # so that the child imports the same rota
 EVERY_S = 1.0
+START_S = 120.0  # to import the app and open its store
 END_S = STOP_S + 5.0
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
@@ -95,7 +96,11 @@ class ApiProcess:
         """Start the process, and wait until it serves. ConfigError if it cannot."""
         self._wants_link = link
         self._keeping = asyncio.create_task(self._keep(), name="rota-api-process")
-        ready = await self._ready
+        try:
+            async with asyncio.timeout(START_S):
+                ready = await asyncio.shield(self._ready)
+        except TimeoutError:
+            ready = ApiReady(error=f"the API's process did not start within {START_S:g} s: see the log")
         if ready.error is not None:
             await self.stop()
             raise ConfigError(ready.error)
