@@ -165,6 +165,35 @@ def test_the_third_crash_in_a_row_quarantines_a_job_and_tells_of_all_three() -> 
     assert (line.action, line.actor) == ("job.quarantined", "worker:r")
 
 
+@pytest.mark.parametrize(
+    ("crashes", "beside", "max_attempts", "state"),
+    [
+        (2, 0, 5, State.FAILED),
+        (2, 1, 5, State.FAILED),
+        (2, 2, 5, State.QUEUED),  # another one was lost as often
+        (2, 4, 5, State.QUEUED),
+        (1, 0, 5, State.QUEUED),
+        (8, 8, 5, State.QUEUED),
+        (9, 9, 5, State.FAILED),  # enough
+        (0, 3, 1, State.FAILED),  # rather lost than repeated
+    ],
+)
+def test_a_job_is_quarantined_when_it_stands_out(
+    crashes: int, beside: int, max_attempts: int, state: State
+) -> None:
+    change = end(LeaseExpired(worker="w1", beside=beside), crashes=crashes, max_attempts=max_attempts)
+    assert (change.state, change.crashes) == (state, crashes + 1)
+
+
+@pytest.mark.parametrize(
+    ("crashes", "longest_s"), [(0, 0.0), (1, 10.0), (2, 20.0), (3, 40.0), (4, 60.0), (8, 60.0)]
+)
+def test_jobs_that_are_lost_again_and_again_start_further_apart(crashes: int, longest_s: float) -> None:
+    job = a_job(crashes=crashes, max_attempts=5)
+    change = decide(job, LeaseExpired(worker="w1", beside=9), NOW, 1.0)
+    assert change.run_at == (NOW + timedelta(seconds=longest_s) if crashes else None)
+
+
 def test_a_job_that_must_rather_be_lost_than_repeated_is_quarantined_at_its_first_crash() -> None:
     change = end(LeaseExpired(worker="w1"), max_attempts=1)
     assert (change.state, change.attempt, change.crashes) == (State.FAILED, 1, 1)

@@ -7,7 +7,7 @@ import random
 import signal
 
 import pytest
-from cluster import LONG, LONG_LEASE_S, RESCUE_S, Cluster, until
+from cluster import LONG, LONG_LEASE_S, RESCUE_S, Cluster, WorkerProcess, poll, until
 
 from rota.model import State
 from rota.runtime.failpoints import PLACES
@@ -129,6 +129,27 @@ async def test_job_that_kills_its_workers_is_quarantined_at_the_third(sqlite_clu
     assert len(cluster.executions(job)) == 3 == len(workers)
     assert all(f"worker {worker} stopped responding" in ended.error["message"] for worker in workers)
     assert last.code is None
+
+
+@pytest.mark.skipif(not LONG, reason="takes minutes: make crash")
+@pytest.mark.timeout(900)
+async def test_neighbours_of_a_job_that_kills_its_workers_are_not_quarantined(cluster: Cluster) -> None:
+    """They are lost with it again and again, until it stands out."""
+    neighbours = [await cluster.enqueue("work", n, ms=3000) for n in range(8)]
+    poison = await cluster.enqueue("kills_worker")
+    while not (await cluster.job(poison)).is_final:
+        worker = cluster.start(concurrency=16)
+        await poll(lambda: is_over(cluster, worker, poison), bool, 120, lambda _: "it exits, or the job ends")  # noqa: B023
+        cluster.kills += worker.code is not None
+    await cluster.wait_until_idle(within=120)
+    found = await cluster.jobs()
+    assert found[poison].error["type"] == "Quarantined"
+    assert {found[job].state for job in neighbours} == {State.SUCCEEDED}
+    print(f"{cluster.kills} workers died; crashes {sorted(found[job].crashes for job in found)}")
+
+
+async def is_over(cluster: Cluster, worker: WorkerProcess, job: str) -> bool:
+    return worker.code is not None or (await cluster.job(job)).is_final
 
 
 def is_alive(pid: int) -> bool:

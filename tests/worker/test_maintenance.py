@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from rota.model import Backoff, ClaimRequest
 from rota.store.calls import claim
 from rota.testing import FakeClock, drain
 from rota.worker import maintenance
+from rota.worker.maintenance import RecentLosses
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -25,13 +27,14 @@ async def claimed_by_a_dead_worker(app: Rota) -> None:
     assert await claim(store, want, app.clock.now())
 
 
-async def rescue(app: Rota) -> list[tuple[str, State]]:
+async def rescue(app: Rota, losses: RecentLosses | None = None) -> list[tuple[str, State]]:
     seen: list[tuple[str, State]] = []
 
     def rescued(job: Job, state: State) -> None:
         seen.append((job.id, state))
 
-    await maintenance.rescue(await app.stores.get(), app.clock, "rescuer", 30, rescued)
+    known = losses or RecentLosses()
+    await maintenance.rescue(await app.stores.get(), app.clock, "rescuer", 30, rescued, known)
     return seen
 
 
@@ -86,6 +89,79 @@ async def test_a_third_crash_quarantines_the_job_until_an_operator_releases_it(
     assert (await job.refresh()).crashes == 0
     await drain(app)
     assert (await job.refresh()).state is State.SUCCEEDED
+
+
+async def lost_together(app: Rota, clock: FakeClock, worker: str, **names: Any) -> None:
+    """A worker claims what is due, of these tasks, and is never heard of again."""
+    want = ClaimRequest(worker=worker, limit=10, lease_s=30, **names)
+    assert await claim(await app.stores.get(), want, clock.now())
+
+
+async def test_a_job_is_not_blamed_for_crashes_that_others_share(app: Rota, clock: FakeClock) -> None:
+    """Four jobs run together three times; then one of them ends its worker alone."""
+
+    @app.task
+    async def work() -> None: ...
+
+    @app.task
+    async def poison() -> None: ...
+
+    clock.fraction = 0.5
+    neighbours = [await work.enqueue() for _ in range(3)]
+    culprit = await poison.enqueue()
+    for n in range(3):
+        await lost_together(app, clock, f"w{n}")
+        clock.advance(31)
+        assert [state for _, state in await rescue(app)] == [State.QUEUED] * 4
+        clock.advance(60)  # they start again at different times, the later the more often it happens
+    assert {(await job.refresh()).crashes for job in [*neighbours, culprit]} == {3}
+    await lost_together(app, clock, "w3", tasks=("poison",))
+    clock.advance(31)
+    assert await rescue(app) == [(culprit.id, State.FAILED)]
+    await drain(app)
+    assert {(await job.refresh()).state for job in neighbours} == {State.SUCCEEDED}
+
+
+async def test_jobs_of_one_worker_are_compared_though_their_leases_expire_in_turn(
+    app: Rota, clock: FakeClock
+) -> None:
+    @app.task
+    async def work() -> None: ...
+
+    @app.task
+    async def later() -> None: ...
+
+    clock.fraction = 0.0
+    await work.enqueue()
+    await later.enqueue()
+    for n in range(2):
+        await lost_together(app, clock, f"w{n}")
+        clock.advance(31)
+        await rescue(app)
+    losses = RecentLosses()
+    await lost_together(app, clock, "w2", tasks=("work",))
+    clock.advance(10)
+    await lost_together(app, clock, "w2", tasks=("later",))
+    clock.advance(21)
+    first = await rescue(app, losses)
+    clock.advance(10)
+    assert [state for _, state in first + await rescue(app, losses)] == [State.QUEUED] * 2
+
+
+async def test_a_job_lost_again_with_others_starts_at_a_time_of_its_own(app: Rota, clock: FakeClock) -> None:
+    @app.task
+    async def work() -> None: ...
+
+    job = await work.enqueue()
+    delays = []
+    for n in range(2):
+        await lost_together(app, clock, f"w{n}")
+        clock.advance(31)
+        clock.fraction = 0.5
+        await rescue(app)
+        delays.append((await job.refresh()).run_at - clock.now())
+        clock.advance(60)
+    assert delays == [timedelta(0), timedelta(seconds=5)]
 
 
 async def test_a_failure_between_two_crashes_begins_their_count_anew(app: Rota, clock: FakeClock) -> None:

@@ -7,14 +7,14 @@ them at once. Never runs a job: a rescued one is claimed again like any other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
 
 from ..config import Settings
 from ..core.jobs.lifecycle import LeaseExpired, decide, most_crashes
-from ..model import Document, Job, JobFilter, PageRequest, RetentionCutoffs, Settlement, State
+from ..model import Document, Job, JobFilter, JobId, PageRequest, RetentionCutoffs, Settlement, State
 from ..runtime.clock import Clock, monotonic
 from ..runtime.events import about
 from ..runtime.failpoints import hit
@@ -29,6 +29,7 @@ worker_log = logging.getLogger("rota.worker")
 RESCUE_BATCH = 200
 RESCUE_SHARE = 100  # rescue passes take one part in this many of the time, as long as that is soon enough
 MOST_SWEEPS = 1.6  # between two passes, with a spread of up to 1.25: never more than two
+LOSSES_KEPT_S = 600.0
 RESCUING = "+rescue"  # after the id of a worker: the holder of what it is about to rescue
 PRUNE_EVERY_S = 600.0
 PRUNE_BATCH = 5000
@@ -42,6 +43,25 @@ DOCUMENTS_KEPT_S = {"worker": 24 * 3600.0, "idempotency": 24 * 3600.0, "session"
 Rescued = Callable[[Job, State], None]
 
 
+class RecentLosses:
+    """Which jobs were lately lost with which worker: none is blamed for a crash that others share."""
+
+    def __init__(self) -> None:
+        self._lost: dict[str, tuple[float, dict[JobId, int]]] = {}  # worker: when, and the crashes of each
+
+    def note(self, jobs: Iterable[Job]) -> None:
+        now = monotonic()
+        self._lost = {name: one for name, one in self._lost.items() if now - one[0] < LOSSES_KEPT_S}
+        for job in jobs:
+            _, crashes = self._lost.get(lost_worker(job), (now, {}))
+            self._lost[lost_worker(job)] = now, {**crashes, job.id: job.crashes}
+
+    def beside(self, job: Job) -> int:
+        """The most crashes of any other job that was lost with the same worker."""
+        _, crashes = self._lost[lost_worker(job)]
+        return max((n for id, n in crashes.items() if id != job.id), default=0)
+
+
 class Maintenance:
     """The passes of one worker, as steps of services."""
 
@@ -51,6 +71,7 @@ class Maintenance:
         self._clock = environment.clock
         self._changed = changed  # a job was rescued, and may be due
         self._unserved: frozenset[str] = frozenset()
+        self._losses = RecentLosses()
 
     @property
     def steps(self) -> Mapping[str, Tick]:
@@ -59,7 +80,9 @@ class Maintenance:
     async def _rescue(self) -> float:
         started = monotonic()
         environment, options = self._environment, self._environment.options
-        await rescue(self._store, self._clock, environment.worker, options.lease_s, self._report)
+        await rescue(
+            self._store, self._clock, environment.worker, options.lease_s, self._report, self._losses
+        )
         return self._spread(rest_s(monotonic() - started, options.sweep_s, environment.fleet.workers))
 
     def _report(self, job: Job, state: State) -> None:
@@ -100,16 +123,25 @@ def rest_s(took_s: float, sweep_s: float, workers: int) -> float:
     return max(sweep_s, min(thrifty_s, most_s))
 
 
-async def rescue(store: Store, clock: Clock, worker: str, lease_s: float, rescued: Rescued) -> int:
+async def rescue(
+    store: Store,
+    clock: Clock,
+    worker: str,
+    lease_s: float,
+    rescued: Rescued,
+    losses: RecentLosses | None = None,
+) -> int:
     """Reclaim jobs whose lease expired by the store's clock, and decide what becomes of them; how many.
 
     They are held under a name of their own meanwhile: this worker may not release them as strays.
     """
-    total, holder = 0, f"{worker}{RESCUING}"
+    total, holder, losses = 0, f"{worker}{RESCUING}", losses or RecentLosses()
     while True:
         hit("rescue.before")
         jobs = await store.reclaim(holder, lease_s, RESCUE_BATCH, clock.store_now)
-        settlements = [_decide(job, worker, holder, clock) for job in jobs]
+        losses.note(jobs)
+        losses.note(await _still_leased(store, jobs))
+        settlements = [_decide(job, worker, holder, clock, losses.beside(job)) for job in jobs]
         hit("rescue.after")
         refused = await settle(store, settlements, clock.store_now) if settlements else frozenset()
         for job, settlement in zip(jobs, settlements, strict=True):
@@ -126,8 +158,22 @@ async def rescue(store: Store, clock: Clock, worker: str, lease_s: float, rescue
             return total
 
 
-def _decide(job: Job, worker: str, holder: str, clock: Clock) -> Settlement:
-    lost = LeaseExpired(worker=(job.worker or "").removesuffix(RESCUING) or None, holder=worker)
+def lost_worker(job: Job) -> str:
+    """The worker that ran the job, or tried to rescue it, and stopped responding."""
+    return (job.worker or "").removesuffix(RESCUING)
+
+
+async def _still_leased(store: Store, jobs: Sequence[Job]) -> Sequence[Job]:
+    """What else the workers of jobs that may be quarantined held: not all leases expire at once."""
+    found: list[Job] = []
+    for worker in {lost_worker(job) for job in jobs if job.crashes + 1 >= most_crashes(job) > 1}:
+        where = JobFilter(worker=worker, states=(State.RUNNING,))
+        found += (await store.jobs(where, PageRequest(limit=RESCUE_BATCH, brief=True))).items
+    return found
+
+
+def _decide(job: Job, worker: str, holder: str, clock: Clock, beside: int) -> Settlement:
+    lost = LeaseExpired(worker=lost_worker(job) or None, holder=worker, beside=beside)
     return msgspec.structs.replace(decide(job, lost, clock.now(), clock.jitter()), worker=holder)
 
 

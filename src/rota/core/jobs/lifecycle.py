@@ -73,6 +73,7 @@ class LeaseExpired(Value, frozen=True, kw_only=True, tag=True):
 
     worker: str | None = None
     holder: str | None = None
+    beside: int = 0  # the most crashes, before this one, of another job that was lost with the same worker
 
 
 class Released(Value, frozen=True, kw_only=True, tag=True):
@@ -131,9 +132,10 @@ def decide(
         case Cancelled(reason=reason):
             error = fault_json(ErrorRecord(type="Cancelled", message=reason, at=now, attempt=job.attempt))
             return _settlement(job, State.CANCELLED, "cancelled", now, report, error_json=error)
-        case LeaseExpired(worker=worker, holder=holder):
+        case LeaseExpired(worker=worker, holder=holder, beside=beside):
             crashes = job.crashes + 1
-            state = State.FAILED if crashes >= most_crashes(job) else State.QUEUED
+            state = State.FAILED if _is_suspect(job, beside) else State.QUEUED
+            later = now + timedelta(seconds=jitter * _spread_s(crashes))
             fault = ErrorRecord(
                 type="Quarantined" if state is State.FAILED else "LeaseExpired",
                 message=f"worker {worker or 'unknown'} stopped responding during attempt {job.attempt}",
@@ -151,6 +153,7 @@ def decide(
                 "rescued",
                 now,
                 report,
+                run_at=later if state is State.QUEUED and crashes > 1 else None,
                 error_json=fault_json(_with_those_before(fault, job)),
                 refund=state is State.QUEUED,
                 audit=entries,
@@ -194,6 +197,9 @@ def _last_fault(job: Job) -> ErrorRecord | None:
 # --- crashes -------------------------------------------------------------------------------------
 
 MOST_CRASHES = 3  # leases lost in a row; then the job itself is suspected
+MOST_SHARED_CRASHES = 10  # the same, if other jobs were lost with it as often
+SPREAD_S = 10.0  # over which jobs that were lost together twice start again; doubled each time
+MOST_SPREAD_S = 60.0
 
 
 def most_crashes(job: Job) -> int:
@@ -202,6 +208,23 @@ def most_crashes(job: Job) -> int:
     ``max_attempts=1`` asks for a run to be lost rather than repeated.
     """
     return 1 if job.max_attempts == 1 else MOST_CRASHES
+
+
+def _is_suspect(job: Job, beside: int) -> bool:
+    """Whether to quarantine a job that has lost another lease.
+
+    All jobs that ran beside the one that ends its workers lose their leases too. So while another has lost as
+    many, none is blamed: they start again at different times, until one stands out.
+    """
+    most, crashes = most_crashes(job), job.crashes + 1
+    if crashes < most:
+        return False
+    return most == 1 or job.crashes > beside or crashes >= MOST_SHARED_CRASHES
+
+
+def _spread_s(crashes: int) -> float:
+    """How long the start of a job that was lost is put off at most."""
+    return min(SPREAD_S * 2.0 ** min(crashes - 2, 10), MOST_SPREAD_S)
 
 
 def _ended_by_itself(job: Job) -> int | None:
