@@ -15,7 +15,7 @@ from rota.runtime.service_records import ServiceRecord
 
 def test_probes_show_no_details(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     assert site.get("/healthz").json == {"status": "alive"}
-    assert site.get("/readyz").json == {"status": "ready", "services": []}
+    assert site.get("/readyz").json == {"status": "ready", "store": "ok", "services": []}
 
 
 def test_unavailable_store_is_alive_and_not_ready(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,10 @@ def test_unavailable_store_is_alive_and_not_ready(sites: Sites, monkeypatch: pyt
     monkeypatch.setattr("rota.runtime.stores.StorePerLoop.get", away)
     assert site.get("/healthz").status == 200
     answer = site.get("/readyz")
-    assert (answer.status, msgspec.json.decode(answer.body)) == (503, {"status": "not ready", "services": []})
+    assert (answer.status, msgspec.json.decode(answer.body)) == (
+        503,
+        {"status": "not ready", "store": "unavailable", "services": []},
+    )
     monkeypatch.undo()
 
 

@@ -68,9 +68,13 @@ def test_a_worker_answers_probes_and_reports_its_services(shop: Path) -> None:
         assert refused.returncode == 2 and f"--health-port {port}: cannot listen" in refused.stderr
     with started(*WORKER, "--health-port", str(port), cwd=shop):
         eventually(lambda: " started: " in said(shop), "the worker is up")
-        eventually(
-            lambda: probe(port, "/readyz") == (200, {"status": "ready", "services": []}), "it is ready"
-        )
+        eventually(lambda: probe(port, "/readyz")[0] == 200, "it is ready")
+        ready = probe(port, "/readyz")[1]
+        assert (ready["status"], ready["store"]) == ("ready", "ok")
+        assert {(one["name"], one["state"]) for one in ready["services"]} >= {
+            ("turns", "ok"),
+            ("rescue", "ok"),
+        }
         assert probe(port, "/healthz") == (200, {"status": "alive", "services": []})
         assert probe(port, "/metrics")[0] == 404
         names = {"turns", "heartbeat", "gates", "rescue", "prune", "unserved", "scheduler", "fleet"}

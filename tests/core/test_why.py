@@ -121,3 +121,18 @@ def test_a_running_job_names_its_worker_and_its_lease() -> None:
 def test_what_is_not_in_the_way_is_one_line() -> None:
     told = explain(WhyFacts(job=job(), now=NOW, gates=[gate("all")], workers=[ABLE]))
     assert told.fine == "due since 2030-01-31 07:59:55 UTC, 1 running worker can run it"
+
+
+def test_a_quarantined_job_says_so_and_what_a_retry_may_do() -> None:
+    fault = '{"type": "Quarantined", "message": "worker w3 stopped responding during attempt 1"}'
+    facts = WhyFacts(job=job(state=State.FAILED, crashes=3, error_json=fault, finished_at=NOW), now=NOW)
+    (reason,) = explain(facts).reasons
+    assert reason.code == "quarantined"
+    assert "3 workers in a row stopped responding while running it" in reason.text
+    assert "may end another worker" in (reason.remedy or "")
+
+
+def test_a_running_job_tells_of_the_workers_it_lost() -> None:
+    facts = WhyFacts(job=job(state=State.RUNNING, crashes=1, worker="w2", lease_until=LATER), now=NOW)
+    (reason,) = explain(facts).reasons
+    assert reason.text.endswith("One worker stopped responding while running it before.")

@@ -13,8 +13,11 @@ from scene import BIG, Visit
 from admin.sites import Site
 from cli.command import started
 from rota import Backoff, Context
+from rota.model import ClaimRequest
 from rota.operate.requests import JobsRequest
+from rota.store.calls import claim
 from rota.testing import drain
+from rota.worker.maintenance import rescue
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -219,6 +222,36 @@ def test_failed_job_is_retried(visit: Visit) -> None:
     visitor.page.get_by_role("button", name="Retry", exact=True).click()
     expect(visitor.page.locator(".page-header")).to_contain_text("queued")
     expect(visitor.page.get_by_role("region", name="History")).to_contain_text("job.retry")
+
+
+def quarantined(site: Site) -> str:
+    """A job whose worker stopped responding, and that may not be repeated."""
+    site.rota.task(name="explodes", max_attempts=1)(lambda: None)
+
+    async def act() -> str:
+        job = await site.rota.enqueue("explodes", {})
+        store = await site.rota.stores.get()
+        want = ClaimRequest(worker="w1", limit=1, lease_s=0, tasks=("explodes",))
+        assert await claim(store, want, None)
+        await rescue(store, site.rota.clock, "w2", 30, lambda *_: None)
+        return job.id
+
+    return site.do(act)
+
+
+def test_quarantined_job_says_so_and_is_released_after_a_question(visit: Visit) -> None:
+    visitor = visit()
+    visitor.open(f"/jobs/{quarantined(visitor.site)}")
+    page = visitor.page
+    expect(page.locator(".page-header")).to_contain_text("quarantined")
+    page.get_by_role("button", name="Retry", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Release explodes")
+    expect(dialog).to_contain_text("may end another worker")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".page-header")).to_contain_text("quarantined")
+    page.get_by_role("button", name="Retry", exact=True).click()
+    dialog.get_by_role("button", name="Retry").click()
+    expect(page.locator(".page-header")).to_contain_text("queued")
 
 
 def test_job_is_retried_with_an_edited_payload(visit: Visit) -> None:

@@ -93,15 +93,23 @@ def test_statuses_are_in_the_time_of_the_store(time: Time) -> None:
     assert records.statuses(NOW) == []
 
 
+def states(records: ServiceRecords) -> dict[str, str]:
+    return {one.name: one.state for one in records.statuses(NOW)}
+
+
 def test_records_name_who_is_late_and_who_is_stuck(time: Time) -> None:
     records, gates, rescue = ServiceRecords(), ServiceRecord("gates"), ServiceRecord("rescue")
     with records.showing(gates), records.showing(rescue):
         rescue.began()
         time.at += STUCK_S + 1
         gates.worked()
-        assert (records.late(), records.stuck()) == (["rescue"], ["rescue"])
+        assert (states(records), records.stuck()) == ({"gates": "ok", "rescue": "stuck"}, ["rescue"])
+        assert not records.is_store_away
         rescue.failed(StoreUnavailable("gone"))
-        assert (records.late(), records.stuck()) == (["rescue"], [])
+        assert (states(records), records.stuck()) == ({"gates": "ok", "rescue": "late"}, [])
+        assert records.is_store_away
+        rescue.worked()
+        assert not records.is_store_away
 
 
 def test_a_listener_without_notifications_is_late() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ..app import Rota
-from ..errors import RotaError
+from ..errors import RotaError, SchemaMismatch
 from ..runtime.clock import monotonic
-from ..runtime.service_records import ServiceStatus
+from ..runtime.service_records import public
 from .responses import json_response
 
+StoreState = Literal["ok", "unavailable", "not migrated"]
 FRESH_S = 1.0
 TIMEOUT_S = 3.0
 
@@ -23,7 +25,7 @@ class Probes:
     def __init__(self, rota: Rota) -> None:
         self._rota = rota
         self._checking = asyncio.Lock()
-        self._ready = False
+        self._store: StoreState = "unavailable"
         self._checked_at: float | None = None
 
     async def alive(self, request: Request) -> Response:
@@ -36,21 +38,23 @@ class Probes:
         """The store answers, its schema is current, and no service of this process is late."""
         async with self._checking:
             if self._checked_at is None or monotonic() - self._checked_at > FRESH_S:
-                self._ready = await self._check()
+                self._store = await self._check()
                 self._checked_at = monotonic()
         services = self._rota.runtime.records.statuses(self._rota.clock.now())
-        ready = self._ready and all(one.state == "ok" for one in services)
-        body = {"status": "ready" if ready else "not ready", "services": [_public(one) for one in services]}
+        ready = self._store == "ok" and all(one.state == "ok" for one in services)
+        body = {
+            "status": "ready" if ready else "not ready",
+            "store": self._store,
+            "services": [public(one) for one in services],
+        }
         return json_response(body, 200 if ready else 503)
 
-    async def _check(self) -> bool:
+    async def _check(self) -> StoreState:
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                return not await (await self._rota.stores.get()).schema.pending()
+                pending = await (await self._rota.stores.get()).schema.pending()
+        except SchemaMismatch:
+            return "not migrated"
         except (RotaError, TimeoutError):
-            return False
-
-
-def _public(service: ServiceStatus) -> dict[str, object]:
-    """Without the error, which may name the store."""
-    return {"name": service.name, "state": service.state, "succeeded_at": service.succeeded_at}
+            return "unavailable"
+        return "not migrated" if pending else "ok"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -131,7 +133,9 @@ def header(url: str, entries: Sequence[tuple[str, str]] = ()) -> str:
 
 
 def command(url: str) -> str:
-    return f"rota --url {shlex.quote(url)}"
+    """How to call rota from another terminal, also where it is not on the path, as after ``make run``."""
+    program = "rota" if shutil.which("rota") else shlex.quote(str(Path(sys.executable).with_name("rota")))
+    return f"{program} --url {shlex.quote(url)}"
 
 
 def summary(stats: Mapping[str, Any], running: list[Job]) -> str:

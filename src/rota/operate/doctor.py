@@ -93,7 +93,11 @@ async def _quarantined(app: Services, store: Store) -> Sequence[Finding]:
     tasks = ", ".join(sorted({job.task for job in left}))
     jobs_are = "1 job is" if len(left) == 1 else f"{len(left)} jobs are"
     text = f"{jobs_are} quarantined: workers stopped responding during {tasks}"
-    remedy = f"Read what they did, then release them: rota jobs retry {left[0].id}"
+    which = left[0].id if len(left) == 1 else "--state failed --error Quarantined --dry-run"
+    remedy = (
+        f"Find out why the workers stopped: rota jobs show {left[0].id}. "
+        f"Then release what may run again: rota jobs retry {which}"
+    )
     return [Finding(check="quarantine", level="warning", text=text, remedy=remedy)]
 
 

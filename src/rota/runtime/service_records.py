@@ -36,6 +36,11 @@ class ServiceStatus(Value, frozen=True, kw_only=True):
     error: str | None = None  # since it last succeeded
 
 
+def public(status: ServiceStatus) -> dict[str, object]:
+    """For probes, which are open to all: without the error, which may name the store."""
+    return {"name": status.name, "state": status.state, "succeeded_at": status.succeeded_at}
+
+
 class ServiceRecord:
     """When a service last succeeded, and how long it waits for an unavailable store (0.1 → 5 s, with jitter).
 
@@ -118,10 +123,10 @@ class ServiceRecords:
         here = [record.name for record in list(self._records) if record.state == "stuck"]
         return [*here, *(one.name for one in self.elsewhere if one.state == "stuck")]
 
-    def late(self) -> Sequence[str]:
-        """Names of the services that should have succeeded by now."""
-        here = [record.name for record in list(self._records) if record.state != "ok"]
-        return [*here, *(one.name for one in self.elsewhere if one.state != "ok")]
+    @property
+    def is_store_away(self) -> bool:
+        """Whether a service of this process last found the store unavailable."""
+        return any(record.down_since is not None for record in list(self._records))
 
     def statuses(self, now: datetime) -> list[ServiceStatus]:
         """All of them; ``now`` is the store's time."""

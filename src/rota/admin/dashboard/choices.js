@@ -22,6 +22,7 @@ export const ATTEMPT_OUTCOMES = /** @type {const} */ ([
 
 export const WHY_CODES = /** @type {const} */ ([
   "ended",
+  "quarantined",
   "running",
   "lease_expired",
   "stopping",

@@ -508,7 +508,7 @@ export interface QueueView {
 }
 
 export interface Reason {
-  code: "dependency" | "due_later" | "ended" | "in_line" | "lease_expired" | "next" | "no_worker" | "paused" | "retry_later" | "running" | "stopping" | "unknown_task" | "unserved_queue";
+  code: "dependency" | "due_later" | "ended" | "in_line" | "lease_expired" | "next" | "no_worker" | "paused" | "quarantined" | "retry_later" | "running" | "stopping" | "unknown_task" | "unserved_queue";
   text: string;
   remedy?: string | null;
   clears_at?: string | null;

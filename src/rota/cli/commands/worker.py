@@ -68,7 +68,7 @@ def worker(
     if no_scheduler:
         app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
     if health_port is not None:
-        add_probes(health_port, app.hooks, app.runtime.records)
+        add_probes(health_port, app.hooks, app.runtime.records, app.clock.now)
     raise SystemExit(_work(app, options))
 
 

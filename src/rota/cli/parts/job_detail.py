@@ -55,6 +55,13 @@ def as_text(detail: JobDetail) -> str:
     return "\n".join(parts)
 
 
+def _crashes(job: JobView) -> str | None:
+    if not job.crashes:
+        return None
+    in_a_row = " in a row" if job.crashes > 1 and job.state is not State.SUCCEEDED else ""
+    return f"{job.crashes}{in_a_row}: its worker{'s' * (job.crashes > 1)} stopped responding"
+
+
 def _facts(job: JobView) -> list[tuple[str, Any]]:
     is_cancelling = job.cancel_requested and job.state is State.RUNNING
     return [
@@ -62,7 +69,7 @@ def _facts(job: JobView) -> list[tuple[str, Any]]:
         ("tenant", job.tenant),
         ("priority", job.priority),
         ("attempt", f"{job.attempt} of {job.max_attempts}"),
-        ("crashes", f"{job.crashes} in a row: its worker stopped responding" if job.crashes else None),
+        ("crashes", _crashes(job)),
         ("progress", progress_line(job.progress)),
         ("cancelling", "requested to stop" if is_cancelling else None),
         ("key", job.key),

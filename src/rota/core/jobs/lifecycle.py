@@ -210,6 +210,12 @@ def most_crashes(job: Job) -> int:
     return 1 if job.max_attempts == 1 else MOST_CRASHES
 
 
+def is_quarantined(job: Job) -> bool:
+    """Whether the job failed because its workers stopped responding."""
+    fault = _last_fault(job) if job.crashes and job.state is State.FAILED else None
+    return fault is not None and fault.type == "Quarantined"
+
+
 def _is_suspect(job: Job, beside: int) -> bool:
     """Whether to quarantine a job that has lost another lease.
 

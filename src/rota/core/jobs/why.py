@@ -9,10 +9,11 @@ from typing import Literal
 
 from ...model import Gate, Job, JobId, State, Value
 from .gates import over_job
+from .lifecycle import is_quarantined
 
 Code = Literal[
-    "ended", "running", "lease_expired", "stopping", "dependency", "paused", "due_later", "retry_later",
-    "no_worker", "unknown_task", "unserved_queue", "in_line", "next",
+    "ended", "quarantined", "running", "lease_expired", "stopping", "dependency", "paused", "due_later",
+    "retry_later", "no_worker", "unknown_task", "unserved_queue", "in_line", "next",
 ]  # fmt: skip
 
 
@@ -85,6 +86,14 @@ def explain(facts: WhyFacts) -> Why:
 def _ended(facts: WhyFacts) -> Reason:
     job = facts.job
     when = f" at {_exact(job.finished_at)}" if job.finished_at is not None else ""
+    if is_quarantined(job):
+        how_often = "its worker" if job.crashes == 1 else f"{job.crashes} workers in a row"
+        return Reason(
+            code="quarantined",
+            text=f"It was quarantined{when}: {how_often} stopped responding while running it.",
+            remedy=f"Find out why: rota jobs show {job.id}. A retry releases it, and may end another worker: "
+            f"rota jobs retry {job.id}",
+        )
     return Reason(
         code="ended",
         text=f"It {'was ' if job.state is State.CANCELLED else ''}{job.state}{when}.",
@@ -110,7 +119,15 @@ def _running(facts: WhyFacts) -> Iterable[Reason]:
         return
     since = f" since {_exact(job.started_at)}" if job.started_at is not None else ""
     until = f", lease until {_exact(job.lease_until)}" if job.lease_until is not None else ""
-    yield Reason(code="running", text=f"It is running: on worker {job.worker}{since}{until}.")
+    text = f"It is running: on worker {job.worker}{since}{until}."
+    yield Reason(code="running", text=text + _crashes_before(job))
+
+
+def _crashes_before(job: Job) -> str:
+    if not job.crashes:
+        return ""
+    lost = "One worker" if job.crashes == 1 else f"{job.crashes} workers in a row"
+    return f" {lost} stopped responding while running it before."
 
 
 # --- has not begun -------------------------------------------------------------------------------

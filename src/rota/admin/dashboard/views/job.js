@@ -209,11 +209,17 @@ function JobFacts({ job }) {
       job.worker && ["Worker", html`<${Code}>${job.worker}<//>`],
       job.state === "running" && job.lease_until && ["Lease until", html`<${When} at=${job.lease_until} />`],
       job.timeout !== null && ["Timeout", duration(job.timeout)],
-      job.crashes > 0 && ["Crashes", `${job.crashes} in a row: its worker stopped responding`],
+      job.crashes > 0 && ["Crashes", crashes(job)],
       job.cost_cents > 0 && ["Cost", `${job.cost_cents.toFixed(2)} cents`],
       job.auto_remove && ["When finished", "deleted automatically"],
     ]}
   />`;
+}
+
+/** How often its worker was lost. @param {import("../types.js").JobView} job */
+function crashes(job) {
+  const inARow = job.crashes > 1 && job.state !== "succeeded" ? " in a row" : "";
+  return `${job.crashes}${inARow}: its worker${job.crashes > 1 ? "s" : ""} stopped responding`;
 }
 
 /** Jobs that this one created. @param {{id: string}} props */

@@ -5,15 +5,22 @@ import { html } from "../../ui.js";
 import { Glyph } from "./glyph.js";
 
 /**
- * The state to show for a job: queued is split into queued, scheduled and retrying.
+ * The state to show for a job: queued is split into queued, scheduled and retrying, failed into failed and quarantined.
  * @param {import("../../types").JobView} job
  * @param {number} now
  * @returns {string}
  */
 export function displayState(job, now) {
   if (job.state === "running" && job.cancel_requested) return "stopping";
+  if (isQuarantined(job)) return "quarantined";
   if (job.state !== "queued" || Date.parse(job.run_at) <= now) return job.state;
   return job.attempt > 0 && job.error ? "retrying" : "scheduled";
+}
+
+/** Its workers stopped responding, so it does not run again by itself. @param {import("../../types").JobView} job */
+export function isQuarantined(job) {
+  const error = /** @type {{type?: string} | null} */ (job.error);
+  return job.state === "failed" && job.crashes > 0 && error?.type === "Quarantined";
 }
 
 /** Colours of states that have no colour of their own name. */
@@ -32,6 +39,7 @@ const COLOURS = {
   warning: "attention",
   full: "attention",
   lost: "failed",
+  quarantined: "failed",
   stuck: "failed",
   draining: "attention",
   problem: "failed",
@@ -47,6 +55,7 @@ const GLYPHS = {
   snoozed: "scheduled",
   stopping: "paused",
   lost: "ghost",
+  quarantined: "ghost",
   stuck: "failed",
   draining: "paused",
   warning: "warn",

@@ -7,6 +7,7 @@ import { announce } from "../../live.js";
 import { go, now } from "../../state.js";
 import { html, useState } from "../../ui.js";
 import { line, shortId } from "../../format.js";
+import { isQuarantined } from "../base/badge.js";
 import { Button } from "../base/button.js";
 import { FormError, ask, show, useAct } from "../base/dialog.js";
 import { enqueueDialog } from "./enqueue.js";
@@ -25,11 +26,26 @@ function named(job) {
   return `${line(job.task, 60)} ${shortId(job.id)}`;
 }
 
-/** @param {Job} job */
+/** Resolves to null if it was not retried. @param {Job} job */
 async function retryJob(job) {
-  await api.post(`/jobs/${job.id}/retry`);
+  const act = () => api.post(`/jobs/${job.id}/retry`).then(() => true);
+  const answer = await (isQuarantined(job) ? release(job, act) : act());
+  if (!answer) return null;
   announce("job");
   toast("Queued. Attempts reset to 0.");
+  return answer;
+}
+
+/** @param {Job} job @param {() => Promise<boolean>} act */
+function release(job, act) {
+  const lost = job.crashes > 1 ? `${job.crashes} workers in a row` : "Its worker";
+  return ask({
+    title: `Release ${named(job)} from quarantine?`,
+    body: html`<p>${lost} stopped responding while running it. Running it again may end another worker.</p>`,
+    verb: "Retry",
+    danger: true,
+    act,
+  });
 }
 
 /** Resolves to null if it was not cancelled. @param {Job} job */
@@ -84,7 +100,7 @@ export function RowAction({ job }) {
 export function JobActions({ job, done }) {
   const finished = isFinished(job);
   const path = `/jobs/${job.id}`;
-  const retry = () => retryJob(job).then(done);
+  const retry = () => retryJob(job).then((answer) => answer && done());
   const runNow = async () => {
     await api.post(`${path}/move`, { now: true });
     toast("Due now.");

@@ -13,6 +13,7 @@ import { toast } from "../base/toast.js";
 /** @type {Record<import("../../choices.js").WhyCode, string>} */
 const GLYPHS = {
   ended: "warn",
+  quarantined: "ghost",
   running: "warn",
   paused: "paused",
   due_later: "scheduled",
