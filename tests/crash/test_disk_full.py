@@ -87,7 +87,7 @@ async def fill(cluster: Cluster) -> RotaError:
 
 
 async def check(
-    cluster: Cluster, disk: Path, make_room: Callable[[], None] = lambda: None, crashes: int = 1
+    cluster: Cluster, disk: Path, recover: Callable[[], None] = lambda: None, crashes: int = 1
 ) -> None:
     worker = cluster.start(lease_s=5.0, concurrency=2)
     await cluster.wait_finished(await cluster.enqueue("work"))
@@ -100,7 +100,7 @@ async def check(
     print(f"{len(cluster.run_log.acknowledged())} acknowledged")
     print(f"while full, the worker used {cpu_s(worker) - used:.2f} s of CPU")
     (disk / "filler").unlink()
-    await asyncio.to_thread(make_room)
+    await asyncio.to_thread(recover)
     await poll(lambda: can_enqueue(cluster), bool, TIMEOUT_S, lambda _: "enqueues again")
     await cluster.app.resume(task="fat")
     await cluster.wait_until_idle(within=TIMEOUT_S * 2)
@@ -145,12 +145,12 @@ async def test_postgresql_that_dies_of_a_full_log_loses_nothing(tmp_path: Path) 
         cluster = Cluster(server.create_database("full_log"), tmp_path)
         await cluster.app.migrate()
 
-        def make_room() -> None:
+        def recover() -> None:
             assert server.is_dead, "the disk of the log was never full"
             server.crash()
             server.start()
 
         try:
-            await check(cluster, disk, make_room)
+            await check(cluster, disk, recover)
         finally:
             await cluster.close()

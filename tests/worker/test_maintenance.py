@@ -92,7 +92,7 @@ async def test_a_third_crash_quarantines_the_job_until_an_operator_releases_it(
 
 
 async def lost_together(app: Rota, clock: FakeClock, worker: str, **names: Any) -> None:
-    """A worker claims what is due, of these tasks, and is never heard of again."""
+    """A worker claims what is due, of these tasks, and stops responding."""
     want = ClaimRequest(worker=worker, limit=10, lease_s=30, **names)
     assert await claim(await app.stores.get(), want, clock.now())
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from rota import Context, Rota, State
+from rota.model import TurnResult
 from rota.runtime import clock as clock_module
 from rota.store.sqlite import machine_clock
 from rota.worker import slots as slots_module
@@ -55,6 +57,34 @@ async def test_after_a_suspension_its_jobs_are_given_up_with_the_next_turn(
         assert contexts[0].cancelled
         found = await job.refresh()
         assert (found.state, found.lease_token) == (State.RUNNING, 1)  # to be rescued, here or elsewhere
+
+
+async def test_jobs_of_a_late_answer_are_released_and_cost_nothing(
+    app: Rota, elapsed: Elapsed, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its leases may have expired, so nothing is started; if they have not, others need not wait for that."""
+    ran: list[int] = []
+
+    @app.task
+    async def work(ctx: Context) -> None:
+        ran.append(ctx.job.lease_token)
+
+    job = await work.enqueue()
+    store = await app.stores.get()
+    turn = store.turn
+
+    async def slow_turn(*args: Any) -> TurnResult:
+        result = await turn(*args)
+        if result.jobs and not elapsed.ahead:
+            elapsed.ahead = HOUR_S
+        return result
+
+    monkeypatch.setattr(store, "turn", slow_turn)
+    async with app.running(heartbeat_thread=False, upkeep=False, poll_s=0.05) as worker:
+        await until(lambda: ran)
+        assert worker.rejected == 0
+    found = await job.refresh()
+    assert (ran, found.state, found.attempt, found.crashes) == ([2], State.SUCCEEDED, 1, 0)
 
 
 async def test_when_the_stores_time_ran_ahead_every_lease_is_renewed_at_once(

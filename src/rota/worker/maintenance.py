@@ -44,7 +44,7 @@ Rescued = Callable[[Job, State], None]
 
 
 class RecentLosses:
-    """Which jobs were lately lost with which worker: none is blamed for a crash that others share."""
+    """Which jobs were recently lost with which worker: none is blamed for a crash that others share."""
 
     def __init__(self) -> None:
         self._lost: dict[str, tuple[float, dict[JobId, int]]] = {}  # worker: when, and the crashes of each

@@ -107,8 +107,7 @@ class Slots:
             execution = waiting[0]  # the guard looks for what it renewed among those that are held
             is_late = monotonic() - execution.renewed_at > self._fresh_s and self._is_stale(execution)
             waiting.popleft()
-            if is_late:  # a late answer, or a suspended process
-                execution.context.stop_reason = "lost"
+            if is_late:  # a late answer, or a suspended process: if the job is still ours, others may have it
                 self.end(execution, Released())
                 continue
             running[execution] = None
