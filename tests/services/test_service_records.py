@@ -108,6 +108,9 @@ def test_records_name_who_is_late_and_who_is_stuck(time: Time) -> None:
         rescue.failed(StoreUnavailable("gone"))
         assert (states(records), records.stuck()) == ({"gates": "ok", "rescue": "late"}, [])
         assert records.is_store_away
+        rescue.failed(ValueError("a defect of its own"))
+        assert not records.is_store_away
+        rescue.failed(StoreUnavailable("gone"))
         rescue.worked()
         assert not records.is_store_away
 

@@ -52,6 +52,7 @@ class ServiceRecord:
         self._longest = longest
         self.succeeded_at: float | None = None
         self.down_since: float | None = None
+        self.is_store_away = False  # as of its last call
         self._expected_by = monotonic() + LATE_S
         self._under_way_since: float | None = None
         self._has_ended = False
@@ -82,9 +83,10 @@ class ServiceRecord:
         """Count a failure of a call made at ``since``; the seconds to wait before the next try."""
         now = monotonic()
         self._under_way_since, self._error = None, str(error)
+        self.is_store_away = isinstance(error, StoreUnavailable)
         if self.down_since is None:
             self.down_since = now if since is None else since
-        if isinstance(error, StoreUnavailable) and now - self._logged_at >= LOG_EVERY:
+        if self.is_store_away and now - self._logged_at >= LOG_EVERY:
             self._logged_at = now
             log.warning("%s: store unavailable, retrying: %s", self.name, error)
         delay = self._delay * (0.5 + chance() / 2)
@@ -95,6 +97,7 @@ class ServiceRecord:
         now = self.succeeded_at = monotonic()
         self._expected_by = now + next_in_s + LATE_S
         self._under_way_since = self._error = None
+        self.is_store_away = False
         if self.down_since is not None:
             log.warning("%s: store available again after %.1f s", self.name, now - self.down_since)
             self.down_since = None
@@ -126,7 +129,7 @@ class ServiceRecords:
     @property
     def is_store_away(self) -> bool:
         """Whether a service of this process last found the store unavailable."""
-        return any(record.down_since is not None for record in list(self._records))
+        return any(record.is_store_away for record in list(self._records))
 
     def statuses(self, now: datetime) -> list[ServiceStatus]:
         """All of them; ``now`` is the store's time."""
