@@ -281,7 +281,7 @@ def test_a_second_signal_passes_through_the_supervisor(shop: Path) -> None:
 
 
 def test_a_supervisor_kills_workers_that_do_not_stop() -> None:
-    deaf = "import signal; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
+    deaf = "import os, signal; signal.signal(15, signal.SIG_IGN); os.write(1, b'deaf\\n'); signal.pause()"
     supervise = (
         "import asyncio, os, sys; from rota.cli.parts.supervisor import Supervisor; "
         f"workers = Supervisor(2, [sys.executable, '-c', {deaf!r}], os.environ, patience_s=0.5); "
