@@ -71,3 +71,43 @@ async def test_last_run_hides_details_without_payload_permission(operations: Ope
     assert run is not None and run.details == {"password": "•••", "n": 1}
     (hidden,) = (await last_runs(operations_of(app, "viewer"))).values()
     assert hidden is not None and (hidden.details, hidden.message) == (None, None)
+
+
+async def test_a_run_that_reports_failure_has_failed_everywhere(operations: Operations, app: Rota) -> None:
+    heard = []
+    app.on("job.failed")(lambda event: heard.append((event.job.id, event.error["message"])))
+
+    @app.task(max_attempts=5)
+    async def report(success: bool) -> dict[str, object]:
+        return {"success": success, "message": "3 of 5 rows", "details": {"rows": 3}}
+
+    for name, success in (("good", True), ("bad", False)):
+        await operations.schedules.create(
+            CreateScheduleRequest(name=name, task="report", every=3600.0, payload={"success": success})
+        )
+    job = await operations.schedules.trigger("bad", TenantRequest())
+    await operations.schedules.trigger("good", TenantRequest())
+    by_hand = await app.enqueue("report", {"success": False})
+    await drain(app)
+    (run,) = (await operations.schedules.runs(RunsRequest(failed=True))).items
+    assert (run.job, run.state, run.success, run.message) == (job.id, State.FAILED, False, "3 of 5 rows")
+    assert run.details == {"rows": 3}
+    failed = await operations.jobs.show(job.id)
+    assert (failed.error["type"], failed.attempt) == ("ReportedFailure", 1)
+    assert heard == [(job.id, "3 of 5 rows")]
+    summary = await operations.schedules.summary("bad", TenantRequest())
+    assert (summary.failed, summary.success_rate_percent) == (1, 0.0)
+    assert (await app.stats())["failed"] == 1
+    assert await by_hand.result(timeout=10) == {
+        "success": False, "message": "3 of 5 rows", "details": {"rows": 3},
+    }  # fmt: skip
+
+
+async def test_a_cancelled_run_is_neither_a_success_nor_a_failure(operations: Operations, app: Rota) -> None:
+    await create(operations, "s")
+    job = await operations.schedules.trigger("s", TenantRequest())
+    await (await app.job(job.id)).cancel()
+    await operations.schedules.trigger("s", TenantRequest())
+    await drain(app)
+    summary = await operations.schedules.summary("s", TenantRequest())
+    assert (summary.runs, summary.succeeded, summary.failed, summary.success_rate_percent) == (2, 1, 0, 100.0)

@@ -291,7 +291,7 @@ async def test_runs_are_listed_and_the_summary_counts_them(still_app: Rota, cloc
     assert (first.schedule, first.state, first.details) == ("s", State.SUCCEEDED, {"rows": 3})
     assert (first.scheduled_for, first.duration_ms) == (NOON + timedelta(hours=1), 2000)
     assert first.started_at == first.scheduled_for
-    assert len((await app.schedules.runs("s", failed=True)).items) == 1
+    assert len((await app.schedules.runs("s", failed=True)).items) == 2
     assert len((await app.schedules.runs(tenant="missing")).items) == 0
     summary = await app.schedules.summary("s")
     assert (summary.runs, summary.succeeded, summary.failed) == (4, 1, 2)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.schedules.run_success import run_success
 from ..model import Job, JobId, State, Value
 
 
@@ -24,7 +25,7 @@ class ScheduleRun(Value, frozen=True, kw_only=True):
     started_at: datetime | None
     finished_at: datetime | None
     duration_ms: float | None
-    success: bool | None  # None: not finished
+    success: bool | None  # None: not finished, or cancelled
     message: str | None
     details: Any = None
 
@@ -41,12 +42,8 @@ class RunSummary(Value, frozen=True, kw_only=True):
 
 
 def run_of(job: Job) -> ScheduleRun:
-    """A task that returns ``{"success": false, "message": …}`` has failed, though its job succeeded."""
     output = _read(job.output_json)
     error = _read(job.error_json)
-    success = None
-    if job.is_final:
-        success = job.state is State.SUCCEEDED and output.get("success") is not False
     duration = None
     if job.started_at is not None and job.finished_at is not None:
         duration = (job.finished_at - job.started_at).total_seconds() * 1000
@@ -61,7 +58,7 @@ def run_of(job: Job) -> ScheduleRun:
         started_at=job.started_at,
         finished_at=job.finished_at,
         duration_ms=duration,
-        success=success,
+        success=run_success(job.state),
         message=_text(output.get("message")) or _text(error.get("message")),
         details=output.get("details"),
     )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ..core.jobs.lifecycle import Cancelled, ExecutionReport, Failed, Outcome, Released, Snoozed, Succeeded
 from ..core.payload import codec
+from ..core.schedules.run_success import reported_failure
 from ..errors import Cancel, PayloadError, Snooze
 from ..model import ErrorRecord, Job
 from ..tasks.current import CURRENT
@@ -114,12 +115,13 @@ def outcome_of_value(execution: Execution, value: Any, limit: int) -> Outcome:
     if value is None:
         return SUCCEEDED
     try:
-        return Succeeded(
-            output_json=codec.encode(value, limit=limit, what=f"the output of task {execution.task.name!r}")
-        )
+        output = codec.encode(value, limit=limit, what=f"the output of task {execution.task.name!r}")
     except PayloadError as error:
-        message = clean(execution.context.redact(str(error)), LONGEST_MESSAGE)
-        return Failed(fault=ErrorRecord(type="PayloadError", message=message))
+        return Failed(fault=_fault(execution, "PayloadError", str(error)))
+    failure = reported_failure(output) if execution.job.schedule is not None else None
+    if failure is None:
+        return Succeeded(output_json=output)
+    return Failed(fault=_fault(execution, "ReportedFailure", failure), final=True, output_json=output)
 
 
 def outcome_of_error(execution: Execution, error: BaseException) -> Outcome:
@@ -142,3 +144,7 @@ def outcome_of_error(execution: Execution, error: BaseException) -> Outcome:
             return Failed(fault=error_record(error.cause, context.redact), final=True)
         case _:
             return Failed(fault=error_record(error, context.redact))
+
+
+def _fault(execution: Execution, type: str, message: str) -> ErrorRecord:
+    return ErrorRecord(type=type, message=clean(execution.context.redact(message), LONGEST_MESSAGE))

@@ -14,10 +14,10 @@ from ...model import Value
 from ...operate import Operations
 from ...operate.requests import MOST, RunsRequest
 from ...schedules.runs import RunSummary, ScheduleRun, summary_of
-from ...terminal.text import qualified_name, relative_time, safe, utc_time
+from ...terminal.text import qualified_name, relative_time, safe, state, utc_time
 from ..parts.lists import Columns, Filters, ListColumn, listing
 from ..parts.request_parsing import parse_request
-from ..parts.schedule_detail import DAYS, run_duration, run_state, summary_line
+from ..parts.schedule_detail import DAYS, run_duration, summary_line
 from ..parts.target import store_time
 
 SUMMARISED = 1000
@@ -40,7 +40,7 @@ def _due(run: ScheduleRun, now: datetime) -> str:
 COLUMNS: Columns[ScheduleRun] = (
     ListColumn("SCHEDULE", lambda run, now: qualified_name(run.tenant, run.schedule), yields=6),
     ListColumn("SCHEDULED FOR", _due, yields=4),
-    ListColumn("STATE", lambda run, now: run_state(run)),
+    ListColumn("STATE", lambda run, now: state(run.state)),
     ListColumn("BY", lambda run, now: safe(run.triggered_by), yields=2),
     ListColumn("TOOK", lambda run, now: run_duration(run) or "–", yields=3, right=True),
     ListColumn("JOB", lambda run, now: run.job, yields=5),

@@ -13,7 +13,7 @@ import msgspec
 
 from ...core.schedules.intervals import short
 from ...errors import InvalidSchedule, NotFound
-from ...model import State, Value
+from ...model import Value
 from ...operate import Operations
 from ...operate.requests import PreviewRequest, RunsRequest, TenantRequest
 from ...operate.views import FireView, GateView, ScheduleView
@@ -68,15 +68,10 @@ def paused_by(gate: GateView) -> str:
     return f"by {gate.actor}{': ' if gate.reason else ''}{gate.reason}{until}"
 
 
-def run_state(run: ScheduleRun) -> str:
-    """The state of a run; failed if its task reported that it did not succeed."""
-    return state("failed" if run.success is False and run.state is State.SUCCEEDED else run.state)
-
-
 def last_run(run: ScheduleRun | None, now: datetime) -> str:
     if run is None:
         return "–"
-    return f"{run_state(run)} {relative_time(run.finished_at or run.started_at or run.scheduled_for, now)}"
+    return f"{state(run.state)} {relative_time(run.finished_at or run.started_at or run.scheduled_for, now)}"
 
 
 def run_duration(run: ScheduleRun) -> str:
@@ -179,5 +174,5 @@ def _fire(fire: FireView, detail: ScheduleDetail) -> str:
 def _run(run: ScheduleRun, timezone: str) -> str:
     due = local_time(run.scheduled_for, timezone) if run.scheduled_for else ""
     took = f"took {run_duration(run)}" if run.duration_ms is not None else ""
-    parts = (run.job, run_state(run), due, run.triggered_by, took, safe(run.message or ""))
+    parts = (run.job, state(run.state), due, run.triggered_by, took, safe(run.message or ""))
     return "  " + "  ".join(filter(None, parts))

@@ -48,10 +48,11 @@ class Succeeded(Value, frozen=True, kw_only=True, tag=True):
 
 
 class Failed(Value, frozen=True, kw_only=True, tag=True):
-    """The task raised, timed out or crashed. ``final``: another attempt cannot help."""
+    """The task raised, timed out, crashed or reported it. ``final``: another attempt cannot help."""
 
     fault: ErrorRecord
     final: bool = False
+    output_json: str | None = None  # of a task that returned
 
 
 class Snoozed(Value, frozen=True, kw_only=True, tag=True):
@@ -166,7 +167,10 @@ def decide(
             if final or used_up:
                 action = "job.exhausted_retries" if used_up else None
                 entries = _entries(job, action, fault, report.worker or job.worker, now)
-                return _settlement(job, State.FAILED, "failed", now, report, error_json=error, audit=entries)
+                return _settlement(
+                    job, State.FAILED, "failed", now, report,
+                    output_json=outcome.output_json, error_json=error, audit=entries,
+                )  # fmt: skip
             policy = job.backoff or backoff or Backoff.standard()
             later = now + timedelta(seconds=delay(policy, job.attempt, jitter))
             return _settlement(

@@ -250,4 +250,5 @@ def _outcome(reply: ChildReply) -> Outcome:
         case "cancelled":
             return Cancelled(reason=reply.reason or "cancelled by the task")
         case _:
-            return Failed(fault=reply.fault or ErrorRecord(type="Unknown", message=""), final=reply.final)
+            fault = reply.fault or ErrorRecord(type="Unknown", message="")
+            return Failed(fault=fault, final=reply.final, output_json=reply.output_json)

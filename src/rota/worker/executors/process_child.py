@@ -137,8 +137,8 @@ def _reply_fields(outcome: Outcome) -> dict[str, Any]:
             return {"outcome": "snoozed", "seconds": seconds, "reason": reason}
         case Cancelled(reason=reason):
             return {"outcome": "cancelled", "reason": reason}
-        case Failed(fault=fault, final=final):
-            return {"outcome": "failed", "fault": fault, "final": final}
+        case Failed(fault=fault, final=final, output_json=output):
+            return {"outcome": "failed", "fault": fault, "final": final, "output_json": output}
         case _:
             return {"outcome": "failed"}
 

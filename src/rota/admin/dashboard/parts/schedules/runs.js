@@ -123,8 +123,7 @@ export function RunTable({ runs }) {
         {
           title: "State",
           width: "7.5rem",
-          cell: (run) =>
-            html`<${Badge} state=${run.success === false && run.state === "succeeded" ? "failed" : run.state} />`,
+          cell: (run) => html`<${Badge} state=${run.state} />`,
         },
         {
           title: "Run",

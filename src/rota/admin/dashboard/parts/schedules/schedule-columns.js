@@ -138,22 +138,9 @@ function LastRuns({ runs }) {
 function resultOf(run) {
   const caughtUp = run.triggered_by === "catchup";
   const time = hourMinute(run.finished_at ?? run.created_at, zone.value);
-  const state =
-    run.success === false
-      ? run.state === "cancelled"
-        ? "cancelled"
-        : "failed"
-      : run.success
-        ? caughtUp
-          ? "missed"
-          : "succeeded"
-        : run.state === "running"
-          ? "running"
-          : "none";
-  const how =
-    run.success === null ? run.state : run.success ? "succeeded" : run.state === "cancelled" ? "cancelled" : "failed";
+  const shown = caughtUp && run.success ? "missed" : run.state;
   return {
-    state,
-    label: `${time} ${how}${caughtUp ? ", caught up" : ""}${run.message ? `: ${line(run.message, 120)}` : ""}`,
+    state: shown === "queued" || shown === "waiting" ? "none" : shown,
+    label: `${time} ${run.state}${caughtUp ? ", caught up" : ""}${run.message ? `: ${line(run.message, 120)}` : ""}`,
   };
 }
