@@ -151,13 +151,25 @@ class Rota(TaskDeclarations):
         *,
         every: float | str | timedelta,
         start_at: datetime | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        timeout: float | str | timedelta | None = None,
     ) -> Schedule:
         """Run ``fn`` for the tenant at this interval, while this process runs."""
         if not self.is_running:
             raise RotaError(
                 f"register({tenant!r}, {id!r}) before the app runs: start it first, with app.running()"
             )
-        return await self._registered.register(tenant, id, fn, every=every, start_at=start_at)
+        return await self._registered.register(
+            tenant,
+            id,
+            fn,
+            every=every,
+            start_at=start_at,
+            queue=queue,
+            priority=priority,
+            timeout=timeout,
+        )
 
     async def unregister(self, tenant: str, id: str) -> None:
         """Remove what ``register`` added, here and in the store."""

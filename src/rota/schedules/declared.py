@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.schedules import reconcile
+from ..core.schedules import reconcile, restarts
 from ..core.schedules.draft import snapshot
 from ..core.schedules.firing import key_of
 from ..errors import InvalidSchedule, NotFound
@@ -78,7 +78,8 @@ class DeclaredSchedules:
     async def _sync_one(self, store: Store, fresh: Schedule) -> None:
         for _ in range(ATTEMPTS):  # another process of the same program may start right now
             before = await find(store, fresh.name, fresh.tenant)
-            found = reconcile.reconcile(before, fresh)
+            declared = restarts.keep_grid(before, fresh, self._runtime.clock.now())
+            found = reconcile.reconcile(before, declared)
             if found.kept:
                 log.warning(
                     "schedule %s: keeping an operator's change over the code: %s",
@@ -93,7 +94,7 @@ class DeclaredSchedules:
 
     async def _put(self, store: Store, before: Schedule | None, found: reconcile.Reconciled) -> bool:
         assert found.write is not None
-        write = await self._drafts.start(store, found.write) if found.restart else found.write
+        write = await self._drafts.restart(store, before, found.write) if found.restart else found.write
         if (await store.put_schedules([write], self._runtime.clock.now()))[0] is None:
             return False
         await self._record("schedule.declare", before, write)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.schedules import draft, firing
+from ..core.schedules import draft, firing, restarts
 from ..core.schedules.calendars import Calendar
 from ..errors import NotFound
 from ..model import Schedule
@@ -37,6 +37,11 @@ class ScheduleDrafts:
     async def start(self, store: Store, schedule: Schedule) -> Schedule:
         """The schedule with its next fire counted from now."""
         return firing.start(schedule, self._runtime.clock.now(), await self.calendar(store, schedule))
+
+    async def restart(self, store: Store, before: Schedule | None, after: Schedule) -> Schedule:
+        """The same for a program that starts again: a run that is due earlier is not taken away."""
+        started = await self.start(store, after)
+        return restarts.keep_pending(before, started, self._runtime.clock.now())
 
     async def calendar(self, store: Store, schedule: Schedule) -> Calendar | None:
         """The calendar that the schedule names; NotFound if there is none of that name."""

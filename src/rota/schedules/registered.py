@@ -12,16 +12,22 @@ from typing import Any
 
 import msgspec
 
+from ..core.jobs.lifecycle import cancel
 from ..core.jobs.options import Options
 from ..core.schedules.draft import snapshot
+from ..core.schedules.restarts import keep_grid
 from ..errors import AlreadyRegistered, IllegalMove, NotFound
-from ..model import Schedule
+from ..model import JobFilter, PageRequest, Schedule, State
 from ..runtime.audit import AuditDraft, record
 from ..runtime.runtime import Runtime
+from ..store.protocol import Store
 from ..tasks.registry import Registry
 from ..tasks.task import Task, TaskProducer, choose_executor
 from .drafts import ScheduleDrafts
 from .edits import ATTEMPTS, find, get
+
+OWN = ("task", "every", "start_at", "queue", "priority", "timeout")  # what registering again sets again
+PAGE = 500
 
 
 class RegisteredSchedules:
@@ -53,16 +59,28 @@ class RegisteredSchedules:
         *,
         every: float | str | timedelta,
         start_at: datetime | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        timeout: float | str | timedelta | None = None,
     ) -> Schedule:
-        """Run ``fn`` for the tenant at this interval, from ``start_at`` (else from now) on.
+        """Run ``fn`` for the tenant at this interval, from ``start_at`` (else an interval from now) on.
 
-        A stored schedule of that id gets this function and this timing. A run that fails or is missed
-        never delays the next one; two never overlap.
+        A stored schedule of that id gets this function and this timing; a start that is now or was before
+        leaves it in step. A run that fails or is missed never delays the next one; two never overlap.
         """
         if (tenant, id) in self._here:
             raise AlreadyRegistered(f"tenant {tenant!r} already has {id!r} registered in this process")
         name = f"{tenant}/{id}"
-        given = {"task": name, "every": every, "start_at": start_at, "overlap": "skip", "max_attempts": 1}
+        given = {
+            "task": name,
+            "every": every,
+            "start_at": start_at,
+            "overlap": "skip",
+            "max_attempts": 1,
+            "queue": queue,
+            "priority": priority,
+            "timeout": timeout,
+        }
         fresh = msgspec.structs.replace(self._drafts.build(id, tenant, given), source="registry")
         task = Task(fn, name, Options(tenant=tenant), choose_executor(fn, None, name), self._producer)
         if name in self._registry.tasks:
@@ -78,15 +96,28 @@ class RegisteredSchedules:
         return stored
 
     async def unregister(self, tenant: str, id: str) -> None:
-        """Remove the function here and delete the schedule in the store."""
+        """Remove the function here, and the schedule and its job that has not started in the store."""
         if (tenant, id) not in self._here:
             raise NotFound(f"tenant {tenant!r} has no {id!r} registered in this process")
         store = await self._runtime.stores.get()
         found = await find(store, id, tenant)
         if found is not None:
             await store.delete_schedules([found.id])
+            await self._cancel_queued(store, found)
             await self._record("schedule.unregister", found, None)
         self._remove(tenant, id)
+
+    async def _cancel_queued(self, store: Store, schedule: Schedule) -> None:
+        """No process has the function any more: what waits would wait for ever. What runs ends by itself."""
+        where = JobFilter(
+            schedule=schedule.name, tenant=schedule.tenant, states=(State.WAITING, State.QUEUED)
+        )
+        now = self._runtime.clock.now()
+        edit = cancel(f"{schedule.name} was unregistered", now)
+        edit = msgspec.structs.replace(edit, touches=edit.touches - {State.RUNNING})
+        while jobs := (await store.jobs(where, PageRequest(limit=PAGE, brief=True))).items:
+            if not await store.edit([job.id for job in jobs], edit, now):
+                return  # a worker has just started them
 
     async def _attach(self, fresh: Schedule) -> Schedule:
         store = await self._runtime.stores.get()
@@ -99,10 +130,10 @@ class RegisteredSchedules:
                         f"tenant {fresh.tenant!r} has a schedule named {fresh.name!r} "
                         "that was created another way: choose another id"
                     )
-                timing = {"every": fresh.every, "start_at": fresh.start_at, "task": fresh.task}
-                write = msgspec.structs.replace(stored, **timing)
+                declared = keep_grid(stored, fresh, self._runtime.clock.now())
+                write = msgspec.structs.replace(stored, **{name: getattr(declared, name) for name in OWN})
             if stored is None or write != stored:
-                write = await self._drafts.start(store, write)
+                write = await self._drafts.restart(store, stored, write)
                 if (await store.put_schedules([write], self._runtime.clock.now()))[0] is None:
                     continue
                 await self._record("schedule.register", stored, write)

@@ -60,19 +60,26 @@ def fires(
     if next_run_at > now:
         return CatchUpPlan(next_run_at=next_run_at)
     due, beyond = _walk(walk, next_run_at - TICK, now, cap + 1)
+    if calendar is None and _was_promised(rule, next_run_at) and next_run_at not in due[:1]:
+        due = [next_run_at, *due[:cap]]
     if len(due) <= cap:
         chosen = _choose(due, now, policy, window, grace)
         return CatchUpPlan(fire_at=chosen, next_run_at=beyond, dropped=len(due) - len(chosen))
     newest = _newest(walk, due, now, cap)
     chosen = _choose(newest, now, policy, window, grace)
-    exact = _count(rule, due[0], now) if calendar is None else None
-    total = len({*due, *newest}) if exact is None else exact
+    exact = _count(rule, due[1], now) if calendar is None else None
+    total = len({*due, *newest}) if exact is None else 1 + exact
     return CatchUpPlan(
         fire_at=chosen,
         next_run_at=next(walk(now), None),
         dropped=total - len(chosen),
         counted=exact is not None,
     )
+
+
+def _was_promised(rule: ScheduleRule, next_run_at: datetime) -> bool:
+    """An interval that counts from elsewhere now keeps the fire that it had announced."""
+    return rule.every is not None and (rule.until is None or next_run_at <= rule.until)
 
 
 def _choose(

@@ -19,9 +19,11 @@ from .calendars import Calendar, next_allowed
 from .catchup import check as check_missed
 from .catchup import fires
 from .rules import ScheduleRule, parse, spread
+from .zones import TICK
 
 RECHECK_S = 1.0  # of a schedule that holds a fire back until its previous run has finished
 MOST_HELD = 100
+MOMENT_S = 60.0  # between "start now" and the moment it is stored: a program may take its time to start
 CHOICES: dict[str, tuple[str, ...]] = {"overlap": get_args(Overlap), "calendar_mode": get_args(CalendarMode)}
 
 
@@ -82,8 +84,27 @@ def start(schedule: Schedule, now: datetime, calendar: Calendar | None = None) -
     if not schedule.enabled:
         return msgspec.structs.replace(schedule, check_at=None, held=())
     rule = rule_of(schedule)
-    following = next_allowed(rule, calendar, schedule.calendar_mode, now)
+    since = now
+    if rule.start_at is not None and is_now(schedule, now) and not _has_fired_since(schedule, rule.start_at):
+        since = rule.start_at - TICK
+    return waiting_for(schedule, next_allowed(rule, calendar, schedule.calendar_mode, since), now)
+
+
+def is_now(schedule: Schedule, now: datetime) -> bool:
+    """Whether an interval starts now, or a moment ago: the first fire is not over yet."""
+    if schedule.every is None or schedule.start_at is None:
+        return False
+    moment = timedelta(seconds=min(MOMENT_S, schedule.every))
+    return now - moment < schedule.start_at <= now
+
+
+def waiting_for(schedule: Schedule, following: datetime | None, now: datetime) -> Schedule:
+    """The schedule with this as its next fire."""
     return _with_next(schedule, following, (), spread(schedule.jitter, key_of(schedule)), now)
+
+
+def _has_fired_since(schedule: Schedule, start_at: datetime) -> bool:
+    return schedule.last_fire_at is not None and schedule.last_fire_at >= start_at
 
 
 def decide(
