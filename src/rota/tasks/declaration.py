@@ -7,16 +7,14 @@ Turns functions into tasks and checks what was given. What becomes of a declared
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Unpack, overload
 
 from ..core.jobs.options import DeclaredOptions, TaskOptions, options
 from ..core.schedules.options import OF_THE_SCHEDULE, RecurringOptions
-from .task import Task, choose_executor, choose_name
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from .decorators import C, P, R, TaskDecorator, Untyped
+from .task import FunctionTask, Task, choose_executor, choose_name
 
 
 class TaskDeclarations(ABC):
@@ -25,10 +23,26 @@ class TaskDeclarations(ABC):
     _prefix = ""
     _defaults: TaskOptions = {}  # noqa: RUF012, never written to
 
+    @overload  # as ``TaskDecorator`` has them
+    def task(
+        self, fn: Callable[Concatenate[Untyped, ...], Coroutine[Any, Any, R]], /
+    ) -> FunctionTask[..., R, ..., Coroutine[Any, Any, R]]: ...
     @overload
-    def task(self, fn: Callable[P, R], /) -> Task[P, R]: ...
+    def task(self, fn: Callable[Concatenate[Untyped, ...], R], /) -> FunctionTask[..., R, ..., R]: ...
     @overload
-    def task(self, **given: Unpack[DeclaredOptions]) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+    def task(
+        self, fn: Callable[Concatenate[C, P], Coroutine[Any, Any, R]], /
+    ) -> FunctionTask[P, R, Concatenate[C, P], Coroutine[Any, Any, R]]: ...
+    @overload
+    def task(self, fn: Callable[Concatenate[C, P], R], /) -> FunctionTask[P, R, Concatenate[C, P], R]: ...
+    @overload
+    def task(
+        self, fn: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> FunctionTask[P, R, P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def task(self, fn: Callable[P, R], /) -> FunctionTask[P, R, P, R]: ...
+    @overload
+    def task(self, **given: Unpack[DeclaredOptions]) -> TaskDecorator: ...
     def task(self, *functions: Callable[..., Any], **given: Any) -> Any:
         """Make a function a task. Options: queue, priority, max_attempts, backoff, timeout, tags, …"""
 
@@ -39,24 +53,20 @@ class TaskDeclarations(ABC):
 
         return declare(*functions) if functions else declare
 
-    def cron(
-        self, expression: str, /, **given: Unpack[RecurringOptions]
-    ) -> Callable[[Callable[P, R]], Task[P, R]]:
+    def cron(self, expression: str, /, **given: Unpack[RecurringOptions]) -> TaskDecorator:
         """Declare a task and the schedule that runs it: ``@app.cron("0 8 * * 1-5")``."""
-        return self._recurring({"cron": expression}, dict(given))
+        declare: TaskDecorator = self._recurring({"cron": expression}, dict(given))
+        return declare
 
-    def every(
-        self, interval: float | str | timedelta, /, **given: Unpack[RecurringOptions]
-    ) -> Callable[[Callable[P, R]], Task[P, R]]:
+    def every(self, interval: float | str | timedelta, /, **given: Unpack[RecurringOptions]) -> TaskDecorator:
         """Declare a task and the schedule that runs it: ``@app.every("15m")``."""
-        return self._recurring({"every": interval}, dict(given))
+        declare: TaskDecorator = self._recurring({"every": interval}, dict(given))
+        return declare
 
-    def _recurring(
-        self, rule: Mapping[str, Any], given: dict[str, Any]
-    ) -> Callable[[Callable[P, R]], Task[P, R]]:
+    def _recurring(self, rule: Mapping[str, Any], given: dict[str, Any]) -> Any:
         of_schedule = {name: given.pop(name) for name in OF_THE_SCHEDULE & given.keys()}
 
-        def declare(function: Callable[P, R]) -> Task[P, R]:
+        def declare(function: Callable[..., Any]) -> Task[..., Any]:
             task = self._build(function, dict(given))
             both = {name: getattr(task.chosen, name) for name in ("queue", "priority", "max_attempts")}
             self._declare(task, {"task": task.name, **rule, **of_schedule, **both})
@@ -64,11 +74,11 @@ class TaskDeclarations(ABC):
 
         return declare
 
-    def _build(self, function: Callable[P, R], given: dict[str, Any]) -> Task[P, R]:
+    def _build(self, function: Callable[..., Any], given: dict[str, Any]) -> Task[..., Any]:
         name = choose_name(function, given.pop("name", None), self._prefix)
         executor = given.pop("executor", None)
         chosen = options({**self._defaults, **given}, for_task=name)
-        return Task(function, name, chosen, choose_executor(function, executor, name))
+        return FunctionTask(function, name, chosen, choose_executor(function, executor, name))
 
     @abstractmethod
     def _declare(self, task: Task[..., Any], schedule: Mapping[str, Any] | None) -> None:

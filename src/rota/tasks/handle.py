@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol, overload
+from typing import Any, Generic, Protocol, cast, overload
 
 import msgspec
 
 from ..errors import NotFound
 from ..model import InsertResult, Job, JobId, NewJob, State
 from ..runtime.portal import Portal
+from .type_variables import R_co
 
 _SAME = tuple(
     name
@@ -31,8 +32,11 @@ class JobAccess(Protocol):
     async def retry(self, job_id: JobId) -> JobHandle: ...
 
 
-class JobHandle(Job, frozen=True, kw_only=False):
-    """A Job that can be waited for. The value is a snapshot; ``refresh()`` fetches a new one."""
+class JobHandle(Job, Generic[R_co], frozen=True, kw_only=False):
+    """A Job that can be waited for. The value is a snapshot; ``refresh()`` fetches a new one.
+
+    ``JobHandle[int]`` is a job whose task returns an int; a bare ``JobHandle`` may return anything.
+    """
 
     _access: Any = None
 
@@ -41,24 +45,25 @@ class JobHandle(Job, frozen=True, kw_only=False):
         access: JobAccess = self._access
         return access
 
-    async def result(self, timeout: float | None = None) -> Any:
+    async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the job to finish and return its output.
 
         Raises JobFailed or JobCancelled if that is its outcome, TimeoutError if it takes longer.
         An ``auto_remove`` job leaves nothing behind when it succeeds: its result is None.
         """
         try:
-            return await self.access.wait(self.id, timeout)
+            output: R_co = await self.access.wait(self.id, timeout)
         except NotFound:
-            if self.auto_remove:
-                return None
-            raise
+            if not self.auto_remove:
+                raise
+            output = cast(R_co, None)
+        return output
 
-    def result_sync(self, timeout: float | None = None) -> Any:
+    def result_sync(self, timeout: float | None = None) -> R_co:
         """``result`` for code that is not async."""
         return self.access.portal.call(self.result, timeout)
 
-    async def refresh(self) -> JobHandle:
+    async def refresh(self) -> JobHandle[R_co]:
         """The job as it is now."""
         return await self.access.job(self.id)
 
@@ -66,7 +71,7 @@ class JobHandle(Job, frozen=True, kw_only=False):
         """Cancel it: at once while queued; a running job is asked to stop."""
         await self.access.cancel(self.id, reason)
 
-    async def retry(self) -> JobHandle:
+    async def retry(self) -> JobHandle[R_co]:
         """Run a finished job again."""
         return await self.access.retry(self.id)
 

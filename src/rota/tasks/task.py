@@ -1,5 +1,6 @@
 """Tasks: named functions with options, and the typed ways to enqueue them.
 
+A ``Task`` has the types of its jobs; a ``FunctionTask`` also those of the function it was made of.
 Must never know the app or the store: a task is given the producer that stores its jobs.
 """
 
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, Never, ParamSpec, Protocol, TypeVar, Unpack, get_args
+from typing import Any, Generic, Never, Protocol, Unpack, get_args
 
 from ..core.jobs.options import JobOptions, Options, merge, name_text, options
 from ..core.payload.codec import TaskSignature
@@ -15,9 +16,7 @@ from ..errors import ConfigError, PayloadError
 from ..model import Executor
 from ..runtime.runtime import Runtime
 from .handle import JobHandle
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from .type_variables import P, Q, R_co, S_co
 
 
 class TaskProducer(Protocol):
@@ -55,14 +54,17 @@ class NoProducer:
 NO_PRODUCER = NoProducer()
 
 
-class Task(Generic[P, R]):
-    """A named function that knows how to do one kind of work. Calling it just calls the function."""
+class Task(Generic[P, R_co]):
+    """A named function that knows how to do one kind of work. Calling it just calls the function.
+
+    ``Task[[int], str]`` is enqueued with an int, and its jobs' ``result()`` is a str.
+    """
 
     producer: TaskProducer
 
     def __init__(
         self,
-        fn: Callable[P, R],
+        fn: Callable[..., Any],
         name: str,
         chosen: Options,
         executor: Executor,
@@ -80,30 +82,30 @@ class Task(Generic[P, R]):
         self.__module__ = fn.__module__
         self.__wrapped__ = fn
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} ({self.executor})>"
 
-    def options(self, **given: Unpack[JobOptions]) -> BoundTask:
+    def options(self, **given: Unpack[JobOptions]) -> BoundTask[P, R_co]:
         """The same task with other options for the jobs enqueued through it."""
         return BoundTask(self, merge(self.chosen, options(given)))
 
-    async def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """Store a job that calls this task with these arguments; it is durable once this returns."""
         arguments = self.named(args, kwargs) if args else kwargs
         return await self.producer.enqueue(self.name, arguments, self.chosen)
 
-    def enqueue_sync(self, *args: Any, **kwargs: Any) -> JobHandle:
+    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         """``enqueue`` for code that is not async."""
         return self.producer.enqueue_sync(self.name, self.named(args, kwargs), self.chosen)
 
-    async def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
+    async def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle[R_co]]:
         """Store a job per mapping of arguments, in bulk: all of them, or none."""
         return await self.producer.enqueue_many(self.name, payloads, self.chosen)
 
-    def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
+    def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle[R_co]]:
         """``enqueue_many`` for code that is not async."""
         return self.producer.enqueue_many_sync(self.name, payloads, self.chosen)
 
@@ -122,30 +124,39 @@ class Task(Generic[P, R]):
         return named | kwargs
 
 
-class BoundTask:
+class FunctionTask(Task[P, R_co], Generic[P, R_co, Q, S_co]):
+    """A task as its declaration makes it, which is called like the function it was made of."""
+
+    fn: Callable[Q, S_co]
+
+    def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> S_co:
+        return self.fn(*args, **kwargs)
+
+
+class BoundTask(Generic[P, R_co]):
     """A task together with the options of the jobs to come."""
 
     __slots__ = ("chosen", "task")
 
-    def __init__(self, task: Task[..., Any], chosen: Options) -> None:
+    def __init__(self, task: Task[P, R_co], chosen: Options) -> None:
         self.task = task
         self.chosen = chosen
 
-    def options(self, **given: Unpack[JobOptions]) -> BoundTask:
+    def options(self, **given: Unpack[JobOptions]) -> BoundTask[P, R_co]:
         return BoundTask(self.task, merge(self.chosen, options(given)))
 
-    async def enqueue(self, *args: Any, **kwargs: Any) -> JobHandle:
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         task = self.task
         return await task.producer.enqueue(task.name, task.named(args, kwargs), self.chosen)
 
-    def enqueue_sync(self, *args: Any, **kwargs: Any) -> JobHandle:
+    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
         task = self.task
         return task.producer.enqueue_sync(task.name, task.named(args, kwargs), self.chosen)
 
-    async def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
+    async def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle[R_co]]:
         return await self.task.producer.enqueue_many(self.task.name, payloads, self.chosen)
 
-    def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle]:
+    def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle[R_co]]:
         return self.task.producer.enqueue_many_sync(self.task.name, payloads, self.chosen)
 
 
