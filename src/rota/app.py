@@ -71,7 +71,7 @@ class Rota(TaskDeclarations):
     ) -> None:
         self.name = name  # owner of the schedules its code declares; None: the program's own package
         self.runtime = Runtime(config.load({"url": url, **settings}), clock)
-        self.clock, self.ids, self.hooks = self.runtime.clock, self.runtime.ids, self.runtime.hooks
+        self.ids, self.hooks = self.runtime.ids, self.runtime.hooks
         self.registry = Registry()
         self.producer = Producer(self.runtime, self.registry, self)
         self.schedules = Schedules(self.runtime, self.registry, self, self.wake_scheduler)
@@ -90,6 +90,11 @@ class Rota(TaskDeclarations):
     def settings(self) -> Settings:
         """The settings in force."""
         return self.runtime.settings
+
+    @property
+    def clock(self) -> Clock:
+        """The clock in use."""
+        return self.runtime.clock
 
     @property
     def stores(self) -> StorePerLoop:

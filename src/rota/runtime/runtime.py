@@ -7,6 +7,8 @@ a service that needs one of those is given it by name.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from .. import config
 from ..config import Settings
 from .clock import Clock, Ids
@@ -14,6 +16,15 @@ from .events import Hooks
 from .portal import Portal
 from .service_records import ServiceRecords
 from .stores import StorePerLoop
+
+
+class Bound(NamedTuple):
+    """What ties an app to one store."""
+
+    settings: Settings
+    clock: Clock
+    stores: StorePerLoop
+    portal: Portal
 
 
 class Runtime:
@@ -30,6 +41,17 @@ class Runtime:
 
     def use_store(self, url: str) -> None:
         """Work on another store from now on. Close the one in use first."""
-        self.settings = config.replaced(self.settings, url=url)
-        self.stores = StorePerLoop(url, self.clock)
+        self.rebind(None, url=url)
+
+    def rebind(self, clock: Clock | None, **given: Any) -> Bound:
+        """Work with these settings, and this clock if one is given; what was in use, to ``restore`` it."""
+        before = Bound(self.settings, self.clock, self.stores, self.portal)
+        self.settings = config.replaced(self.settings, **given)
+        self.clock = clock or self.clock
+        self.stores = StorePerLoop(self.settings.url, self.clock)
         self.portal = Portal(self.stores.close)
+        return before
+
+    def restore(self, before: Bound) -> None:
+        """Use again what ``rebind`` returned. Close what is in use first."""
+        self.settings, self.clock, self.stores, self.portal = before

@@ -119,8 +119,11 @@ class StoreSchema(Protocol):
     async def pending(self) -> Sequence[str]:
         """Names of the migrations not yet applied; SchemaMismatch if the schema is newer than rota."""
 
-    async def migrate(self) -> Sequence[str]:
-        """Bring the schema up to date; names of the migrations applied. Safe from several processes."""
+    async def migrate(self, *, fresh: bool = False) -> Sequence[str]:
+        """Bring the schema up to date; names of the migrations applied. Safe from several processes.
+
+        ``fresh`` deletes everything rota has stored first, in the same act: for tests alone.
+        """
 
 
 class Store(Protocol):

@@ -77,8 +77,8 @@ class PostgresSchema:
     async def pending(self) -> Sequence[str]:
         return await differences(self._connections, self._shown)
 
-    async def migrate(self) -> Sequence[str]:
-        return await migrate(self._connections, self._shown)
+    async def migrate(self, *, fresh: bool = False) -> Sequence[str]:
+        return await migrate(self._connections, self._shown, fresh)
 
     async def require_current(self) -> None:
         await require_current(self._connections, self._shown)
@@ -111,13 +111,16 @@ async def differences(connections: Connections, shown: str) -> Sequence[str]:
         raise translated(error, shown) from error
 
 
-async def migrate(connections: Connections, shown: str) -> Sequence[str]:
+async def migrate(connections: Connections, shown: str, fresh: bool = False) -> Sequence[str]:
     """Bring the schema up to date in one transaction; the names of what was changed."""
     try:
         async with connections.borrow("migration") as connection, connection.transaction():
             # A process that waited for the lock must see what the one before it has written.
             await connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            if fresh:
+                await connection.execute("SET LOCAL client_min_messages = warning")  # no line per object
+                await connection.execute("DROP SCHEMA IF EXISTS rota CASCADE")
             return await _migrate(connection, await _find_on(connection), shown)
     except psycopg.Error as error:
         raise translated(error, shown) from error

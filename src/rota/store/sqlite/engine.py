@@ -132,9 +132,13 @@ class SqliteSchema:
     def text(self) -> str:
         return schema.as_text()
 
-    async def migrate(self) -> Sequence[str]:
+    async def migrate(self, *, fresh: bool = False) -> Sequence[str]:
         """A new connection migrates by itself: say what ours did, if it is new."""
         was_open = self._engine.connection.is_open
+        where = self._engine.address.path or self._engine.address.url
+        if fresh:
+            await self._engine.write(lambda transaction: schema.start_again(transaction.connection, where))
+            return schema.names()
         await self._engine.write(lambda transaction: None)
         return () if was_open else self._engine.connection.migrated
 

@@ -69,6 +69,13 @@ def migrate(connection: sqlite3.Connection, address: SqliteUrl) -> Sequence[str]
     return done
 
 
+def start_again(connection: sqlite3.Connection, where: str) -> None:
+    """Drop every table of ours and make it again, inside the caller's transaction."""
+    for table in _TABLES:
+        connection.execute(f'DROP TABLE IF EXISTS "{table}"')
+    _repair(connection, where)
+
+
 def as_text() -> str:
     """Everything, as a script for an empty file."""
     return "\n".join([PREAMBLE, *(f"-- {migration.name}\n{migration.sql}" for migration in MIGRATIONS)])

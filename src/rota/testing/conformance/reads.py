@@ -233,6 +233,18 @@ class ReadRules:
         assert list(await store.schema.migrate()) == []
 
     @keeps(10)
+    async def test_a_fresh_migration_deletes_everything(self, store: Store) -> None:
+        await in_state(store, State.SUCCEEDED)
+        await in_state(store, State.QUEUED)
+        await store.put_document("calendar", "holidays", "{}", None, T0)
+        await store.schema.migrate(fresh=True)
+        assert ids((await store.jobs(EVERYTHING, PageRequest())).items) == []
+        assert list(await store.documents("calendar")) == []
+        assert list(await store.schema.pending()) == []
+        job = await in_state(store, State.SUCCEEDED)
+        assert ids((await store.jobs(EVERYTHING, PageRequest())).items) == [job]
+
+    @keeps(10)
     async def test_upkeep_can_run_at_any_time(self, store: Store) -> None:
         job = await in_state(store, State.SUCCEEDED)
         for now in (T0, at(1), at(86_400 * 3)):
