@@ -26,15 +26,41 @@ from rota.worker.redaction import Redactor
         "access_token",
         "client_secret",
         "Cookie",
+        *("pwd", "userPwd", "passphrase", "access_key", "AWS_ACCESS_KEY_ID", "tokens", "accessTokens", "jwt"),
+        *("pin", "card-pin", "cardPIN", "otp", "auth", "basicAuth", "session_id", "sessionID", "cookies"),
+        *("Set-Cookie", "Proxy-Authorization", "dsn", "DATABASE_DSN", "connectionString", "card.cvv", "IBAN"),
     ],
 )
 def test_a_name_is_secret_whatever_its_spelling(name: str) -> None:
     assert is_secret(name, SECRET_FIELDS)
 
 
-@pytest.mark.parametrize("name", ["to", "order_id", "tokens_used", "key", "author", "passage"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("to", "order_id", "tokens_used", "max_tokens", "key", "primary_key", "author", "passage"),
+        *(
+            "shipping",
+            "spin",
+            "pinned",
+            "pin_count",
+            "opinion",
+            "auth_method",
+            "session",
+            "cookie_policy",
+            "jwtx",
+            "",
+        ),
+    ],
+)
 def test_ordinary_names_are_not_secret(name: str) -> None:
     assert not is_secret(name, SECRET_FIELDS)
+
+
+def test_a_pattern_of_whole_words_finds_no_part_of_a_word() -> None:
+    names = ("pin", "cardPin", "card-pin", "shipping", "ship_ping")
+    assert [is_secret(name, ("*_pin",)) for name in names] == [True, True, True, False, False]
+    assert is_secret("api_key", ("apikey",)) and is_secret("apiKey", ("API-KEY",))
 
 
 def test_a_value_is_masked_at_any_depth_and_keeps_its_shape() -> None:

@@ -125,4 +125,4 @@ async def test_only_the_newest_failures_are_read_and_more_is_set(
 def test_any_stored_error_is_shown_and_masked(
     operations: Operations, stored: str | None, shown: tuple[str, str]
 ) -> None:
-    assert failures._error(operations.visibility.open(stored)) == shown
+    assert failures._error(operations.visibility.error(stored)) == shown

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+import msgspec
 import pytest
 from actors import operations_of
 
-from rota import Rota
+from rota import Context, Rota
 from rota.errors import Forbidden, IllegalMove, NotFound, OptionError, PayloadError
 from rota.model import State
 from rota.operate import Operations
@@ -17,9 +18,14 @@ from rota.operate.requests import (
     BulkRequest,
     CancelRequest,
     CountRequest,
+    CreateScheduleRequest,
     EnqueueRequest,
+    FailuresRequest,
     JobSelector,
     JobsRequest,
+    RunsRequest,
+    SchedulesRequest,
+    TenantRequest,
     UpdateJobRequest,
 )
 from rota.testing import FakeClock, drain
@@ -276,7 +282,10 @@ async def test_payload_search_requires_permission_and_never_matches_a_secret(
         await operations_of(app, "viewer").jobs.list(JobsRequest(payload=("to=x",)))
     with pytest.raises(Forbidden, match="is secret"):
         await operations.jobs.list(JobsRequest(payload=("password=geheim",)))
-    for wrong in ("to", "=x", "a..b=x"):
+    for escaped in (r"pass\u0077ord=geheim", r"pass\x77ord=geheim"):
+        with pytest.raises(OptionError, match="without backslashes"):
+            await operations.jobs.count(CountRequest(payload=(escaped,)))
+    for wrong in ("to", "=x", "a..b=x", "to\0=x"):
         with pytest.raises(OptionError, match="write it as"):
             await operations.jobs.list(JobsRequest(payload=(wrong,)))
 
@@ -341,6 +350,45 @@ async def test_move_checks_the_name_of_the_queue(operations: Operations) -> None
 
 
 async def test_payload_search_never_matches_a_whole_object(operations: Operations) -> None:
-    await operations.jobs.enqueue(EnqueueRequest(task="other", payload={"auth": {"password": "hunter22"}}))
-    for search in ('auth={"password":"hunter22"}', 'auth={"password": "hunter22"}'):
+    await operations.jobs.enqueue(EnqueueRequest(task="other", payload={"login": {"password": "hunter22"}}))
+    for search in ('login={"password":"hunter22"}', 'login={"password": "hunter22"}'):
         assert not (await operations.jobs.list(JobsRequest(payload=(search,)))).items
+
+
+async def test_an_error_that_quotes_a_payload_is_hidden_without_payload_permission(
+    operations: Operations, app: Rota
+) -> None:
+    @app.task(max_attempts=1)
+    async def charge(ctx: Context, card: str) -> None:
+        ctx.log(f"card {card}")
+        ctx.progress(50, f"charging {card}")
+        ctx.audit("card.charged", card=card)
+        raise LookupError(f"no account for {card}")
+
+    await operations.schedules.create(
+        CreateScheduleRequest(name="c", task="charge", every=60.0, payload={"card": "4111-canary"})
+    )
+    id = (await operations.schedules.trigger("c", TenantRequest())).id
+    await drain(app)
+    blind = operations_of(app, "operator")
+    everything = [
+        await blind.jobs.show(id),
+        await blind.jobs.list(JobsRequest()),
+        await blind.jobs.attempts(id),
+        await blind.jobs.why(id),
+        await blind.jobs.failures(FailuresRequest()),
+        await blind.schedules.runs(RunsRequest()),
+        await blind.schedules.list(SchedulesRequest(last_run=True)),
+        await blind.system.audit(AuditRequest()),
+    ]
+    for shown in everything:
+        assert b"4111-canary" not in msgspec.json.encode(shown), shown
+    assert (await blind.jobs.show(id)).error["type"] == "LookupError"
+    (group,) = (await blind.jobs.failures(FailuresRequest())).items
+    assert (group.type, group.count) == ("LookupError", 1)
+    for asked in (blind.jobs.list(JobsRequest(error="4111")), blind.jobs.count(CountRequest(error="4111"))):
+        with pytest.raises(Forbidden, match="searching in errors requires"):
+            await asked
+    with pytest.raises(Forbidden, match="searching in errors requires"):
+        await blind.jobs.bulk(BulkRequest(action="retry", filter=JobSelector(error="4111")))
+    assert "4111-canary" in (await operations.jobs.show(id)).error["message"]

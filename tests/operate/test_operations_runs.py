@@ -7,6 +7,7 @@ from actors import operations_of
 from call_counter import counted_calls
 
 from rota import Rota
+from rota.core.payload.masking import HIDDEN
 from rota.model import State
 from rota.operate import Operations
 from rota.operate.requests import CreateScheduleRequest, RunsRequest, SchedulesRequest, TenantRequest
@@ -70,7 +71,7 @@ async def test_last_run_hides_details_without_payload_permission(operations: Ope
     (run,) = (await last_runs(operations)).values()
     assert run is not None and run.details == {"password": "•••", "n": 1}
     (hidden,) = (await last_runs(operations_of(app, "viewer"))).values()
-    assert hidden is not None and (hidden.details, hidden.message) == (None, None)
+    assert hidden is not None and (hidden.details, hidden.message) == (HIDDEN, HIDDEN)
 
 
 async def test_a_run_that_reports_failure_has_failed_everywhere(operations: Operations, app: Rota) -> None:

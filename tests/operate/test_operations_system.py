@@ -9,6 +9,7 @@ import pytest
 from actors import operations_of
 
 from rota import Rota
+from rota.core.payload.masking import HIDDEN
 from rota.errors import Forbidden
 from rota.operate import Operations
 from rota.operate.requests import (
@@ -154,7 +155,7 @@ async def test_run_details_are_masked_and_require_payload_permission(
     (run,) = (await operations.schedules.runs(RunsRequest())).items
     assert run.details == {"password": "•••", "n": 1}
     (blind,) = (await operations_of(app, "viewer").schedules.runs(RunsRequest())).items
-    assert (blind.details, blind.message) == (None, None)
+    assert (blind.details, blind.message) == (HIDDEN, HIDDEN)
 
 
 async def test_services_of_a_worker_are_listed_and_examined(operations: Operations, app: Rota) -> None:

@@ -14,8 +14,11 @@ from ..errors import ConfigError
 
 DEFAULT_URL = "sqlite:///rota.db"
 SECRET_FIELDS = (
-    "*password*", "*passwd*", "*secret*", "*token", "bearer*", "*apikey*", "*privatekey*", "authorization",
-    "cookie", "*credential*", "cardnumber", "cvv", "cvc", "iban", "ssn",
+    "*password*", "*passwd*", "*passphrase*", "*passcode*", "*_pwd", "*secret*", "*token", "tokens",
+    "*_access_tokens", "*_api_tokens", "*_auth_tokens", "*_refresh_tokens", "bearer*", "*_jwt", "*apikey*",
+    "*accesskey*", "*privatekey*", "*_signing_key", "*_encryption_key", "*authorization", "*_auth",
+    "*cookie", "*cookies", "*_session_id", "*credential*", "*_pin", "*_otp", "*_totp", "*cardnumber",
+    "*_cvv", "*_cvc", "*_iban", "*_ssn", "*_dsn", "*_connection_string",
 )  # fmt: skip
 
 
@@ -73,7 +76,8 @@ HELP: dict[str, str] = {
     "retention_failed_days": "how long failed jobs are kept",
     "retention_cancelled_days": "how long cancelled jobs are kept",
     "retention_audit_days": "how long the audit log is kept",
-    "secret_fields": "names of payload fields that are never shown or logged; case, - and _ are ignored",
+    "secret_fields": "names of payload fields that are never shown or logged; case, - and _ are ignored, "
+    "*_pin is any name that ends with the word pin",
     "sql_functions": "reserved: patterns of SQL functions, such as public.*; no effect in this version",
     "admin_host": "the address that the HTTP API and the dashboard listen on",
     "admin_port": "the port of the HTTP API and the dashboard; 0 for any free port",

@@ -59,7 +59,7 @@ async def failures(store: Store, where: JobFilter, limit: int, visibility: Visib
     for _ in range(PAGES):
         page = await store.jobs(where, PageRequest(limit=PAGE, cursor=cursor, brief=True))
         for job in page.items:
-            type, message = _error(visibility.open(job.error_json))
+            type, message = _error(visibility.error(job.error_json))
             key = fingerprint(job.task, type, message)
             groups.setdefault(key, FailureTally(job, type, message)).add(job, message)
         if (cursor := page.next) is None:

@@ -36,13 +36,20 @@ def job_filter(context: ActionContext, selector: JobSelector) -> JobFilter:
         schedule=selector.schedule,
         parent=check_id(selector.parent) if selector.parent is not None else None,
         worker=selector.worker,
-        error=selector.error,
+        error=_error(context, selector.error),
         payload=_payload(context, selector.payload),
         not_tasks=selector.not_task,
         not_queues=selector.not_queue,
         after_id=_first_id(selector.since, "since"),
         before_id=_first_id(selector.until, "until"),
     )
+
+
+def _error(context: ActionContext, search: str | None) -> str | None:
+    """A search in errors reveals what they contain, so it requires the permission to see payloads."""
+    if search is not None and not context.actor.payloads:
+        raise Forbidden("searching in errors requires the permission to see payloads, which errors may quote")
+    return search
 
 
 def _payload(context: ActionContext, searches: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], str], ...]:
@@ -53,8 +60,10 @@ def _payload(context: ActionContext, searches: tuple[str, ...]) -> tuple[tuple[t
     for search in searches:
         path, equals, text = search.partition("=")
         keys = tuple(path.split("."))
-        if not equals or not all(keys):
+        if not equals or not all(keys) or "\0" in search:
             raise OptionError(f"payload={search!r}: write it as order.id=42")
+        if "\\" in path:  # a store that decodes escapes would find a secret field by another spelling
+            raise OptionError(f"payload={search!r}: the name of a field is written without backslashes")
         if any(is_secret(key, context.services.settings.secret_fields) for key in keys):
             raise Forbidden(f"payload={search!r}: the field is secret and cannot be searched")
         found.append((keys, text))

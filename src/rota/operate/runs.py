@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ..core.payload.masking import masked
 from ..model import LastRuns, Page, Schedule
 from ..schedules.runs import RunSummary, ScheduleRun, run_of
 from .actions import ActionGroup, requires
@@ -48,9 +47,8 @@ class RunActions(ActionGroup):
         return {(run.tenant, run.schedule): run for run in runs}
 
     def _visible(self, run: ScheduleRun) -> ScheduleRun:
-        """A run's details are output: masked, and only for actors who may see payloads."""
-        if self.operations.actor.payloads:
-            return msgspec.structs.replace(
-                run, details=masked(run.details, self.services.settings.secret_fields)
-            )
-        return msgspec.structs.replace(run, details=None, message=None if run.success else run.message)
+        """A run's details and message come from its output or its error."""
+        visibility = self.operations.visibility
+        return msgspec.structs.replace(
+            run, details=visibility.value(run.details), message=visibility.message(run.message)
+        )

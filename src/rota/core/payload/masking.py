@@ -1,14 +1,15 @@
 """Secrets that stand in payloads, outputs and texts: never shown, never stored in an error or a log. Pure.
 
-A field is secret by its name. Names are compared without regard to case, ``-`` and ``_``; a pattern
-may have ``*``.
+A field is secret by its name. Names are compared without regard to case and to how their words are
+joined: ``apiKey``, ``API-KEY`` and ``api_key`` are one name. ``*`` in a pattern stands for any text;
+``*_`` at its beginning stands for any whole words or none: ``*_pin`` is ``pin`` and ``cardPin``, and
+never ``shipping``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from fnmatch import translate
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +20,7 @@ MOST_DEEP = 100
 
 
 def is_secret(name: str, patterns: Sequence[str]) -> bool:
-    return bool(patterns) and _compiled(tuple(patterns)).match(_plain(name)) is not None
+    return bool(patterns) and _compiled(tuple(patterns)).fullmatch(_words(name)) is not None
 
 
 def masked(value: Any, patterns: Sequence[str], depth: int = 0) -> Any:
@@ -73,10 +74,22 @@ def struck(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
+_JOINTS = re.compile(r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W_]+")
+
+
+def _words(name: str) -> str:
+    """The words of a name, joined by ``_``: ``sessionID``, ``Session-Id`` and ``session.id`` are alike."""
+    return _JOINTS.sub("_", name).strip("_").lower()
 
 
 @lru_cache(maxsize=64)
 def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(translate(_plain(pattern)) for pattern in patterns))
+    return re.compile("|".join(map(_expression, patterns)), re.DOTALL)
+
+
+def _expression(pattern: str) -> str:
+    """A joint in the name may stand between any two characters: ``apikey`` finds ``api_key``."""
+    whole_words = re.match(r"\*[-_]", pattern)
+    rest = pattern[2:] if whole_words else pattern
+    parts = [".*" if one == "*" else f"{re.escape(one)}_?" for one in re.sub(r"[^\w*]|_", "", rest).lower()]
+    return ("(?:.*_)?" if whole_words else "") + "".join(parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.payload.masking import HIDDEN
 from ...model import AuditEntry
 from .base import Timestamp, View, Visibility
 
@@ -29,17 +28,25 @@ class AuditView(View, frozen=True, kw_only=True):
 
 
 def audit_view(entry: AuditEntry, visibility: Visibility) -> AuditView:
-    same = {n: getattr(entry, n) for n in AuditView.__struct_fields__ if n not in ("before", "after")}
+    changed = ("before", "after", "message")
+    same = {name: getattr(entry, name) for name in AuditView.__struct_fields__ if name not in changed}
     return AuditView(
         **same,
-        before=_snapshot(entry.before_json, visibility),
-        after=_snapshot(entry.after_json, visibility),
+        before=visibility.snapshot(entry.before_json),
+        after=visibility.of(entry.after_json)
+        if _is_of_a_task(entry)
+        else visibility.snapshot(entry.after_json),
+        message=visibility.message(entry.message) if _may_quote(entry) else entry.message,
     )
 
 
-def _snapshot(text: str | None, visibility: Visibility) -> Any:
-    """A snapshot in an audit entry; a schedule's payload only for actors who see payloads."""
-    snapshot = visibility.open(text)
-    if visibility.payloads or not isinstance(snapshot, dict) or "payload" not in snapshot:
-        return snapshot
-    return {**snapshot, "payload": HIDDEN}
+def _is_of_a_task(entry: AuditEntry) -> bool:
+    """Recorded by a task itself, or about the error of one: its details are as a payload."""
+    return entry.via == "system" and (entry.object or "").startswith("job:")
+
+
+def _may_quote(entry: AuditEntry) -> bool:
+    """The reason that an operator gives does not quote a payload; what a task or a denial says may."""
+    if entry.via == "system":
+        return _is_of_a_task(entry)
+    return entry.result != "done" and entry.action.partition(".")[0] in ("job", "jobs", "schedule")

@@ -56,16 +56,9 @@ def job_view(job: Job, visibility: Visibility) -> JobView:
         **{name: getattr(job, name) for name in _SAME},
         payload=visibility.of(job.payload_json),
         output=visibility.of(job.output_json),
-        error=visibility.open(job.error_json),
-        progress=_progress(visibility.open(job.progress_json), visibility),
+        error=visibility.error(job.error_json),
+        progress=visibility.progress(job.progress_json),
     )
-
-
-def _progress(progress: Any, visibility: Visibility) -> Any:
-    """Log lines may quote the payload, so only actors who see payloads see them."""
-    if visibility.payloads or not isinstance(progress, dict):
-        return progress
-    return {name: value for name, value in progress.items() if name != "log"}
 
 
 class AttemptView(View, frozen=True, kw_only=True):
@@ -94,7 +87,7 @@ def attempt_view(attempt: Attempt, visibility: Visibility) -> AttemptView:
         worker=attempt.worker,
         started_at=attempt.started_at,
         finished_at=attempt.finished_at,
-        error=visibility.open(attempt.error_json),
+        error=visibility.error(attempt.error_json),
         logs=logs if visibility.payloads else (),
         cost_cents=attempt.cost_cents,
     )

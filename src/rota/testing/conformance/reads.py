@@ -128,6 +128,25 @@ class ReadRules:
         both = JobFilter(payload=((("order", "id"), "42"), (("order", "paid"), "false")))
         assert await store.survey(JobCount(both, 10)) == 0
 
+    @keeps(10)
+    async def test_a_key_of_a_payload_is_found_by_its_own_spelling_only(self, store: Store) -> None:
+        for text in ('{"cvv":"731"}', '{"card":{"cvv":"731"}}', '{"cards":[{"cvv":"731"}]}'):
+            await self._with_payload(store, text)
+        for key in (
+            r"cv\u0076",
+            r"\u0063vv",
+            'cvv"',
+            'x".cvv',
+            '"cvv"',
+            "$.cvv",
+            "cvv[0]",
+            "cv\\v",
+            "cvv#-1",
+        ):
+            for path in ((key,), ("card", key), ("cards", key), ("cards", "0", key)):
+                found = await store.jobs(JobFilter(payload=((path, "731"),)), PageRequest())
+                assert not found.items, path
+
     async def _with_payload(self, store: Store, text: str) -> JobId:
         job = new(payload_json=text)
         await store.insert([job], T0)
