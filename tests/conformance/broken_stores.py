@@ -74,5 +74,8 @@ class _Sleeper:
     async def wait_finished(self, job: str, timeout: float) -> None:
         await asyncio.sleep(timeout)
 
+    async def wait_schedules(self, timeout: float) -> None:
+        await asyncio.sleep(timeout)
+
     async def close(self) -> None:
         return None

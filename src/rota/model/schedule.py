@@ -45,6 +45,7 @@ class Schedule(Value, frozen=True, kw_only=True):
     owner: str | None = None  # the program whose code declares it
     declared_json: str | None = None  # what that code declared last
     next_run_at: datetime | None = None  # the next fire time, without jitter; None: unknown, or never again
+    manual_run_at: datetime | None = None  # equals next_run_at: someone set it, whatever the rule says
     check_at: datetime | None = None  # when a scheduler must check it next; None: not before it is edited
     held: tuple[datetime, ...] = ()  # fires held until the previous run finishes (overlap="queue")
     last_fire_at: datetime | None = None

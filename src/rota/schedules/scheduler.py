@@ -29,6 +29,7 @@ from ..runtime.fleet import Fleet
 from ..runtime.gate_watch import load as load_gates
 from ..runtime.metrics import WorkerMetrics
 from ..runtime.runtime import Runtime
+from ..runtime.service import pause
 from ..store.protocol import Store
 from ..tasks.handle import job_of
 from ..tasks.registry import Registry
@@ -42,6 +43,7 @@ GRACE_S = 5.0  # a fire that is late by no more than this, and a tick, is on tim
 MOST_PREVIOUS = 1000
 CHECK_PAUSED_S = 30.0  # a pause may end without a hint
 LONGEST_MESSAGE = 500
+LISTEN_S = 3600.0
 
 
 class Scheduler:
@@ -88,6 +90,21 @@ class Scheduler:
         if until_due_s < self._rest_s and self.fleet is not None:  # the others know of it, too
             until_due_s += self.fleet.hold_back_fire_s(self._tick_s)
         return min(until_due_s, self._rest_s)
+
+    async def listen(self) -> None:
+        """Set ``wake`` when a schedule is added or edited elsewhere; until cancelled.
+
+        Of many schedulers that receive the hint, a few look at once.
+        """
+        waker = self._store.waker()
+        try:
+            while True:
+                if await waker.wait_schedules(LISTEN_S):
+                    if self.fleet is not None:
+                        await pause(self.fleet.hold_back_fire_s(self._tick_s), self.wake)
+                    self.wake.set()
+        finally:
+            await waker.close()
 
     async def _fire(self, due: DueSchedules, now: datetime) -> frozenset[str]:
         schedules = due.schedules
@@ -214,8 +231,8 @@ def entry(action: str, schedule: Schedule, message: str, now: datetime) -> Audit
 def held_back(schedule: Schedule, gates: Sequence[Gate], now: datetime) -> FireDecision | None:
     """A paused schedule keeps its next fire; once it is resumed, its ``missed`` policy decides."""
     gate = over_schedule(gates, schedule.tenant, schedule.name)
-    if gate is None or not schedule.enabled:
-        return None
+    if gate is None or not schedule.enabled or (schedule.next_run_at is None and not schedule.held):
+        return None  # one that was never computed is computed first: a pause loses none of its fires
     again_at = now + timedelta(seconds=CHECK_PAUSED_S)
     if gate.until_at is not None:
         again_at = min(again_at, gate.until_at)

@@ -23,13 +23,16 @@ Announced = int | None  # jobs that another process announced; None: look at onc
 
 
 class Wait:
-    """One sleeper: for work in some queues (None: any), or for the end of a job."""
+    """One sleeper: for work in some queues (None: any), for the end of a job, or for changed schedules."""
 
-    __slots__ = ("_future", "_loop", "announced", "is_woken", "job", "queues")
+    __slots__ = ("_future", "_loop", "announced", "is_woken", "job", "queues", "schedules")
 
-    def __init__(self, queues: frozenset[str] | None, job: JobId | None) -> None:
+    def __init__(
+        self, queues: frozenset[str] | None = None, job: JobId | None = None, *, schedules: bool = False
+    ) -> None:
         self.queues = queues
         self.job = job
+        self.schedules = schedules
         self.announced: Announced = 0
         self.is_woken = False
         self._loop = asyncio.get_running_loop()
@@ -40,6 +43,11 @@ class Wait:
         self.is_woken = True
         with suppress(RuntimeError):  # its loop is closed
             self._loop.call_soon_threadsafe(self._end)
+
+    def concerns(self, ready: Queues, finished: Collection[JobId], schedules: bool) -> bool:
+        if self.schedules:
+            return schedules
+        return self.job in finished if self.job is not None else _concerns(self.queues, ready)
 
     def _end(self) -> None:
         if not self._future.done():
@@ -62,21 +70,35 @@ class HintHub:
 
     @property
     def is_awaited(self) -> bool:
+        """Whether someone waits for jobs."""
+        with self._lock:
+            return any(not wait.schedules for wait in self._sleepers)
+
+    @property
+    def has_sleepers(self) -> bool:
         return bool(self._sleepers)
 
     def awaited_jobs(self) -> set[JobId]:
         with self._lock:
             return {wait.job for wait in self._sleepers if wait.job is not None}
 
-    def publish(self, ready: Queues, finished: Collection[JobId] = (), announced: Announced = None) -> None:
-        """These queues may have a job to run, these jobs may have finished."""
-        if not (ready or finished):
+    def publish(
+        self,
+        ready: Queues,
+        finished: Collection[JobId] = (),
+        announced: Announced = None,
+        *,
+        schedules: bool = False,
+    ) -> None:
+        """These queues may have a job to run, these jobs may have finished, schedules may have changed."""
+        if not (ready or finished or schedules):
             return
         with self._lock:
-            for waker in self._wakers if ready else ():
+            for waker in self._wakers if ready or schedules else ():
                 waker.note(ready, announced)
+                waker.heard_schedules |= schedules
             for wait in self._sleepers:
-                if wait.job in finished if wait.job is not None else _concerns(wait.queues, ready):
+                if wait.concerns(ready, finished, schedules):
                     wait.wake(announced)
 
     def join(self, waker: HubWaker) -> None:
@@ -90,7 +112,12 @@ class HintHub:
     def begin(self, wait: Wait, waker: HubWaker | None = None) -> bool:
         """Add the sleeper; False if its waker received a hint while it was awake."""
         with self._lock:
-            if waker is not None:
+            if waker is not None and wait.schedules:
+                if waker.heard_schedules:
+                    waker.heard_schedules = False
+                    wait.is_woken = True
+                    return False
+            elif waker is not None:
                 heard = [n for queue, n in waker.heard.items() if _concerns(wait.queues, (queue,))]
                 waker.heard.clear()
                 if heard:
@@ -103,7 +130,9 @@ class HintHub:
         """Remove the sleeper; what its waker heard meanwhile, ``wait`` says. Nothing is lost in between."""
         with self._lock:
             self._sleepers.discard(wait)
-            if waker is not None:
+            if waker is not None and wait.schedules:
+                waker.heard_schedules = False
+            elif waker is not None:
                 waker.heard.clear()
 
 
@@ -123,6 +152,7 @@ class HubWaker(ABC):
     def __init__(self, hub: HintHub) -> None:
         self._hub = hub
         self.heard: dict[str | None, Announced] = {}
+        self.heard_schedules = False
         hub.join(self)
 
     def note(self, ready: Queues, announced: Announced) -> None:
@@ -130,7 +160,7 @@ class HubWaker(ABC):
             self.heard[queue] = _sum(self.heard.get(queue, 0), announced)
 
     async def wait(self, queues: Sequence[str] | None, timeout: float) -> Announced:
-        wait = Wait(None if queues is None else frozenset(queues), None)
+        wait = Wait(None if queues is None else frozenset(queues))
         if not self._hub.begin(wait, self):
             return wait.announced
         try:
@@ -141,7 +171,7 @@ class HubWaker(ABC):
         return wait.announced if wait.is_woken else None
 
     async def wait_finished(self, job: JobId, timeout: float) -> None:
-        wait = Wait(None, job)
+        wait = Wait(job=job)
         self._hub.begin(wait)
         try:
             with suppress(TimeoutError):
@@ -150,11 +180,21 @@ class HubWaker(ABC):
         finally:
             self._hub.end(wait)
 
+    async def wait_schedules(self, timeout: float) -> bool:
+        wait = Wait(schedules=True)
+        if self._hub.begin(wait, self):
+            try:
+                self._attend()
+                await wait.until_woken(timeout)
+            finally:
+                self._hub.end(wait, self)
+        return wait.is_woken
+
     async def close(self) -> None:
         self._hub.leave(self)
 
     def _attend(self) -> None:
-        """Called when a wait for work begins, for stores that must act to notice other processes."""
+        """Called when such a wait begins, for stores that must act to notice other processes."""
 
     @abstractmethod
     async def _until_finished(self, job: JobId, wait: Wait, timeout: float) -> None:

@@ -106,6 +106,11 @@ class Waker(Protocol):
     async def wait_finished(self, job: JobId, timeout: float) -> None:
         """Return when the job may have finished, or after ``timeout`` seconds."""
 
+    async def wait_schedules(self, timeout: float) -> bool:
+        """True as soon as a schedule may have been added or edited, by any program or by hand; False: not
+        within ``timeout`` seconds. Firing one is no edit.
+        """
+
     async def close(self) -> None: ...
 
 
@@ -212,6 +217,10 @@ class Store(Protocol):
 
     async def due_schedules(self, now: datetime | None, limit: int) -> DueSchedules:
         """Enabled schedules whose ``check_at`` has come, or is missing on a schedule written by hand.
+
+        Where rows can be written by hand, ``updated_at`` is when that was done by the store's clock, a
+        change of what decides when it fires clears ``next_run_at``, and a ``next_run_at`` that was given
+        is also its ``manual_run_at``.
 
         ``busy`` names those of them that have a live job; schedules whose runs may overlap can be left out.
         """

@@ -170,7 +170,10 @@ class Worker:
             with self.records.showing(record):
                 await repeat(step, stopping, record, wakes.get(name))
 
-        return [asyncio.create_task(serve(*one), name="rota-service") for one in steps.items()]
+        tasks = [asyncio.create_task(serve(*one), name="rota-service") for one in steps.items()]
+        if "scheduler" in steps and self.scheduler is not None:
+            tasks.append(asyncio.create_task(self.scheduler.listen(), name="rota-service"))
+        return tasks
 
     async def _check_gates(self) -> float:
         """Read the gates often enough for a claim not to have to; an idle worker reads them when it polls."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import get_args
 
 from ...errors import InvalidSchedule
@@ -47,21 +48,28 @@ def fires(
     grace: float = 0.0,
     calendar: Calendar | None = None,
     mode: CalendarMode = "skip",
+    *,
+    manual: bool = False,
 ) -> CatchUpPlan:
-    """The decision for a schedule due at ``next_run_at``; None: never computed, so nothing was missed."""
+    """The decision for a schedule due at ``next_run_at``; None: never computed, so nothing was missed.
+
+    ``manual``: someone set that time, so it is a fire whatever the rule and the calendar say.
+    """
     check(policy, cap, window, grace)
     days = None if calendar is None else OpenDays(calendar, zone(rule.timezone))
 
+    promised = next_run_at if manual or (calendar is None and _was_promised(rule, next_run_at)) else None
+
     def walk(after: datetime) -> Iterator[datetime]:
-        return runs(rule, days, mode, after)
+        if promised is None or after >= promised:
+            return runs(rule, days, mode, after)
+        return chain((promised,), runs(rule, days, mode, promised))
 
     if next_run_at is None:
         return CatchUpPlan(next_run_at=next(walk(now), None))
     if next_run_at > now:
         return CatchUpPlan(next_run_at=next_run_at)
     due, beyond = _walk(walk, next_run_at - TICK, now, cap + 1)
-    if calendar is None and _was_promised(rule, next_run_at) and next_run_at not in due[:1]:
-        due = [next_run_at, *due[:cap]]
     if len(due) <= cap:
         chosen = _choose(due, now, policy, window, grace)
         return CatchUpPlan(fire_at=chosen, next_run_at=beyond, dropped=len(due) - len(chosen))
@@ -77,9 +85,11 @@ def fires(
     )
 
 
-def _was_promised(rule: ScheduleRule, next_run_at: datetime) -> bool:
+def _was_promised(rule: ScheduleRule, next_run_at: datetime | None) -> bool:
     """An interval that counts from elsewhere now keeps the fire that it had announced."""
-    return rule.every is not None and (rule.until is None or next_run_at <= rule.until)
+    if rule.every is None or next_run_at is None:
+        return False
+    return rule.until is None or next_run_at <= rule.until
 
 
 def _choose(

@@ -24,6 +24,7 @@ from .zones import TICK
 RECHECK_S = 1.0  # of a schedule that holds a fire back until its previous run has finished
 MOST_HELD = 100
 MOMENT_S = 60.0  # between "start now" and the moment it is stored: a program may take its time to start
+SHOWN = 60  # characters of a payload that is refused
 CHOICES: dict[str, tuple[str, ...]] = {"overlap": get_args(Overlap), "calendar_mode": get_args(CalendarMode)}
 
 
@@ -60,8 +61,12 @@ def rule_of(schedule: Schedule) -> ScheduleRule:
 
 
 def check(schedule: Schedule) -> None:
-    """InvalidSchedule if one of its policies does not exist."""
+    """InvalidSchedule if one of its policies does not exist, or its payload is no object."""
     check_missed(schedule.missed, schedule.missed_cap, schedule.missed_window, 0.0)
+    if not schedule.payload_json.lstrip().startswith("{"):
+        raise InvalidSchedule(
+            f'payload={schedule.payload_json[:SHOWN]}: must be a JSON object, such as {{"to": 1}}'
+        )
     for name, known in CHOICES.items():
         value = getattr(schedule, name)
         if value not in known:
@@ -122,7 +127,7 @@ def decide(
                 f"there is no calendar named {schedule.calendar!r}: import it, then enable the schedule"
             )
         if schedule.next_run_at is None and not schedule.held:
-            return FireDecision(schedule=start(schedule, now, calendar))
+            return _first_look(schedule, now, calendar)
         found = fires(
             rule,
             schedule.next_run_at,
@@ -133,6 +138,7 @@ def decide(
             grace,
             calendar,
             schedule.calendar_mode,
+            manual=schedule.manual_run_at == schedule.next_run_at,
         )
     except (InvalidSchedule, OverflowError) as error:
         return _off(schedule, str(error))
@@ -148,6 +154,28 @@ def decide(
         dropped=found.dropped,
         skipped=skipped,
     )
+
+
+def _first_look(schedule: Schedule, now: datetime, calendar: Calendar | None) -> FireDecision:
+    """A row written or edited by hand: its next fire, which may be due already; nothing fires yet.
+
+    A time that was over when the row was written would be waited for in vain, and in silence.
+    """
+    started = start(schedule, counted_from(schedule, now), calendar)
+    if started.next_run_at is None and schedule.source != "code":
+        return _off(
+            schedule, "it would never fire: its time is over; give a later at or until, then enable it"
+        )
+    return FireDecision(schedule=started)
+
+
+def counted_from(schedule: Schedule, now: datetime) -> datetime:
+    """Where a row written by hand starts: fires later than this are due, or missed."""
+    written = min(max(schedule.created_at, schedule.updated_at), now)
+    asked = schedule.at or schedule.start_at
+    if asked is not None and written - timedelta(seconds=MOMENT_S) <= asked <= written:
+        return asked - TICK
+    return written
 
 
 def _off(schedule: Schedule, why: str) -> FireDecision:
@@ -185,4 +213,7 @@ def _with_next(
     if held:
         soon = now + timedelta(seconds=RECHECK_S)
         check_at = soon if check_at is None else min(check_at, soon)
-    return msgspec.structs.replace(schedule, next_run_at=following, check_at=check_at, held=held)
+    manual = schedule.manual_run_at if schedule.manual_run_at == following else None
+    return msgspec.structs.replace(
+        schedule, next_run_at=following, manual_run_at=manual, check_at=check_at, held=held
+    )

@@ -40,25 +40,55 @@ COMMENT ON FUNCTION rota.id_at(timestamptz) IS 'A new UUIDv7 of this instant.';
 
 -- What the tables do by themselves.
 
--- An edit by hand counts as a write, so that a scheduler that read the row before does not fire it; new
--- timing is computed again. Programs raise the version themselves.
-CREATE OR REPLACE FUNCTION rota.edited_by_hand() RETURNS trigger
+-- A row written by hand may name its first run. A new schedule wakes the schedulers.
+CREATE OR REPLACE FUNCTION rota.schedule_added() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 BEGIN
+    IF NEW.check_at IS NULL AND NEW.next_run_at IS NOT NULL THEN
+        NEW.manual_run_at := NEW.next_run_at;
+        NEW.check_at := NEW.next_run_at;
+    END IF;
+    PERFORM pg_notify('rota_schedules', '');
+    RETURN NEW;
+END
+$$;
+
+-- An edit by hand counts as a write, so that a scheduler that read the row before does not fire it. A next
+-- run that was set is kept, and fires whatever the rule says; new timing is computed again, from now on.
+-- Programs raise the version themselves.
+CREATE OR REPLACE FUNCTION rota.edited_by_hand() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    was_set boolean := NEW.next_run_at IS DISTINCT FROM OLD.next_run_at;
+    is_retimed boolean :=
+        (NEW.cron, NEW.every, NEW.at, NEW.timezone, NEW.start_at, NEW.until, NEW.jitter, NEW.calendar,
+         NEW.calendar_mode, NEW.enabled)
+        IS DISTINCT FROM
+        (OLD.cron, OLD.every, OLD.at, OLD.timezone, OLD.start_at, OLD.until, OLD.jitter, OLD.calendar,
+         OLD.calendar_mode, OLD.enabled);
+BEGIN
     NEW.version := OLD.version + 1;
-    NEW.updated_at := clock_timestamp();
-    IF (NEW.cron, NEW.every, NEW.at, NEW.timezone, NEW.start_at, NEW.until, NEW.jitter, NEW.calendar,
-        NEW.calendar_mode, NEW.enabled)
-       IS DISTINCT FROM
-       (OLD.cron, OLD.every, OLD.at, OLD.timezone, OLD.start_at, OLD.until, OLD.jitter, OLD.calendar,
-        OLD.calendar_mode, OLD.enabled) THEN
-        NEW.next_run_at := NULL;
-        NEW.check_at := NULL;
+    IF is_retimed THEN
         NEW.held := '{}';
         NEW.reason := CASE WHEN NOT NEW.enabled THEN NEW.reason END;
     END IF;
+    IF was_set AND NEW.next_run_at IS NOT NULL THEN
+        NEW.manual_run_at := NEW.next_run_at;
+        NEW.check_at := NEW.next_run_at;
+    ELSIF was_set OR is_retimed THEN
+        NEW.next_run_at := NULL;
+        NEW.check_at := NULL;
+    ELSIF OLD.check_at IS NULL AND OLD.next_run_at IS NULL THEN
+        RETURN NEW;  -- not computed yet: it counts from updated_at, which must not move
+    END IF;
+    IF NEW.updated_at IS NOT DISTINCT FROM OLD.updated_at THEN
+        NEW.updated_at := now();
+    END IF;
+    PERFORM pg_notify('rota_schedules', '');
     RETURN NEW;
 END
 $$;
@@ -430,6 +460,15 @@ INSERT INTO rota.segments (version, newest) VALUES (1, 0);
 COMMENT ON TABLE rota.segments IS 'Which segments of rota.queued claims look into. One row.';
 
 INSERT INTO rota.migrations (version, name) VALUES (6, '0006_segments');
+
+-- 0007_schedules_by_hand
+-- Rows of schedules that are written by hand: a next run that was set is a fire whatever the rule says.
+ALTER TABLE rota.schedules ADD COLUMN manual_run_at timestamptz;
+
+CREATE TRIGGER schedule_added BEFORE INSERT ON rota.schedules
+   FOR EACH ROW EXECUTE FUNCTION rota.schedule_added();
+
+INSERT INTO rota.migrations (version, name) VALUES (7, '0007_schedules_by_hand');
 
 -- The audit log.
 
@@ -1542,7 +1581,7 @@ BEGIN
             reason = g.reason, missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window,
             overlap = g.overlap, calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source,
             owner = g.owner, declared = g.declared_json::json, next_run_at = g.next_run_at,
-            check_at = coalesce(g.check_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
+            manual_run_at = g.manual_run_at, check_at = coalesce(g.check_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
             version = s.version + 1, created_at = g.created_at, updated_at = now
           FROM fresh AS g
          WHERE s.id = ANY (ARRAY(SELECT f.id FROM fresh AS f)) AND s.id = g.id AND s.version = g.version
@@ -1564,7 +1603,11 @@ DECLARE
     written bigint;
 BEGIN
     IF made.version <> 0 THEN
-        RETURN CASE WHEN rota.write_schedules(ARRAY[given], now) IS NOT NULL THEN made.version + 1 END;
+        IF rota.write_schedules(ARRAY[given], now) IS NULL THEN
+            RETURN NULL;
+        END IF;
+        PERFORM pg_notify('rota_schedules', '');
+        RETURN made.version + 1;
     END IF;
     made.payload := given->>'payload_json';
     made.declared := given->>'declared_json';

@@ -94,9 +94,9 @@ class Listener:
         connection = await connect(self._conninfo, self._shown)
         self.is_connected = True
         try:
-            for channel in ("rota_wake", "rota_many", "rota_done", self._probe):
+            for channel in ("rota_wake", "rota_many", "rota_done", "rota_schedules", self._probe):
                 await connection.execute(f"LISTEN {channel}".encode())
-            self._hub.publish((ANY_QUEUE,))  # for what came before we listened
+            self._hub.publish((ANY_QUEUE,), schedules=True)  # for what came before we listened
             await self._receive(connection)
         finally:
             self.is_connected = False
@@ -138,4 +138,6 @@ class Listener:
             self._hub.publish((queue,), announced=int(jobs) if jobs.isdecimal() else None)
         elif notice.channel == "rota_done":
             self._hub.publish((), (notice.payload,))
+        elif notice.channel == "rota_schedules":
+            self._hub.publish((), schedules=True)
         return notice.channel == self._probe

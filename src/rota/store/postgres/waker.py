@@ -1,8 +1,8 @@
 """Hints between processes: sending them, hearing them, waiting for them.
 
 Owns the channels ``rota_wake`` (payload: a queue), ``rota_many`` (payload: how many jobs it got and a queue)
-and ``rota_done`` (payload: a job). A hint may be missing: those who wait also look for themselves now and
-then. Must never hold up a call.
+and ``rota_done`` (payload: a job); the server itself sends ``rota_schedules`` (no payload). A hint may be
+missing: those who wait also look for themselves now and then. Must never hold up a call.
 """
 
 from __future__ import annotations

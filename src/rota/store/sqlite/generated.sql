@@ -223,6 +223,71 @@ ALTER TABLE rota_jobs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
 
 INSERT INTO rota_migrations (version, name) VALUES (5, '0005_crashes');
 
+-- 0006_schedules_by_hand
+-- Rows of schedules that are written by hand: a next run that was set is a fire whatever the rule says, and
+-- every edit raises the version, so that a scheduler that read the row before does not undo it.
+ALTER TABLE rota_schedules ADD COLUMN manual_run_at INTEGER;
+
+DROP TRIGGER rota_schedules_edited_by_hand;
+
+CREATE TRIGGER rota_schedules_added_by_hand AFTER INSERT ON rota_schedules
+WHEN NEW.source = 'sql' AND NEW.check_at IS NULL AND NEW.next_run_at IS NOT NULL
+BEGIN
+  UPDATE rota_schedules
+  SET version = version + 1, check_at = next_run_at, manual_run_at = next_run_at
+  WHERE rowid = NEW.rowid;
+END;
+
+-- Programs raise the version themselves. Of these three, one acts.
+CREATE TRIGGER rota_schedules_set_by_hand AFTER UPDATE ON rota_schedules
+WHEN NEW.version = OLD.version AND NEW.next_run_at IS NOT OLD.next_run_at AND NEW.next_run_at IS NOT NULL
+BEGIN
+  UPDATE rota_schedules
+  SET version = version + 1, check_at = next_run_at, manual_run_at = next_run_at,
+    reason = iif(enabled, NULL, reason),
+    updated_at = iif(NEW.updated_at IS NOT OLD.updated_at, updated_at, CAST(strftime('%s', 'now') AS INTEGER) * 1000000
+      + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)
+  WHERE rowid = NEW.rowid;
+END;
+
+-- New timing is computed again, from now on.
+CREATE TRIGGER rota_schedules_retimed_by_hand AFTER UPDATE ON rota_schedules
+WHEN NEW.version = OLD.version
+  AND (NEW.next_run_at IS NULL AND OLD.next_run_at IS NOT NULL
+    OR NEW.next_run_at IS OLD.next_run_at AND
+      (NEW.cron, NEW.every, NEW.at, NEW.timezone, NEW.start_at, NEW.until, NEW.jitter, NEW.calendar,
+       NEW.calendar_mode, NEW.enabled)
+      IS NOT
+      (OLD.cron, OLD.every, OLD.at, OLD.timezone, OLD.start_at, OLD.until, OLD.jitter, OLD.calendar,
+       OLD.calendar_mode, OLD.enabled))
+BEGIN
+  UPDATE rota_schedules
+  SET version = version + 1, next_run_at = NULL, check_at = 0, held = NULL,
+    reason = iif(enabled, NULL, reason),
+    updated_at = iif(NEW.updated_at IS NOT OLD.updated_at, updated_at, CAST(strftime('%s', 'now') AS INTEGER) * 1000000
+      + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)
+  WHERE rowid = NEW.rowid;
+END;
+
+-- One that is not computed yet counts from updated_at, which must not move.
+CREATE TRIGGER rota_schedules_edited_by_hand AFTER UPDATE ON rota_schedules
+WHEN NEW.version = OLD.version AND NEW.next_run_at IS OLD.next_run_at AND
+  (NEW.cron, NEW.every, NEW.at, NEW.timezone, NEW.start_at, NEW.until, NEW.jitter, NEW.calendar,
+   NEW.calendar_mode, NEW.enabled)
+  IS
+  (OLD.cron, OLD.every, OLD.at, OLD.timezone, OLD.start_at, OLD.until, OLD.jitter, OLD.calendar,
+   OLD.calendar_mode, OLD.enabled)
+BEGIN
+  UPDATE rota_schedules
+  SET version = version + 1,
+    check_at = iif(NEW.due_at = 0, 0, check_at),
+    updated_at = iif(OLD.due_at = 0 OR NEW.updated_at IS NOT OLD.updated_at, updated_at, CAST(strftime('%s', 'now') AS INTEGER) * 1000000
+      + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)
+  WHERE rowid = NEW.rowid;
+END;
+
+INSERT INTO rota_migrations (version, name) VALUES (6, '0006_schedules_by_hand');
+
 -- sql/activity.sql
 -- Less than nothing: uncounted after its minute had been folded into a day.
 SELECT minute, queue, task, state, n FROM rota_tally
@@ -369,8 +434,8 @@ DELETE FROM rota_schedules WHERE id IN (SELECT value FROM json_each(?)) RETURNIN
 -- sql/due_schedules.sql
 SELECT id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter, payload_json, queue,
     priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap, missed_window, overlap,
-    calendar, calendar_mode, source, owner, declared_json, next_run_at, check_at, held, last_fire_at, version,
-    created_at, updated_at FROM rota_schedules INDEXED BY rota_schedules_due
+    calendar, calendar_mode, source, owner, declared_json, next_run_at, manual_run_at, check_at, held,
+    last_fire_at, version, created_at, updated_at FROM rota_schedules INDEXED BY rota_schedules_due
 WHERE enabled = 1 AND due_at <= ?
 ORDER BY due_at, id
 LIMIT ?;
@@ -411,9 +476,10 @@ WHERE held.id = change.key AND
 -- sql/fire_schedule.sql
 UPDATE OR IGNORE rota_schedules SET (id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter,
     payload_json, queue, priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap,
-    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, check_at, held,
-    last_fire_at, version, created_at, updated_at) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ? AND version = ? AND enabled = 1;
+    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, manual_run_at,
+    check_at, held, last_fire_at, version, created_at, updated_at) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ? AND version = ? AND enabled =
+    1;
 
 -- sql/fold_tally.sql
 INSERT INTO rota_tally (state, minute, queue, task, n)
@@ -561,9 +627,9 @@ RETURNING version;
 -- sql/put_schedule.sql
 INSERT INTO rota_schedules (id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter,
     payload_json, queue, priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap,
-    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, check_at, held,
-    last_fire_at, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, manual_run_at,
+    check_at, held, last_fire_at, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
 -- sql/record.sql
 INSERT INTO rota_attempts
@@ -627,9 +693,9 @@ WHERE id = ?;
 -- sql/rewrite_schedule.sql
 UPDATE OR IGNORE rota_schedules SET (id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter,
     payload_json, queue, priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap,
-    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, check_at, held,
-    last_fire_at, version, created_at, updated_at) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ? AND version = ?;
+    missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, manual_run_at,
+    check_at, held, last_fire_at, version, created_at, updated_at) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ? AND version = ?;
 
 -- sql/select_claimable.sql
 -- What is marked as due is due: the clock of this process may be a moment behind that of the enqueuer.

@@ -20,6 +20,7 @@ _NAME = itemgetter(SCHEDULE.index("tenant"), SCHEDULE.index("name"))
 
 def put(transaction: Transaction, schedules: Sequence[Schedule], now: int) -> Sequence[int | None]:
     """Write each one whose version is the stored one (0: absent); new versions, None if refused."""
+    transaction.schedules = True
     return [_put(transaction, schedule, now) for schedule in schedules]
 
 

@@ -18,13 +18,16 @@ from .rows import EPOCH, Row, as_json, instant, micros
 from .statements import SCHEDULE
 
 FIELDS = {field.name: field for field in msgspec.structs.fields(Schedule)}
-INSTANTS = ("at", "start_at", "until", "next_run_at", "check_at", "last_fire_at", "created_at", "updated_at")
+INSTANTS = (
+    "at", "start_at", "until", "next_run_at", "manual_run_at", "check_at", "last_fire_at",
+    "created_at", "updated_at",
+)  # fmt: skip
 NUMBERS = ("priority", "max_attempts", "missed_cap")  # small ones
 LARGEST = 2**31 - 1
 # Fields whose loss changes neither what is run nor when; times are computed again.
 HARMLESS = frozenset(
-    {"description", "reason", "declared_json", "next_run_at", "check_at", "held", "last_fire_at"}
-    | {"created_at", "updated_at"}
+    {"description", "reason", "declared_json", "next_run_at", "manual_run_at", "check_at", "held"}
+    | {"last_fire_at", "created_at", "updated_at"}
 )
 SHOWN = 60  # characters of a value that cannot be read
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Set
 
 from ...model import FINAL, JobId
 from ..hints import ANY_QUEUE, HintHub, HubWaker, Wait
+from .machine_clock import machine_micros
 from .rows import as_json
 from .statements import statement
 
@@ -23,6 +24,7 @@ class SqliteHintHub(HintHub):
         super().__init__()
         self._version: int | None = None  # data_version when last read
         self._next_due: int | None = None
+        self._next_check: int | None = None  # of a schedule
 
     def check_for_commits(self, connection: sqlite3.Connection) -> bool:
         """Whether another connection has committed since the last check; publish what that means."""
@@ -30,8 +32,21 @@ class SqliteHintHub(HintHub):
         if version == self._version:
             return False
         self._version = version
-        self.publish(self._ready(connection), self._finished(connection), announced=1)
+        self.publish(
+            self._ready(connection),
+            self._finished(connection),
+            announced=1,
+            schedules=self._is_rescheduled(connection),
+        )
         return True
+
+    def _is_rescheduled(self, connection: sqlite3.Connection) -> bool:
+        """Whether a schedule is to be checked now, or the next one at another time than when last read."""
+        before = self._next_check
+        self._next_check = connection.execute(statement("next_check"), (-1,)).fetchone()[0]
+        if self._next_check is None:
+            return False
+        return self._next_check != before or self._next_check <= machine_micros()
 
     def _ready(self, connection: sqlite3.Connection) -> Set[str | None]:
         ready: set[str | None] = {row[0] for row in connection.execute(statement("lanes"))}

@@ -27,6 +27,7 @@ LARGEST_BATCH = 1000
 # write is heard before its commit can be seen. Then rest: where writes are heard, one look in a while
 # is for what was missed; where they are not, looking is all there is.
 SOON_S, SLOWER, REST_S, WATCHED_REST_S = 0.0002, 1.1, 0.005, 0.05
+SCHEDULES_S = 0.25  # while only a scheduler waits, for its worker is busy: not worth more
 STALL_S = 1.0  # a batch that takes longer: another process holds the lock, or this one gets no processor
 RENEWAL_S = 2.0  # after a stall, for other processes to renew their leases
 MOST_PASSED_OVER = 5
@@ -35,7 +36,7 @@ MOST_PASSED_OVER = 5
 class Transaction:
     """A write transaction, and the hints to publish when it is committed."""
 
-    __slots__ = ("_tally", "connection", "execute", "executemany", "finished", "ready")
+    __slots__ = ("_tally", "connection", "execute", "executemany", "finished", "ready", "schedules")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -43,6 +44,7 @@ class Transaction:
         self.executemany: Callable[..., sqlite3.Cursor] = connection.executemany
         self.ready: set[str] = set()  # queues that got a job
         self.finished: set[str] = set()  # jobs that ended
+        self.schedules = False  # whether one was added or edited
         self._tally: Counter[tuple[str, int, str, str]] = Counter()
 
     def tally(self, state: str, minute: int, queue: str, task: str, n: int = 1) -> None:
@@ -124,8 +126,10 @@ class Writer(ConnectionThreads[Transaction]):
             self._check_for_changes(lazy)
 
     def _pace(self) -> float | None:
-        if self.address.path is None or not self._hub.is_awaited:
+        if self.address.path is None or not self._hub.has_sleepers:
             return None
+        if not self._hub.is_awaited:
+            return SCHEDULES_S
         watched = self._is_watched()  # also between the eager checks: what is heard then starts them again
         pause = self._pause
         if pause < REST_S:
@@ -197,7 +201,7 @@ class Writer(ConnectionThreads[Transaction]):
             for call in calls:
                 self._write(lazy, (call,))
         else:
-            self._hub.publish(transaction.ready, transaction.finished)
+            self._hub.publish(transaction.ready, transaction.finished, schedules=transaction.schedules)
             if transaction.ready:
                 self._pause = SOON_S  # others will react soon
 

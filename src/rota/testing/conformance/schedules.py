@@ -89,6 +89,7 @@ FULL: dict[str, Any] = {
     "owner": "shop",
     "declared_json": '{"every":900.5}',
     "next_run_at": at(0.000001),
+    "manual_run_at": at(0.000001),
     "check_at": at(12.75),
     "held": (at(-1800), at(-900.000001)),
     "last_fire_at": at(-900),

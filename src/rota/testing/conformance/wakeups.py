@@ -17,7 +17,7 @@ from .factories import add, at, change, new, running
 from .firing import firing, run_of
 from .host import StoreHost, child
 from .rules import keeps
-from .schedules import rule, stored
+from .schedules import changed, rule, stored
 
 WAIT_S = 300.0  # what the waiter asks for
 SOON_S = 60.0  # a wake-up comes before this; a timeout does not
@@ -42,6 +42,10 @@ async def woken(waiting: Callable[[Waker], Awaitable[object]], store: Store, act
 
 def for_mail(waker: Waker) -> Awaitable[object]:
     return waker.wait(["mail"], WAIT_S)
+
+
+def for_schedules(waker: Waker) -> Awaitable[object]:
+    return waker.wait_schedules(WAIT_S)
 
 
 class WakeUpRules:
@@ -71,12 +75,20 @@ class WakeUpRules:
         )
 
     @keeps(15)
+    async def test_a_new_schedule_and_an_edited_one_wake_a_waiting_scheduler(self, store: Store) -> None:
+        fresh = rule()
+        edited = changed(fresh, version=1, cron="0 4 * * *")
+        await woken(for_schedules, store, lambda: store.put_schedules([fresh], at(1)))
+        await woken(for_schedules, store, lambda: store.put_schedules([edited], at(2)))
+
+    @keeps(15)
     async def test_a_waiter_returns_when_its_time_is_over(self, store: Store) -> None:
         waker = store.waker()
         try:
             async with asyncio.timeout(SOON_S):
                 await waker.wait(["mail"], 0.01)
                 await waker.wait_finished(new().id, 0.01)
+                await waker.wait_schedules(0.01)
         finally:
             await waker.close()
 

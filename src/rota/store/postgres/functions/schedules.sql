@@ -24,7 +24,7 @@ BEGIN
             reason = g.reason, missed = g.missed, missed_cap = g.missed_cap, missed_window = g.missed_window,
             overlap = g.overlap, calendar = g.calendar, calendar_mode = g.calendar_mode, source = g.source,
             owner = g.owner, declared = g.declared_json::json, next_run_at = g.next_run_at,
-            check_at = coalesce(g.check_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
+            manual_run_at = g.manual_run_at, check_at = coalesce(g.check_at, 'infinity'), held = g.held, last_fire_at = g.last_fire_at,
             version = s.version + 1, created_at = g.created_at, updated_at = now
           FROM fresh AS g
          WHERE s.id = ANY (ARRAY(SELECT f.id FROM fresh AS f)) AND s.id = g.id AND s.version = g.version
@@ -46,7 +46,11 @@ DECLARE
     written bigint;
 BEGIN
     IF made.version <> 0 THEN
-        RETURN CASE WHEN rota.write_schedules(ARRAY[given], now) IS NOT NULL THEN made.version + 1 END;
+        IF rota.write_schedules(ARRAY[given], now) IS NULL THEN
+            RETURN NULL;
+        END IF;
+        PERFORM pg_notify('rota_schedules', '');
+        RETURN made.version + 1;
     END IF;
     made.payload := given->>'payload_json';
     made.declared := given->>'declared_json';
