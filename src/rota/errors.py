@@ -19,8 +19,8 @@ RotaError
 ├── JobCancelled           raised by ``job.result()``
 └── LeaseLost              this attempt no longer owns its job
 
-``Snooze`` and ``Cancel`` are outcomes that a task raises on purpose; they are not errors and so do
-not derive from ``RotaError``.
+``Snooze``, ``Cancel`` and ``Fail`` are outcomes that a task raises on purpose; they are not errors and so
+do not derive from ``RotaError``.
 """
 
 from __future__ import annotations
@@ -135,3 +135,15 @@ class Cancel(Exception):
     def __init__(self, reason: str = "cancelled by the task") -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class Fail(Exception):
+    """Raise in a task to end the job as failed at once, whatever attempts are left.
+
+    ``details``, plain JSON data, are stored in ``job.error["details"]``.
+    """
+
+    def __init__(self, reason: str = "failed by the task", details: Any = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.details = details

@@ -68,7 +68,8 @@ def test_json_log_lines_name_their_job(shop: Path) -> None:
     (thread,) = [record for record in records if record.get("task") == "count"]
     assert (thread["job_id"], thread["message"]) == (count, "counting\\x1b[2J\\nwith '•••'")
     (failed,) = [record for record in records if " failed: attempt 1 of 1" in record["message"]]
-    assert (failed["job_id"], failed["tenant"], failed["level"]) == (pay, "acme", "warning")
+    assert (failed["job_id"], failed["tenant"], failed["level"]) == (pay, "acme", "error")
+    assert "raise ValueError(f" in failed["traceback"]
     assert "ValueError: ••• was not taken\\x1b[2J\\nsecond line" in failed["message"]
     (started,) = [record for record in records if " started: " in record["message"]]
     assert "job_id" not in started

@@ -24,6 +24,7 @@ NAMES = [
     "Context",
     "DuplicateJob",
     "Event",
+    "Fail",
     "Forbidden",
     "IllegalMove",
     "InvalidSchedule",
@@ -113,7 +114,7 @@ def test_the_public_names_are_these() -> None:
 def test_every_error_derives_from_one_root() -> None:
     for name in PROMISED_ERRORS:
         assert issubclass(getattr(rota, name), rota.RotaError)
-    for name in ("Snooze", "Cancel"):  # outcomes, not errors
+    for name in ("Snooze", "Cancel", "Fail"):  # outcomes, not errors
         assert issubclass(getattr(rota, name), Exception)
         assert not issubclass(getattr(rota, name), rota.RotaError)
 

@@ -43,6 +43,7 @@ class ErrorRecord(Value, frozen=True, kw_only=True):
     traceback: str | None = None
     at: datetime | None = None
     attempt: int | None = None
+    details: Any = None  # plain JSON data that the task gave with ``Fail``
 
 
 class Progress(Value, frozen=True, kw_only=True):
@@ -135,7 +136,7 @@ class Job(Value, frozen=True, kw_only=False):
 
     @property
     def error(self) -> Any:
-        """A mapping with ``type``, ``message``, ``traceback``, ``at``, ``attempt``; or None."""
+        """A mapping with ``type``, ``message``, ``traceback``, ``at``, ``attempt``, ``details``; or None."""
         return None if self.error_json is None else msgspec.json.decode(self.error_json)
 
     @property

@@ -44,7 +44,11 @@ NAMES = (
 
 
 class Event(Value, frozen=True, kw_only=True):
-    """``job`` is the job as it was when the event happened; ``error`` is set where there is one."""
+    """``job`` is the job as it was when the event happened; ``error`` is set where there is one.
+
+    ``exception`` is the object that the task raised: ``job.failed`` and ``job.retried`` have it. It may quote
+    what the payload hides, so it never leaves the process by itself.
+    """
 
     name: str
     at: datetime
@@ -52,20 +56,23 @@ class Event(Value, frozen=True, kw_only=True):
     job: Job | None = None
     schedule: str | None = None  # the name of the schedule that fired
     error: Any = None
+    exception: BaseException | None = None
 
 
 def about(job: Job, worker: str | None = None) -> dict[str, Any]:
-    """For ``extra=`` of a log record about a job: the fields of a JSON log line besides the message."""
-    return {
-        "rota": {
-            "job_id": job.id,
-            "task": job.task,
-            "queue": job.queue,
-            "tenant": job.tenant,
-            "attempt": job.attempt,
-            "worker": worker or job.worker,
-        }
+    """For ``extra=`` of a log record about a job: fields of the record, and of a JSON log line.
+
+    Together under ``rota`` for rota's own log formats, and each by itself for those of others.
+    """
+    fields = {
+        "job_id": job.id,
+        "task": job.task,
+        "queue": job.queue,
+        "tenant": job.tenant,
+        "attempt": job.attempt,
+        "worker": worker or job.worker,
     }
+    return {"rota": fields, **fields}
 
 
 Hook = Callable[[Event], Any]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..core.jobs.options import Options, due
 from ..errors import PayloadError
-from ..model import NewJob
+from ..model import Backoff, NewJob
 from ..runtime.runtime import Runtime
 from .current import CURRENT
 from .registry import Registry
@@ -57,7 +57,9 @@ class JobBuilder:
             max_attempts=chosen.max_attempts or self._runtime.settings.max_attempts,
             # What the task itself says is read from the task when the job runs.
             timeout=chosen.timeout if chosen.timeout != task.timeout else None,
-            backoff=chosen.backoff if chosen.backoff != task.backoff else None,
+            backoff=chosen.backoff
+            if isinstance(chosen.backoff, Backoff) and chosen.backoff != task.backoff
+            else None,
             key=chosen.key,
             on_conflict=chosen.on_conflict or "return",
             auto_remove=bool(chosen.auto_remove),

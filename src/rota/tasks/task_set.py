@@ -27,7 +27,7 @@ class TaskSet(TaskDeclarations):
     """
 
     def __init__(self, prefix: str | None = None, **defaults: Unpack[TaskOptions]) -> None:
-        options(defaults)
+        options(defaults, for_task=f"{prefix or 'TaskSet'}.*")
         self._prefix = "" if prefix is None else f"{name_text('prefix', prefix)}."
         self._defaults = defaults
         self._registry = Registry()

@@ -12,11 +12,15 @@ import os
 import traceback
 from collections import deque
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 
-from ..errors import PayloadError
+import msgspec
+
+from ..core.payload import codec
+from ..errors import Fail, PayloadError
 from ..model import ErrorRecord
 from .context import clean
+from .redaction import Redactor
 
 LONGEST_TYPE = 200
 LONGEST_MESSAGE = 4000
@@ -26,7 +30,10 @@ MAX_KEPT_FRAMES = 2000
 OWN_FOLDER = os.path.join(os.path.dirname(__file__), "")
 HEADER = "Traceback (most recent call last):\n"
 
+LONGEST_DETAILS = 16_384  # bytes
+
 Redact = Callable[[str], str]
+ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 def error_record(error: BaseException, redact: Redact) -> ErrorRecord:
@@ -36,6 +43,59 @@ def error_record(error: BaseException, redact: Redact) -> ErrorRecord:
     except Exception as failure:
         message = f"(the error could not be read: {type(failure).__name__})"
         return ErrorRecord(type=clean(redact(type(error).__qualname__), LONGEST_TYPE), message=message)
+
+
+class TaskError(Exception):
+    """Stands in for an exception whose object cannot be shown: in another process, huge, quoting secrets.
+
+    Reads like the original: its type, message and traceback are those that are stored.
+    """
+
+    @classmethod
+    def of(cls, fault: ErrorRecord) -> TaskError:
+        module, _, name = fault.type.rpartition(".")
+        alike = type(name or "Error", (cls,), {"__module__": module or "builtins", "__qualname__": name})
+        error: TaskError = alike(fault.message)
+        if fault.traceback is not None:
+            error.add_note(fault.traceback)
+        return error
+
+
+def failure_record(failure: Fail, redactor: Redactor) -> ErrorRecord:
+    """The error that a task stated on purpose, with its details. Details that cannot be stored are named."""
+    message, details = str(failure.reason), None
+    try:
+        if failure.details is not None:
+            encoded = codec.encode(failure.details, limit=LONGEST_DETAILS, what="the details of Fail")
+            details = redactor.value(msgspec.json.decode(encoded))
+    except Exception as error:
+        message += f" (its details are not stored: {error})"
+    record = error_record(failure, redactor.text)
+    return msgspec.structs.replace(
+        record, message=clean(redactor.text(message), LONGEST_MESSAGE), details=details
+    )
+
+
+def shown_exception(error: BaseException, redactor: Redactor) -> ExceptionInfo:
+    """The exception for the log, from the task's own first frame on; a stand-in if it cannot be shown."""
+    if not _can_be_shown(error, redactor):
+        error = TaskError.of(error_record(error, redactor.text))
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None and _is_own(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    return type(error), error, trace
+
+
+def _can_be_shown(error: BaseException, redactor: Redactor) -> bool:
+    """Whether a log takes the exception as it is: readable, not huge, and without secrets."""
+    try:
+        is_short = _is_plain(error) and not redactor.has_secrets
+        text = str(error) if is_short else "".join(traceback.format_exception(error))
+        text.encode()
+    except Exception:
+        return False
+    longest = LONGEST_MESSAGE if is_short else LONGEST_TRACEBACK
+    return len(text) <= longest and redactor.text(text) == text
 
 
 def _record(error: BaseException, redact: Redact) -> ErrorRecord:

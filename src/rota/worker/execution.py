@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 from datetime import datetime
 from typing import Any, Literal
 
+from ..core.jobs.backoff import function_delay
 from ..core.jobs.lifecycle import Cancelled, ExecutionReport, Failed, Outcome, Released, Snoozed, Succeeded
+from ..core.jobs.retries import fails_at_once
 from ..core.payload import codec
 from ..core.schedules.run_success import reported_failure
-from ..errors import Cancel, PayloadError, Snooze
-from ..model import ErrorRecord, Job
+from ..errors import Cancel, Fail, PayloadError, Snooze
+from ..model import Backoff, ErrorRecord, Job
+from ..runtime.events import about
 from ..tasks.current import CURRENT
 from ..tasks.task import Task
 from .context import Context, clean
-from .error_records import LONGEST_MESSAGE, error_record
+from .error_records import LONGEST_MESSAGE, error_record, failure_record
+
+log = logging.getLogger("rota.worker")
 
 StopReason = Literal["cancelled", "timeout", "lost", "released"]
 
@@ -34,6 +40,7 @@ class Execution:
         "claimed_at",
         "context",
         "ended",
+        "exception",
         "handle",
         "job",
         "renewed_at",
@@ -56,6 +63,7 @@ class Execution:
         self.ended = False  # an outcome is decided
         self.stop_requested = False
         self.reported: tuple[str | None, int] | None = None  # the context's mark when it was last stored
+        self.exception: BaseException | None = None  # of a failed attempt: for the log and the hooks
         self.handle: Any = None  # what the executor needs to stop it
         self.timer: asyncio.TimerHandle | None = None
 
@@ -110,6 +118,12 @@ class StopIgnored(Exception):
     """The execution was asked to stop, and did not in time."""
 
 
+class ProcessDied(Exception):
+    """The child process ended before its task did. The task raised nothing: so none of its rules apply."""
+
+    __module__ = "rota"
+
+
 def outcome_of_value(execution: Execution, value: Any, limit: int) -> Outcome:
     """The outcome of a task that returned."""
     if value is None:
@@ -117,7 +131,7 @@ def outcome_of_value(execution: Execution, value: Any, limit: int) -> Outcome:
     try:
         output = codec.encode(value, limit=limit, what=f"the output of task {execution.task.name!r}")
     except PayloadError as error:
-        return Failed(fault=_fault(execution, "PayloadError", str(error)))
+        return _failed(execution, error, _fault(execution, "PayloadError", str(error)))
     failure = reported_failure(output) if execution.job.schedule is not None else None
     if failure is None:
         return Succeeded(output_json=output)
@@ -132,7 +146,8 @@ def outcome_of_error(execution: Execution, error: BaseException) -> Outcome:
             return Cancelled(reason=context.cancel_reason or "cancelled while it was running")
         case "timeout":
             message = f"ran longer than its timeout of {execution.timeout:g} s"
-            return Failed(fault=ErrorRecord(type="Timeout", message=message))
+            late = TimeoutError(message).with_traceback(error.__traceback__)  # where it was stopped
+            return _failed(execution, late, ErrorRecord(type="Timeout", message=message))
         case "released":
             return Released()
     match error:
@@ -140,10 +155,42 @@ def outcome_of_error(execution: Execution, error: BaseException) -> Outcome:
             return Snoozed(seconds=error.seconds, reason=error.reason)
         case Cancel():
             return Cancelled(reason=clean(context.redact(error.reason), LONGEST_MESSAGE))
+        case Fail():
+            return _failed(execution, error, failure_record(error, context.redactor))
         case Undecodable():
+            execution.exception = error.cause
             return Failed(fault=error_record(error.cause, context.redact), final=True)
         case _:
-            return Failed(fault=error_record(error, context.redact))
+            return _failed(execution, error, error_record(error, context.redact))
+
+
+def _failed(execution: Execution, error: BaseException, fault: ErrorRecord) -> Failed:
+    """What the task's own rules make of an error. Only here is the exception itself at hand."""
+    execution.exception = error
+    rules = execution.task.chosen
+    if isinstance(error, ProcessDied):
+        return Failed(fault=fault, retry_in=_retry_in(execution, error))
+    if fails_at_once(error, rules.fail_on, rules.retry_on):
+        return Failed(fault=fault, final=True)
+    return Failed(fault=fault, retry_in=_retry_in(execution, error))
+
+
+def _retry_in(execution: Execution, error: BaseException) -> float | None:
+    """The delay that the task's backoff function asks for; None: by the job's or the standard backoff."""
+    backoff, job = execution.task.chosen.backoff, execution.job
+    if backoff is None or isinstance(backoff, Backoff) or job.backoff is not None:
+        return None
+    try:
+        return function_delay(backoff, job.attempt, error)
+    except Exception as failure:
+        log.error(
+            "task %r: its backoff function failed, so the standard backoff is used: %s: %s",
+            job.task,
+            type(failure).__name__,
+            execution.context.redact(str(failure)),
+            extra=about(job, execution.context.worker),
+        )
+        return None
 
 
 def _fault(execution: Execution, type: str, message: str) -> ErrorRecord:

@@ -146,7 +146,8 @@ async def rescue(
         refused = await settle(store, settlements, clock.store_now) if settlements else frozenset()
         for job, settlement in zip(jobs, settlements, strict=True):
             if job.id not in refused:
-                log.warning(
+                log.log(
+                    logging.ERROR if settlement.state is State.FAILED else logging.WARNING,
                     "rescued job %s (%s) from worker %s: attempt %d of %d, crash %d of %d, now %s",
                     job.id, job.task, job.worker, job.attempt, job.max_attempts,
                     settlement.crashes, most_crashes(job), settlement.state,

@@ -20,6 +20,10 @@ class Redactor:
         self._fields = fields
         self._secrets = _spellings(_secrets(payload_json, fields)) if fields else ()
 
+    @property
+    def has_secrets(self) -> bool:
+        return bool(self._secrets)
+
     def text(self, text: str) -> str:
         """The text, with every secret struck out."""
         return struck(text, self._secrets) if self._secrets else text

@@ -12,6 +12,7 @@ from ..model import Job, Settlement, State
 from ..runtime.clock import Clock
 from ..runtime.events import Event, Hooks, about
 from ..runtime.metrics import WorkerMetrics
+from .error_records import shown_exception
 from .execution import Execution
 
 log = logging.getLogger("rota.worker")
@@ -19,7 +20,7 @@ log = logging.getLogger("rota.worker")
 Settled = tuple[Execution, Settlement]
 
 # Outcomes that get a line in the log; the others have counts and events alone.
-LEVELS = {"failed": logging.WARNING, "retried": logging.INFO, "cancelled": logging.INFO}
+LEVELS = {"failed": logging.ERROR, "retried": logging.WARNING, "cancelled": logging.INFO}
 
 
 class _ErrorSummary(msgspec.Struct):
@@ -43,10 +44,18 @@ class JobReporter:
         self._hooks = hooks
         self._metrics = metrics
 
-    def emit(self, name: str, job: Job | None = None, error: Any = None) -> None:
+    def emit(
+        self,
+        name: str,
+        job: Job | None = None,
+        error: Any = None,
+        exception: BaseException | None = None,
+    ) -> None:
         if self.wants(name):
             at = self._clock.now()
-            self._hooks.emit(Event(name=name, at=at, worker=self._worker, job=job, error=error))
+            self._hooks.emit(
+                Event(name=name, at=at, worker=self._worker, job=job, error=error, exception=exception)
+            )
 
     def on_settled(self, batch: Sequence[Settled]) -> None:
         """Report the outcomes that the store has accepted."""
@@ -59,7 +68,8 @@ class JobReporter:
                 self._count_and_log(execution, settlement)
             if has_hooks and self.wants(name := event_name(settlement)):
                 job = _job_after(execution, settlement)
-                self.emit(name, job, error=job.error)
+                self.emit(name, job, error=job.error, exception=execution.exception)
+            execution.exception = None  # its traceback holds frames, and these the execution
         self._metrics.runs["succeeded"] += succeeded
         self.finished += len(batch)
 
@@ -71,10 +81,12 @@ class JobReporter:
         if level is None or not log.isEnabledFor(level):
             return
         job, error = execution.job, _summary(settlement.error_json or "{}")
+        raised = execution.exception if outcome in ("failed", "retried") else None
         log.log(
             level,
             "job %s (%s) %s: attempt %d of %d: %s: %s",
             job.id, job.task, outcome, job.attempt, job.max_attempts, error.type, error.message,
+            exc_info=None if raised is None else shown_exception(raised, execution.context.redactor),
             extra=about(job, self._worker),
         )  # fmt: skip
 

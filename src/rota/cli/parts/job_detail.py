@@ -99,8 +99,12 @@ def _times(job: JobView, now: datetime) -> list[tuple[str, str]]:
 def _error(error: Any) -> list[str]:
     if not error:
         return []
-    trace = error.get("traceback") if isinstance(error, dict) else None
-    return block("Error", safe(f"{error_line(error)}\n{trace or ''}", lines=True))
+    known = error if isinstance(error, dict) else {}
+    details = known.get("details")
+    return [
+        *block("Error", safe(f"{error_line(error)}\n{known.get('traceback') or ''}", lines=True)),
+        *(block("Details", json_text(details, indent=2)) if details is not None else []),
+    ]
 
 
 def _attempts(detail: JobDetail) -> list[str]:

@@ -27,7 +27,7 @@ from ...model import (
     State,
     Value,
 )
-from .backoff import LONGEST, delay
+from .backoff import LONGEST, BackoffFunction, delay
 from .options import name_text
 
 MOVES: dict[State, frozenset[State]] = {
@@ -53,6 +53,7 @@ class Failed(Value, frozen=True, kw_only=True, tag=True):
     fault: ErrorRecord
     final: bool = False
     output_json: str | None = None  # of a task that returned
+    retry_in: float | None = None  # seconds, as the task's own function says; None: by the backoff
 
 
 class Snoozed(Value, frozen=True, kw_only=True, tag=True):
@@ -104,10 +105,13 @@ def decide(
     outcome: Outcome,
     now: datetime,
     jitter: float,
-    backoff: Backoff | None = None,
+    backoff: Backoff | BackoffFunction | None = None,
     report: ExecutionReport = NOTHING,
 ) -> Settlement:
-    """Where a running job goes. ``backoff`` is the task's policy; the job's own comes first."""
+    """Where a running job goes. ``backoff`` is the task's policy; the job's own comes first.
+
+    What a backoff function said is in the outcome, since it was asked where the exception was.
+    """
     match outcome:
         case Succeeded(output_json=output):
             return _settlement(
@@ -161,7 +165,7 @@ def decide(
                 holder=holder,
                 crashes=crashes,
             )
-        case Failed(fault=fault, final=final):
+        case Failed(fault=fault, final=final, retry_in=retry_in):
             error = fault_json(msgspec.structs.replace(fault, at=fault.at or now, attempt=job.attempt))
             used_up = _retry_or_fail(job) is State.FAILED
             if final or used_up:
@@ -171,8 +175,10 @@ def decide(
                     job, State.FAILED, "failed", now, report,
                     output_json=outcome.output_json, error_json=error, audit=entries,
                 )  # fmt: skip
-            policy = job.backoff or backoff or Backoff.standard()
-            later = now + timedelta(seconds=delay(policy, job.attempt, jitter))
+            if retry_in is None:
+                policy = job.backoff or (backoff if isinstance(backoff, Backoff) else Backoff.standard())
+                retry_in = delay(policy, job.attempt, jitter)
+            later = now + timedelta(seconds=retry_in)
             return _settlement(
                 job,
                 State.QUEUED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, get_args
 
@@ -12,7 +12,8 @@ import msgspec
 from ...errors import OptionError
 from ...model import Backoff, Executor, OnConflict
 from ..ids import is_id
-from .backoff import LONGEST, check
+from .backoff import LONGEST, BackoffFunction, check, check_function
+from .retries import ErrorTypes, check_error_types
 
 LONGEST_NAME = 200
 MOST_TAGS = 20
@@ -33,26 +34,35 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     on_conflict: OnConflict | None = None
     max_attempts: int | None = None
-    backoff: Backoff | None = None
+    backoff: Backoff | BackoffFunction | None = None
     timeout: float | None = None
     auto_remove: bool | None = None
     tags: tuple[str, ...] | None = None
     parent: str | None = None
     connection: Any = None
+    fail_on: ErrorTypes | None = None
+    retry_on: ErrorTypes | None = None
 
 
-class TaskOptions(TypedDict, total=False):
-    """The defaults of a task's jobs."""
+class SharedOptions(TypedDict, total=False):
+    """What both a task and a job take."""
 
     queue: str | None
     priority: int | None
     tenant: str | None
     on_conflict: OnConflict | None
     max_attempts: int | None
-    backoff: Backoff | None
     timeout: float | timedelta | None
     auto_remove: bool | None
     tags: Sequence[str] | None
+
+
+class TaskOptions(SharedOptions, total=False):
+    """The defaults of a task's jobs, and how its errors are treated."""
+
+    backoff: Backoff | BackoffFunction | None
+    fail_on: type[Exception] | Iterable[type[Exception]] | None  # errors that fail the job at once
+    retry_on: type[Exception] | Iterable[type[Exception]] | None  # the only errors that are retried
 
 
 class DeclaredOptions(TaskOptions, total=False):
@@ -62,9 +72,10 @@ class DeclaredOptions(TaskOptions, total=False):
     executor: Executor | None  # default: async for ``async def``, thread for ``def``
 
 
-class JobOptions(TaskOptions, total=False):
+class JobOptions(SharedOptions, total=False):
     """What ``.options(…)`` and ``app.enqueue(…)`` take: also what belongs to one job alone."""
 
+    backoff: Backoff | None
     run_at: datetime | None
     delay: float | timedelta | None
     key: str | None
@@ -74,6 +85,8 @@ class JobOptions(TaskOptions, total=False):
 
 FIELDS = Options.__struct_fields__
 ABOUT_THE_JOB = frozenset({"run_at", "delay", "key", "parent", "connection"})  # no default on a task
+
+ABOUT_THE_TASK = frozenset({"fail_on", "retry_on"})  # code, so that they are not stored with a job
 
 
 def options(given: Mapping[str, Any], *, for_task: str | None = None) -> Options:
@@ -87,6 +100,15 @@ def options(given: Mapping[str, Any], *, for_task: str | None = None) -> Options
             raise OptionError(
                 f"task {for_task!r}: {name} belongs to one job, not to a task; give it to .options({name}=…)"
             )
+        if for_task is None and name in ABOUT_THE_TASK and value is not None:
+            raise OptionError(
+                f"{name} belongs to the task's code, not to one job; give it to @app.task({name}=…)"
+            )
+    if for_task is None and callable(given.get("backoff")):
+        raise OptionError(
+            "backoff: a function belongs to the task's code, not to one job; give it to @app.task(…), "
+            "or give the job a Backoff"
+        )
     values = {name: _CHECKS[name](name, value) for name, value in given.items() if value is not None}
     if "delay" in values and "run_at" in values:
         raise OptionError("delay and run_at were both given: keep one")
@@ -156,7 +178,9 @@ def _tags(name: str, value: Any) -> tuple[str, ...]:
     return tags
 
 
-def _backoff(name: str, value: Any) -> Backoff:
+def _backoff(name: str, value: Any) -> Backoff | BackoffFunction:
+    if callable(value):
+        return check_function(value)
     if not isinstance(value, Backoff):
         raise OptionError(f"{name}={value!r}: must be a Backoff, such as Backoff(base=5, factor=2, cap=300)")
     return check(value)
@@ -196,4 +220,6 @@ _CHECKS: dict[str, Any] = {
     "tags": _tags,
     "parent": _job_id,
     "connection": lambda n, v: v,
+    "fail_on": check_error_types,
+    "retry_on": check_error_types,
 }

@@ -20,7 +20,8 @@ import msgspec
 from ...core.jobs.lifecycle import Cancelled, Failed, Outcome, Snoozed, Succeeded
 from ...errors import ConfigError
 from ...model import AuditEntry, ErrorRecord, LogLine
-from ..execution import Execution, NotStarted, outcome_of_error
+from ..error_records import TaskError
+from ..execution import Execution, NotStarted, ProcessDied, outcome_of_error
 from .protocol import ExecutorHost
 
 LONGEST_LINE = 128 * 1024 * 1024
@@ -51,6 +52,7 @@ class ChildReply(msgspec.Struct, kw_only=True):
     output_json: str | None = None
     fault: ErrorRecord | None = None
     final: bool = False
+    retry_in: float | None = None
     seconds: float = 0.0
     reason: str | None = None
     progress_json: str | None = None
@@ -169,7 +171,7 @@ class ProcessExecutor:
             reply = await child.serve(request, execution)
             if reply is None:
                 raise ProcessDied(await _end_of(child))
-            return _outcome(reply)
+            return _outcome(execution, reply)
         except asyncio.CancelledError:
             child.kill()
             raise
@@ -190,12 +192,6 @@ class ProcessExecutor:
             self._idle.append(child)
         else:
             await child.end()
-
-
-class ProcessDied(Exception):
-    """The child process ended before its task did."""
-
-    __module__ = "rota"
 
 
 async def _end_of(child: Child) -> str:
@@ -241,7 +237,7 @@ def _update_context(execution: Execution, reply: ChildReply) -> None:
         context.progress_json = reply.progress_json
 
 
-def _outcome(reply: ChildReply) -> Outcome:
+def _outcome(execution: Execution, reply: ChildReply) -> Outcome:
     match reply.outcome:
         case "succeeded":
             return Succeeded(output_json=reply.output_json)
@@ -251,4 +247,7 @@ def _outcome(reply: ChildReply) -> Outcome:
             return Cancelled(reason=reply.reason or "cancelled by the task")
         case _:
             fault = reply.fault or ErrorRecord(type="Unknown", message="")
-            return Failed(fault=fault, final=reply.final, output_json=reply.output_json)
+            execution.exception = TaskError.of(fault)
+            return Failed(
+                fault=fault, final=reply.final, retry_in=reply.retry_in, output_json=reply.output_json
+            )

@@ -137,8 +137,9 @@ def _reply_fields(outcome: Outcome) -> dict[str, Any]:
             return {"outcome": "snoozed", "seconds": seconds, "reason": reason}
         case Cancelled(reason=reason):
             return {"outcome": "cancelled", "reason": reason}
-        case Failed(fault=fault, final=final, output_json=output):
-            return {"outcome": "failed", "fault": fault, "final": final, "output_json": output}
+        case Failed(fault=fault, final=final, retry_in=retry_in, output_json=output):
+            end = {"fault": fault, "final": final, "retry_in": retry_in, "output_json": output}
+            return {"outcome": "failed", **end}
         case _:
             return {"outcome": "failed"}
 

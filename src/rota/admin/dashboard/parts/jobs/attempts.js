@@ -9,6 +9,7 @@ import { clean, exact, line, plural, duration } from "../../format.js";
 import { Badge } from "../base/badge.js";
 import { Copy } from "../base/copy.js";
 import { onValue } from "../base/form.js";
+import { JsonTree } from "../base/json.js";
 import { errorLine, errorOf } from "./failures.js";
 import { Code, Panel } from "../base/panel.js";
 import { Elapsed, When } from "../base/time.js";
@@ -167,7 +168,7 @@ function Fold({ one, open }) {
 
 /** @param {{one: Attempt}} props */
 function Body({ one }) {
-  const trace = errorOf(one)?.traceback;
+  const { traceback: trace, details } = errorOf(one) ?? {};
   return html`<div class="attempt-body">
     <p class="meta">
       <span>Duration <${Elapsed} from=${one.started_at} to=${one.finished_at} /></span>
@@ -181,6 +182,7 @@ function Body({ one }) {
         html`<pre class=${one.outcome === "cancelled" ? "code" : "trace"}>
           <span class=${one.outcome === "cancelled" ? "" : "exc"}>${errorLine(one.error)}</span>
         </pre>`}
+    ${details != null && html`<${JsonTree} value=${details} label="Details of the error" />`}
     <${Log} lines=${one.logs} />
   </div>`;
 }
