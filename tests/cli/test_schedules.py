@@ -518,3 +518,32 @@ def test_everything_works_on_postgres_too(folder: Path, migrated_postgres_url: s
     assert "manual" in do("runs", "list", "--schedule", "nightly", *url)
     do("schedules", "disable", "nightly", *url), do("schedules", "enable", "nightly", *url)
     do("schedules", "delete", "nightly", "--yes", *url)
+
+
+def test_what_list_prints_is_what_the_other_commands_take(folder: Path) -> None:
+    for tenant, name in (("acme", "invoice"), ("a/b", "invoice"), ("default", "acme/invoice")):
+        assert invoke("schedules", "create", "--name", name, "--task", "t", "--every", "1h",
+                      "--tenant", tenant).exit_code == 0  # fmt: skip
+    listed = invoke("schedules", "list").output
+    for label, tenant in (
+        ("acme/invoice", "acme"),
+        ("a%2Fb/invoice", "a/b"),
+        ("default/acme/invoice", "default"),
+    ):
+        assert label in listed
+        assert as_json("schedules", "show", label)["tenant"] == tenant
+        for verb in ("disable", "enable", "preview"):
+            assert invoke("schedules", verb, label).exit_code == 0
+        assert f"Paused schedule {label}" in invoke("pause", "--schedule", label).output
+        assert invoke("resume", "--schedule", label).exit_code == 0
+        assert as_json("schedules", "update", label, "--description", "x")["tenant"] == tenant
+        assert f"{label}  deleted" in invoke("schedules", "delete", label, "--yes").output
+
+
+def test_a_name_of_another_tenant_is_pointed_out(folder: Path) -> None:
+    assert invoke("schedules", "create", "--name", "invoice", "--task", "t", "--every", "1h",
+                  "--tenant", "acme").exit_code == 0  # fmt: skip
+    assert as_json("schedules", "show", "invoice")["tenant"] == "acme"
+    found = invoke("schedules", "show", "invoice", "--tenant", "globex")
+    assert found.exit_code == 1
+    assert "tenant 'globex' has no schedule 'invoice'; did you mean acme/invoice?" in found.output

@@ -38,6 +38,19 @@ async def test_overlap_while_the_previous_run_is_still_queued(app: Rota, ticks: 
     assert states == [State.CANCELLED, State.CANCELLED, State.QUEUED]
 
 
+async def test_a_run_of_one_tenant_never_holds_back_a_schedule_of_another(app: Rota, ticks: Ticks) -> None:
+    for tenant, name in (("acme", "eu/nightly"), ("acme/eu", "nightly")):
+        await app.schedules.create(name=name, tenant=tenant, task="t", every="1h", overlap="skip")
+    await ticks.after(HOUR)
+    first = await jobs_of(app)
+    (theirs,) = [job for job in first if job.tenant == "acme/eu"]
+    await app.cancel(theirs.id)
+    await ticks.after(HOUR)
+    assert [job.tenant for job in await jobs_of(app) if job not in first and job.id != theirs.id] == [
+        "acme/eu"
+    ]
+
+
 async def test_a_skipped_fire_is_logged_and_the_next_one_runs_when_the_work_is_done(
     app: Rota, ticks: Ticks, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -79,6 +79,13 @@ async def test_the_same_id_twice_in_one_process_is_refused(app: Rota) -> None:
         await app.register("globex", "rollup", nothing, every=60)
 
 
+async def test_two_tenants_never_share_a_task(app: Rota) -> None:
+    async with app.worker():
+        one = await app.register("acme", "eu/nightly", nothing, every=60)
+        two = await app.register("acme/eu", "nightly", nothing, every=60)
+    assert (one.task, two.task) == ("acme/eu/nightly", "acme%2Feu/nightly")
+
+
 async def test_registering_again_after_a_restart_attaches_and_updates_the_timing(
     app: Rota, clock: FakeClock
 ) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from shlex import quote
 from typing import get_args
 
+from ..core.schedules.names import key_of
 from ..model import (
     AuditFilter,
     CurrentOverview,
@@ -143,7 +144,7 @@ async def _schedules(app: Services, store: Store) -> Sequence[Finding]:
     }
     found = []
     for schedule in page.items:
-        name = f"{schedule.tenant}/{schedule.name}"
+        name = key_of(schedule)
         if not schedule.enabled and schedule.reason and schedule.next_run_at is not None:
             text = f"schedule {name} is disabled: {schedule.reason}"
             command = f"rota schedules enable {quote(schedule.name)} --tenant {quote(schedule.tenant)}"

@@ -17,6 +17,7 @@ from ..model import Gate, Page, PageRequest, ScheduleFilter, Scope, gate_id
 from ..runtime.gate_watch import KIND, load
 from .actions import ActionGroup, requires
 from .requests import GateRequest, PauseRequest
+from .schedule_selection import by_full_name
 from .views import GateView, gate_view
 
 
@@ -35,9 +36,12 @@ class GateActions(ActionGroup):
     async def pause(self, request: GateRequest) -> GateView:
         """Pause something. Pausing it again replaces the reason and end time."""
         self._check_scope(request.scope, request.name)
-        tenant = (
-            (self.operations.tenant(request.tenant) or "default") if request.scope == "schedule" else None
-        )
+        tenant = None
+        if request.scope == "schedule":
+            full = await by_full_name(self.operations, request.name or "", request.tenant)
+            if full is not None:
+                request = msgspec.structs.replace(request, name=full.name, tenant=full.tenant)
+            tenant = self.operations.tenant(request.tenant) or "default"
         self._require_scope(request.scope, request.name)
         now = self.services.clock.now()
         gate = Gate(

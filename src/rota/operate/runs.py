@@ -10,7 +10,7 @@ from ..model import LastRuns, Page, Schedule
 from ..schedules.runs import RunSummary, ScheduleRun, run_of
 from .actions import ActionGroup, requires
 from .requests import RunsRequest, TenantRequest
-from .schedule_selection import visible_schedule
+from .schedule_selection import by_full_name, visible_schedule
 
 
 class RunActions(ActionGroup):
@@ -19,6 +19,10 @@ class RunActions(ActionGroup):
     @requires("read")
     async def runs(self, request: RunsRequest) -> Page[ScheduleRun]:
         """List the runs of one schedule or of all, newest first."""
+        if request.schedule is not None and request.tenant is None:
+            full = await by_full_name(self.operations, request.schedule, None)
+            if full is not None:
+                request = msgspec.structs.replace(request, schedule=full.name, tenant=full.tenant)
         page = await self.services.schedules.runs(
             request.schedule, tenant=self.operations.tenant(request.tenant), failed=request.failed,
             limit=request.limit, cursor=request.cursor,

@@ -12,7 +12,7 @@ import msgspec
 
 from ..core.schedules import reconcile, restarts
 from ..core.schedules.draft import snapshot
-from ..core.schedules.firing import key_of
+from ..core.schedules.names import key_of
 from ..errors import InvalidSchedule, NotFound
 from ..model import PageRequest, Schedule, ScheduleFilter
 from ..runtime.audit import AuditDraft, record

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from ..core.schedules.draft import require_next_run, snapshot
+from ..core.schedules.names import full_name
 from ..errors import AlreadyRegistered, IllegalMove, NotFound
 from ..model import PageRequest, Schedule, ScheduleFilter
 from ..runtime.audit import AuditDraft, audited
@@ -39,7 +40,7 @@ class ScheduleEdits:
         self._wake = wake  # a schedule changed here may be due before the scheduler's next tick
 
     def audited(self, verb: str, name: str, tenant: str) -> AbstractAsyncContextManager[AuditDraft]:
-        return audited(self._runtime, f"schedule.{verb}", f"schedule:{tenant}/{name}", tenant)
+        return audited(self._runtime, f"schedule.{verb}", f"schedule:{full_name(tenant, name)}", tenant)
 
     async def create(self, fresh: Schedule) -> Schedule:
         """Store a new schedule; its first fire is counted from now."""

@@ -15,6 +15,7 @@ import msgspec
 from ..core.jobs.lifecycle import cancel
 from ..core.jobs.options import Options
 from ..core.schedules.draft import snapshot
+from ..core.schedules.names import full_name, key_of
 from ..core.schedules.restarts import keep_grid
 from ..errors import AlreadyRegistered, IllegalMove, NotFound
 from ..model import JobFilter, PageRequest, Schedule, State
@@ -70,7 +71,7 @@ class RegisteredSchedules:
         """
         if (tenant, id) in self._here:
             raise AlreadyRegistered(f"tenant {tenant!r} already has {id!r} registered in this process")
-        name = f"{tenant}/{id}"
+        name = full_name(tenant, id)
         given = {
             "task": name,
             "every": every,
@@ -143,7 +144,7 @@ class RegisteredSchedules:
     async def _record(self, action: str, before: Schedule | None, after: Schedule | None) -> None:
         one = after or before
         assert one is not None
-        entry = AuditDraft(action, f"schedule:{one.tenant}/{one.name}", one.tenant)
+        entry = AuditDraft(action, f"schedule:{key_of(one)}", one.tenant)
         entry.before, entry.after = before and snapshot(before), after and snapshot(after)
         await record(self._runtime, entry, "done")
 

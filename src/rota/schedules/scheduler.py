@@ -18,7 +18,8 @@ from ..config import Settings
 from ..core.jobs.gates import active, over_schedule
 from ..core.jobs.lifecycle import cancel
 from ..core.schedules.calendars import Calendar
-from ..core.schedules.firing import DueFire, FireDecision, decide, job_id, key_of
+from ..core.schedules.firing import DueFire, FireDecision, decide, job_id
+from ..core.schedules.names import key_of
 from ..core.schedules.rules import spread
 from ..errors import StoreError, StoreUnavailable
 from ..model import LIVE, AuditEntry, DueSchedules, Firing, Gate, JobFilter, NewJob, PageRequest, Schedule

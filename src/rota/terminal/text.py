@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from ..core.schedules.names import short_name
+
 # state or event: (glyph, colour)
 STATE_STYLES: dict[str, tuple[str, str]] = {
     "waiting": ("◇", "magenta"),
@@ -116,6 +118,6 @@ def rate(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 or number == 0 else f"{number:.1f}"
 
 
-def qualified_name(tenant: str | None, name: str | None) -> str:
-    """``nightly``, or ``acme/nightly`` outside the default tenant."""
-    return safe(name) if tenant in (None, "default") else f"{safe(tenant)}/{safe(name)}"
+def qualified_name(tenant: str | None, name: str) -> str:
+    """``nightly``, or ``acme/nightly`` outside the default tenant: as commands take it."""
+    return safe(short_name(tenant, name))

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import click
 
+from ...core.schedules.names import DEFAULT, full_name
 from ...model import Page, Scope, gate_id
 from ...operate import Operations
 from ...operate.views import GateView
@@ -115,14 +116,23 @@ def resume(
     scope, name, schedule_tenant = _scope(queue, task, tenant, schedule)
 
     async def act(operations: Operations) -> Page[GateView]:
-        tenant_of = schedule_tenant or (await operations.system.me()).tenant if scope == "schedule" else None
-        await operations.gates.resume(gate_id(scope, name, tenant_of))
+        await operations.gates.resume(await _gate_id(operations, scope, name, schedule_tenant))
         return await operations.gates.list()
 
     left = target.operations(act).items
     click.echo(f"Resumed {subject(scope, name, schedule_tenant)}.")
     if left and scope == "all":
         click.echo(f"Still paused: {', '.join(subject(one.scope, one.name, one.tenant) for one in left)}.")
+
+
+async def _gate_id(operations: Operations, scope: str, name: str | None, tenant: str | None) -> str:
+    """A schedule may also be given by its full name, as lists print it."""
+    if scope != "schedule" or tenant is not None:
+        return gate_id(scope, name, tenant)
+    for gate in (await operations.gates.list()).items:
+        if gate.scope == "schedule" and full_name(gate.tenant or DEFAULT, gate.name or "") == name:
+            return gate.id
+    return gate_id(scope, name, (await operations.system.me()).tenant)
 
 
 @click.group()

@@ -95,11 +95,11 @@ async def list_runs(
     page = await operations.schedules.runs(request)
     if schedule is None:
         return RunsPage(items=page.items, next=page.next)
-    summary = await _summarise(operations, schedule, tenant or "default", days)
+    summary = await _summarise(operations, schedule, tenant, days)
     return RunsPage(items=page.items, next=page.next, summary=summary)
 
 
-async def _summarise(operations: Operations, name: str, tenant: str, days: float) -> RunSummary:
+async def _summarise(operations: Operations, name: str, tenant: str | None, days: float) -> RunSummary:
     """The summary of the last days, from at most the newest thousand runs."""
     found: list[ScheduleRun] = []
     request = RunsRequest(tenant=tenant, limit=MOST)

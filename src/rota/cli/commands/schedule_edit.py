@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from shlex import quote
 from typing import Any
 
 import click
 import msgspec
 
+from ...core.schedules.names import DEFAULT
 from ...errors import NotFound
 from ...operate import Operations
 from ...operate.requests import BackfillRequest, CreateScheduleRequest, TenantRequest, UpdateScheduleRequest
 from ...operate.views import ScheduleView
 from ...terminal.schedules import local_time, next_run
-from ...terminal.text import json_text, plural, safe
+from ...terminal.text import json_text, plural, qualified_name, safe
 from ..parts.confirm import confirm
 from ..parts.job_options import note_unknown_task
 from ..parts.options import json_option, yes_option
@@ -23,6 +25,7 @@ from ..parts.schedule_options import (
     CLEARABLE,
     given_fields,
     naming_flags,
+    new_tenant_option,
     one_rule,
     schedule_options,
     tenant_option,
@@ -38,7 +41,7 @@ ANY_RULE = {"every": 1.0}  # in place of the stored rule while options are check
 @click.option("--name", required=True, help="Name, unique per tenant.")
 @click.option("--task", required=True, help="Task of its jobs, by name; its code need not be installed here.")
 @schedule_options
-@tenant_option
+@new_tenant_option
 @json_option(what="the schedule")
 @target_options
 @pass_target
@@ -66,20 +69,20 @@ def create(target: Target, /, name: str, tenant: str, as_json: bool, **given: An
 @target_options
 @pass_target
 def update(
-    target: Target, /, name: str, tenant: str, cleared: Sequence[str], as_json: bool, **given: Any
+    target: Target, /, name: str, tenant: str | None, cleared: Sequence[str], as_json: bool, **given: Any
 ) -> None:
     """Change the given options of a schedule and keep the rest. A new rule starts from now."""
     one_rule(given, needed=False)
     fields = {**given_fields(given), **_cleared(cleared, given)}
     if not fields:
         raise click.UsageError("nothing to change: pass at least one option.")
-    checked = _fields(target, name, tenant, fields, _whole(fields))
+    checked = _fields(target, name, tenant or DEFAULT, fields, _whole(fields))
     request = UpdateScheduleRequest(tenant=tenant, **checked)
 
     async def act(operations: Operations) -> tuple[ScheduleView, datetime]:
-        await operations.schedules.show(name, TenantRequest(tenant=tenant))
+        schedule = await operations.schedules.show(name, TenantRequest(tenant=tenant))
         with _naming_store_errors():
-            return await operations.schedules.update(name, request), await store_time(operations)
+            return await operations.schedules.update(schedule.id, request), await store_time(operations)
 
     _echo(*target.operations(act), "updated", as_json)
 
@@ -124,11 +127,12 @@ def _echo(schedule: ScheduleView, now: datetime, done: str, as_json: bool) -> No
     if as_json:
         click.echo(json_text(schedule))
         return
-    click.echo(f"{safe(schedule.name)}  {done}: {safe(schedule.rule_summary)}")
+    label = qualified_name(schedule.tenant, schedule.name)
+    click.echo(f"{label}  {done}: {safe(schedule.rule_summary)}")
     if schedule.enabled:
         click.echo(f"  next run {next_run(schedule, now)}")
     else:
-        click.echo(f"  disabled; enable it with rota schedules enable {safe(schedule.name)}")
+        click.echo(f"  disabled; enable it with rota schedules enable {quote(label)}")
     if schedule.source == "code":
         owner = safe(schedule.owner)
         click.echo(f"  declared by the code of {owner}: your change is kept when that code is deployed")
@@ -156,7 +160,7 @@ def backfill(
     until: datetime,
     apply: bool,
     yes: bool,
-    tenant: str,
+    tenant: str | None,
     as_json: bool,
 ) -> None:
     """Create jobs for past fire times that have none. A dry run unless --apply is given."""

@@ -21,7 +21,7 @@ from ..parts.files import read_text
 from ..parts.job_options import note_unknown_task
 from ..parts.options import json_option
 from ..parts.progress import progress
-from ..parts.schedule_options import naming_flags, tenant_option
+from ..parts.schedule_options import naming_flags, new_tenant_option
 from ..parts.target import Target, pass_target, target_options
 
 COLUMNS = (
@@ -61,7 +61,7 @@ def import_() -> None:
 @click.option("--system", is_flag=True, help="Lines have a user column, as in /etc/crontab.")
 @click.option("--timezone", default="UTC", show_default=True, help="Time zone of lines without CRON_TZ.")
 @click.option("--queue", help="Queue for their jobs.  [default: the task's]")
-@tenant_option
+@new_tenant_option
 @json_option("items", "unreadable", "applied", "made")
 @target_options
 @pass_target

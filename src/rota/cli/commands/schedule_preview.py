@@ -59,7 +59,7 @@ def show_fires(fires: Sequence[FirePreview | FireView], timezone: str, now: date
 @json_option("items", "next")
 @target_options
 @pass_target
-def preview(target: Target, name: str, count: int, tenant: str, as_json: bool) -> None:
+def preview(target: Target, name: str, count: int, tenant: str | None, as_json: bool) -> None:
     """Show the next runs of a schedule, with notes on clock changes."""
 
     async def fetch(operations: Operations) -> tuple[ScheduleView, Preview, datetime]:

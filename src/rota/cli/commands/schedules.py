@@ -98,7 +98,7 @@ async def list_schedules(
 @json_option(what="the schedule with its next and last runs")
 @target_options
 @pass_target
-def show(target: Target, name: str, tenant: str, as_json: bool) -> None:
+def show(target: Target, name: str, tenant: str | None, as_json: bool) -> None:
     """Show one schedule: rule, settings, next runs, last runs."""
     detail = target.operations(lambda operations: schedule_detail.gather(operations, name, tenant))
     plain = schedule_detail.as_plain
@@ -113,7 +113,7 @@ def show(target: Target, name: str, tenant: str, as_json: bool) -> None:
 @tenant_option
 @target_options
 @pass_target
-def enable(target: Target, names: tuple[str, ...], tenant: str) -> None:
+def enable(target: Target, names: tuple[str, ...], tenant: str | None) -> None:
     """Enable schedules. Runs missed while disabled are not caught up."""
     which = TenantRequest(tenant=tenant)
     _each(target, names, lambda operations, name: operations.schedules.enable(name, which))
@@ -125,7 +125,7 @@ def enable(target: Target, names: tuple[str, ...], tenant: str) -> None:
 @tenant_option
 @target_options
 @pass_target
-def disable(target: Target, names: tuple[str, ...], reason: str | None, tenant: str) -> None:
+def disable(target: Target, names: tuple[str, ...], reason: str | None, tenant: str | None) -> None:
     """Disable schedules: no runs until they are enabled. Existing jobs stay."""
     request = parse_request(DisableRequest, tenant=tenant, reason=reason)
     _each(target, names, lambda operations, name: operations.schedules.disable(name, request))
@@ -141,7 +141,7 @@ def _each(
             coming = (
                 f"next run {next_run(schedule, await store_time(operations))}" if schedule.enabled else ""
             )
-            return f"{safe(schedule.name)}  {label}  {coming}"
+            return f"{qualified_name(schedule.tenant, schedule.name)}  {label}  {coming}"
 
         return await act_on_each(names, one)
 
@@ -154,7 +154,7 @@ def _each(
 @json_option(what="the job")
 @target_options
 @pass_target
-def trigger(target: Target, name: str, tenant: str, as_json: bool) -> None:
+def trigger(target: Target, name: str, tenant: str | None, as_json: bool) -> None:
     """Run a schedule now, even if it is disabled, and print the job's id.
 
     Its next run does not change.
@@ -174,16 +174,18 @@ def trigger(target: Target, name: str, tenant: str, as_json: bool) -> None:
 @yes_option
 @target_options
 @pass_target
-def delete(target: Target, name: str, tenant: str, yes: bool) -> None:
+def delete(target: Target, name: str, tenant: str | None, yes: bool) -> None:
     """Delete a schedule. The jobs it has created stay."""
     which = TenantRequest(tenant=tenant)
 
     async def fetch(operations: Operations) -> tuple[ScheduleView, datetime]:
         return await operations.schedules.show(name, which), await store_time(operations)
 
-    confirm(_effect(*target.operations(fetch)), f"Delete {safe(name)}?", yes=yes)
-    target.operations(lambda operations: operations.schedules.delete(name, which))
-    click.echo(f"{safe(name)}  deleted")
+    schedule, now = target.operations(fetch)
+    label = qualified_name(schedule.tenant, schedule.name)
+    confirm(_effect(schedule, now), f"Delete {label}?", yes=yes)
+    target.operations(lambda operations: operations.schedules.delete(schedule.id, which))
+    click.echo(f"{label}  deleted")
 
 
 def _effect(schedule: ScheduleView, now: datetime) -> str:
@@ -192,8 +194,9 @@ def _effect(schedule: ScheduleView, now: datetime) -> str:
         "To keep it off, disable it instead.",
         "registry": "\nA program registered it, and creates it again if it registers it again.",
     }
+    label = qualified_name(schedule.tenant, schedule.name)
     return (
-        f"{safe(schedule.name)}: {safe(schedule.rule_summary)}; next run {next_run(schedule, now)}.\n"
+        f"{label}: {safe(schedule.rule_summary)}; next run {next_run(schedule, now)}.\n"
         "It will create no more jobs. Existing jobs, and so its runs, stay."
         f"{recreated.get(schedule.source, '')}"
     )

@@ -69,7 +69,7 @@ def subject(scope: str, name: str | None, tenant: str | None = None) -> str:
     """``everything``, ``queue mail``, ``schedule acme/nightly``."""
     if scope == "all":
         return "everything"
-    return f"{scope} {qualified_name(tenant if scope == 'schedule' else None, name)}"
+    return f"{scope} {qualified_name(tenant, name or '') if scope == 'schedule' else safe(name)}"
 
 
 def pause_summary(gate: GateView, now: datetime) -> str:

@@ -36,20 +36,20 @@ class ScheduleDetail(Value, frozen=True, kw_only=True):
     hindrance: str | None = None  # why its next fire times are unknown
 
 
-async def gather(operations: Operations, name: str, tenant: str) -> ScheduleDetail:
-    which = TenantRequest(tenant=tenant)
-    schedule = await operations.schedules.show(name, which)
+async def gather(operations: Operations, name: str, tenant: str | None) -> ScheduleDetail:
+    schedule = await operations.schedules.show(name, TenantRequest(tenant=tenant))
+    id = schedule.id
     fires: Sequence[FireView] = ()
     hindrance = None
     try:
-        fires = (await operations.schedules.preview(name, PreviewRequest(tenant=tenant, n=SHOWN))).fires
+        fires = (await operations.schedules.preview(id, PreviewRequest(n=SHOWN))).fires
     except (InvalidSchedule, NotFound) as error:
         hindrance = str(error)
     return ScheduleDetail(
         schedule=schedule,
         fires=fires,
-        runs=(await operations.schedules.runs_of(name, RunsRequest(tenant=tenant, limit=SHOWN))).items,
-        summary=await operations.schedules.summary(name, which),
+        runs=(await operations.schedules.runs_of(id, RunsRequest(limit=SHOWN))).items,
+        summary=await operations.schedules.summary(id, TenantRequest()),
         now=await store_time(operations),
         hindrance=hindrance,
     )

@@ -79,8 +79,14 @@ def schedule_options(command: C) -> C:
     return apply_options(command, (*_RULE, *_REST))
 
 
-def tenant_option(command: C) -> C:
+def new_tenant_option(command: C) -> C:
+    """For a command that makes schedules."""
     return click.option("--tenant", default="default", show_default=True, help="Tenant.")(command)
+
+
+def tenant_option(command: C) -> C:
+    """For a command that takes the NAME of a schedule: it may be ``acme/invoice``, as lists print it."""
+    return click.option("--tenant", help="Tenant of NAME, which may also be TENANT/NAME.")(command)
 
 
 def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:

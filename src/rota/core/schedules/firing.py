@@ -18,6 +18,7 @@ from ..ids import uuid7
 from .calendars import Calendar, next_allowed
 from .catchup import check as check_missed
 from .catchup import fires
+from .names import key_of
 from .rules import ScheduleRule, parse, spread
 from .zones import TICK
 
@@ -71,10 +72,6 @@ def check(schedule: Schedule) -> None:
         value = getattr(schedule, name)
         if value not in known:
             raise InvalidSchedule(f"{name}={value!r}: must be one of {', '.join(known)}")
-
-
-def key_of(schedule: Schedule) -> str:
-    return f"{schedule.tenant}/{schedule.name}"
 
 
 def job_id(schedule_id: str, fire_at: datetime) -> str:

@@ -20,6 +20,7 @@ import {
   ScheduleState,
   deleteDialog,
   disableDialog,
+  keyOf,
   pageOf,
   trigger,
   setEnabled,
@@ -318,7 +319,7 @@ function Settings({ schedule }) {
 
 /** Every action on it, with its changes. @param {{schedule: ScheduleView}} props */
 function Versions({ schedule }) {
-  const object = `schedule:${schedule.tenant}/${schedule.name}`;
+  const object = `schedule:${keyOf(schedule)}`;
   const list = usePages((cursor, signal) => api.get("/audit", { object, limit: 20, cursor }, signal), object, {
     on: ["audit"],
   });

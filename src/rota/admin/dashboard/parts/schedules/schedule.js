@@ -30,11 +30,12 @@ export function pageOf({ id, name, tenant }, more = "") {
 }
 
 /**
- * Two tenants may use the same name.
+ * Its full name, of which a slash in the tenant is escaped: no two schedules share one.
  * @param {{tenant: string, name?: string, schedule?: string}} one a schedule, a run or a fire
  */
 export function keyOf(one) {
-  return `${one.tenant}/${one.name ?? one.schedule}`;
+  const tenant = one.tenant.replaceAll("%", "%25").replaceAll("/", "%2F");
+  return `${tenant}/${one.name ?? one.schedule}`;
 }
 
 /** Enabled, disabled, paused or late. @param {{schedule: ScheduleView, solid?: boolean}} props */
