@@ -11,6 +11,7 @@ import gc
 import os
 import secrets
 import socket
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -273,9 +274,11 @@ class Rota(TaskDeclarations):
         """
         scope, name = scope_of(queue, task, tenant, schedule)
         of_schedule = tenant if scope == "schedule" else None
-        await self.operations().gates.pause(
-            GateRequest(scope=scope, name=name, tenant=of_schedule, reason=reason, until=until)
-        )
+        request = GateRequest(scope=scope, name=name, tenant=of_schedule, reason=reason, until=until)
+        gate = await self.operations().gates.pause(request)
+        declared = {task.name if scope == "task" else task.chosen.queue for task in self.registry}
+        if gate.warning is not None and name not in declared:
+            warnings.warn(gate.warning, stacklevel=2)
 
     async def resume(
         self,

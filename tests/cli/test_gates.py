@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cli.command import rota_command
@@ -120,3 +121,33 @@ def test_control_characters_in_stored_text_are_escaped(folder: Path) -> None:
 def test_watch_is_for_a_terminal(folder: Path) -> None:
     result = invoke("queues", "list", "--watch")
     assert result.exit_code == 2 and "terminal" in result.stderr
+
+
+def test_pausing_a_name_that_nothing_has_is_a_warning(folder: Path) -> None:
+    enqueue(queue="mail")
+    result = invoke("queues", "pause", "mial")
+    assert result.exit_code == 0 and result.stdout.startswith("Paused queue mial")
+    assert "names queue 'mial'; did you mean 'mail'?" in result.stderr
+    assert output_json("tasks", "pause", "nope", "--json")["warning"].startswith("no worker, schedule")
+    assert invoke("queues", "pause", "mail").stderr == ""
+
+
+def test_health_names_the_pause_that_makes_jobs_late(folder: Path) -> None:
+    enqueue(queue="mail")
+    enqueue(queue="sms")
+    output("queues", "pause", "mail", "--reason", "provider down")
+    problems = output_health("--late-after", "0")
+    assert any("job in queue mail has been due" in one and "provider down" in one for one in problems)
+    assert any("(the limit is" in one for one in problems)  # sms, which is not paused
+    output("queues", "pause", "sms")
+    problems = output_health("--late-after", "0")
+    assert not any("the limit is" in one for one in problems)
+    output("queues", "resume", "sms")
+    output("tenants", "pause", "default")
+    assert any(one.endswith("; tenant default is paused") for one in output_health("--late-after", "0"))
+
+
+def output_health(*args: str) -> list[str]:
+    result = invoke("health", "--json", *args)
+    problems: list[str] = msgspec.json.decode(result.stdout)["problems"]
+    return problems

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import timedelta
 from shlex import quote
 
@@ -24,6 +25,7 @@ from rota.testing import FakeClock
 
 
 async def test_queue_pauses_with_reason_and_end_and_resumes(operations: Operations, app: Rota) -> None:
+    await app.enqueue("send", {"to": "x"}, queue="mail")
     gate = await operations.gates.pause_queue("mail", PauseRequest(reason="provider down", for_s=60))
     assert (gate.id, gate.actor, gate.reason) == ("queue:mail", "ann", "provider down")
     assert gate.until_at == app.clock.now() + timedelta(seconds=60)
@@ -169,3 +171,32 @@ async def test_remedy_quotes_the_name_for_the_shell(
     await operations.gates.pause(GateRequest(scope=scope, name=name))
     why = await operations.jobs.why(job.id)
     assert why.reasons[0].remedy == f"Resume it: {command} {quote(name)}"
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "meant"), [("queue", "mial", "mail"), ("task", "sendreceipt", "send_receipt"),
+                                 ("tenant", "acmee", "acme")]
+)  # fmt: skip
+async def test_pausing_a_misspelt_name_warns_and_says_what_was_meant(
+    operations: Operations, app: Rota, scope: Scope, name: str, meant: str
+) -> None:
+    await app.enqueue("send_receipt", {}, queue="mail", tenant="acme")
+    gate = await operations.gates.pause(GateRequest(scope=scope, name=name))
+    assert gate.warning is not None and f"did you mean {meant!r}?" in gate.warning
+    assert [one.name for one in (await operations.gates.list()).items] == [name]
+    assert (await operations.gates.pause(GateRequest(scope=scope, name=meant))).warning is None
+
+
+async def test_names_of_schedules_are_known(operations: Operations, app: Rota) -> None:
+    await app.schedules.create(name="nightly", task="clean", cron="0 3 * * *", tenant="initech", queue="slow")
+    for scope, name in (("queue", "slow"), ("task", "clean"), ("tenant", "initech")):
+        assert (await operations.gates.pause(GateRequest(scope=scope, name=name))).warning is None  # type: ignore[arg-type]
+
+
+async def test_an_app_that_pauses_an_unknown_name_is_warned(app: Rota) -> None:
+    with pytest.warns(UserWarning, match="queue 'mial'"):
+        await app.pause(queue="mial")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        await app.pause(queue="mail")
+        await app.pause(task="send")

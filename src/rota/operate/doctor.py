@@ -23,6 +23,7 @@ from ..runtime.service_records import ServiceStatus
 from ..store.protocol import Store
 from ..worker.maintenance import is_live, unserved
 from .services import Services
+from .work_findings import failed_jobs, failing_schedules, paused_work
 from .workers import live_workers, service_statuses, worker_record
 
 SKEW_S = 1.0
@@ -39,6 +40,8 @@ async def examine(app: Services) -> list[Finding]:
     findings += await _clock(store, app.clock)
     findings += await _work(app, store)
     findings += await _quarantined(app, store)
+    findings += await paused_work(store, app.clock.now())
+    findings += await failed_jobs(store)
     findings += await _services(app, store)
     findings += await _schedules(app, store)
     findings += await store.check_health(app.clock.now())
@@ -162,6 +165,7 @@ async def _schedules(app: Services, store: Store) -> Sequence[Finding]:
             text = f"schedule {name} should have fired {late:.0f} s ago"
             remedy = "Start a worker that fires schedules: one without --no-scheduler."
             found.append(Finding(check="schedules", level="problem", text=text, remedy=remedy))
+    found += await failing_schedules(store, page.items)
     if not found:
         found.append(Finding(check="schedules", level="ok", text=f"{len(page.items)} checked"))
     return found

@@ -16,6 +16,7 @@ from ..errors import Forbidden, NotFound, OptionError
 from ..model import Gate, Page, PageRequest, ScheduleFilter, Scope, gate_id
 from ..runtime.gate_watch import KIND, load
 from .actions import ActionGroup, requires
+from .known_names import warning_of
 from .requests import GateRequest, PauseRequest
 from .schedule_selection import by_full_name
 from .views import GateView, gate_view
@@ -56,7 +57,8 @@ class GateActions(ActionGroup):
         )
         active = await self.operations.active_gates()
         self._require_own(next((one for one in active if one.id == gate.id), None))
-        return await self._store(gate, now)
+        warning = await self._warning(request.scope, request.name)
+        return msgspec.structs.replace(await self._store(gate, now), warning=warning)
 
     @requires("operate")
     async def resume(self, id: str) -> None:
@@ -110,6 +112,12 @@ class GateActions(ActionGroup):
                     [due], self.services.clock.now()
                 )  # rejected: changed by someone else
         self.services.wake_scheduler()
+
+    async def _warning(self, scope: Scope, name: str | None) -> str | None:
+        """Whether the name may be misspelt. The pause is stored all the same: the queue may come later."""
+        if name is None or (scope == "tenant" and name == self.operations.actor.tenant):
+            return None
+        return await warning_of(self.services, scope, name)
 
     def _check_scope(self, scope: Scope, name: str | None) -> None:
         if scope != "all" and not name:

@@ -276,6 +276,7 @@ export interface GateView {
   since_at: string;
   until_at: string | null;
   by_tenant?: string | null;
+  warning?: string | null;
 }
 
 export interface JobSelector {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from ...errors import SchemaMismatch, StoreUnavailable
 from ...operate import Operations
+from ...operate.views import GateView, Stats
 from ...terminal.text import json_text, plural, safe, short_duration, style
 from ..parts.exit_codes import FAILED, SCHEMA, UNREACHABLE
 from ..parts.options import json_option
@@ -54,21 +56,46 @@ async def examine(operations: Operations, late_after: float, timeout: float, rep
         report["oldest_due_s"] = stats.oldest_due_s
         report["paused"] = stats.paused
         report["unserved"] = await unserved_tasks(operations)
-    report["problems"] = _problems(report, late_after)
+        gates = (await operations.gates.list()).items
+    report["problems"] = _problems(report, _late(stats, gates, late_after))
     report["status"] = "degraded" if report["problems"] else "healthy"
 
 
-def _problems(report: dict[str, Any], late_after: float) -> list[str]:
+def _late(stats: Stats, gates: Sequence[GateView], late_after: float) -> list[str]:
+    """Why jobs start late: the pauses that hold them back, else only that they do."""
+    if stats.oldest_due_s is None or stats.oldest_due_s <= late_after:
+        return []
+    limit = f"(the limit is {short_duration(late_after)})"
+    if any(gate.scope == "all" for gate in gates):  # reported already
+        return [
+            f"a job has been due for {short_duration(stats.oldest_due_s)} {limit}, as everything is paused"
+        ]
+    paused = {gate.name: gate for gate in gates if gate.scope == "queue"}
+    late = {
+        name: depth.oldest_due_s for name, depth in stats.queues.items() if depth.oldest_due_s is not None
+    }
+    lines, others = [], [age for name, age in late.items() if name not in paused]
+    for name, gate in paused.items():
+        if (age := late.get(name or "", 0.0)) > late_after:
+            by = f"by {gate.actor}" + (f": {gate.reason}" if gate.reason else "")
+            lines.append(
+                f"a job in queue {name} has been due for {short_duration(age)}: the queue is paused {by}"
+            )
+    if max(others, default=0.0) > late_after or not lines:
+        narrow = [f"{gate.scope} {gate.name}" for gate in gates if gate.scope in ("task", "tenant")]
+        perhaps = f"; {', '.join(narrow)} {'is' if len(narrow) == 1 else 'are'} paused" if narrow else ""
+        age = max(others, default=stats.oldest_due_s)
+        lines.append(f"a job has been due for {short_duration(age)} {limit}{perhaps}")
+    return lines
+
+
+def _problems(report: dict[str, Any], late: Sequence[str]) -> list[str]:
     problems = []
     if report["paused"]:
         problems.append("everything is paused: no job starts until rota resume")
     if not report["workers"]:
         problems.append("no worker is running: start one with rota worker --app MODULE:APP")
-    oldest = report["oldest_due_s"]
-    if oldest is not None and oldest > late_after:
-        problems.append(
-            f"a job has been due for {short_duration(oldest)} (the limit is {short_duration(late_after)})"
-        )
+    problems += late
     if report["workers"]:  # without a worker no task is served, as reported above
         problems += unserved_lines(report["unserved"])
     return problems

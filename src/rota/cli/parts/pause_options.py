@@ -12,7 +12,7 @@ import click
 from ...model import Scope, gate_id
 from ...operate.requests import GateRequest
 from ...operate.views import GateView
-from ...terminal.text import json_text, qualified_name, relative_time, safe, utc_time
+from ...terminal.text import json_text, qualified_name, relative_time, safe, style, utc_time
 from .lists import ListColumn
 from .options import apply_options, json_option
 from .request_parsing import parse_request
@@ -88,6 +88,8 @@ def paused_column() -> ListColumn[Any]:
 
 
 def echo_paused(gate: GateView, as_json: bool) -> None:
+    if gate.warning is not None:
+        click.echo(f"{style('!', 'yellow')} {safe(gate.warning)}", err=True)
     if as_json:
         click.echo(json_text(gate))
         return

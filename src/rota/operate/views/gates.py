@@ -18,7 +18,8 @@ class GateView(View, frozen=True, kw_only=True):
     since_at: Timestamp
     until_at: Timestamp | None
     by_tenant: str | None = None  # the tenant of the operator who set it; None: an operator for all tenants
+    warning: str | None = None  # only in the answer to a pause: why it may have no effect
 
 
 def gate_view(gate: Gate) -> GateView:
-    return GateView(**{name: getattr(gate, name) for name in GateView.__struct_fields__})
+    return GateView(**{name: getattr(gate, name) for name in Gate.__struct_fields__}, id=gate.id)

@@ -38,7 +38,8 @@ export async function pauseDialog(scope, name = null, tenant = null, impact = nu
   const gate = await show(PauseForm, { scope, name, tenant, impact });
   if (!gate) return null;
   announce("gate");
-  toast(html`Paused ${titled(gate, true)}.`, { state: "paused", undo: () => resumeGate(gate) });
+  const warning = gate.warning ? ` Note: ${clean(gate.warning)}.` : "";
+  toast(html`Paused ${titled(gate, true)}.${warning}`, { state: "paused", undo: () => resumeGate(gate) });
   return gate;
 }
 
