@@ -14,7 +14,7 @@ from rota.store.open import open_store
     ("url", "said"),
     [
         ("postgre://u@h/d", "did you mean 'postgres'"),
-        ("postgresql+psycopg://u@h/d", "did you mean 'postgresql'"),
+        ("postgresql+rust://u@h/d", "did you mean 'postgresql'"),
         ("sqllite:///x.db", "did you mean 'sqlite'"),
         ("zzz://h", "unknown store scheme 'zzz'; this version knows sqlite"),
         ("mongodb://h/d", "no store for MongoDB"),

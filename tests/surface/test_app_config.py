@@ -278,7 +278,7 @@ def test_a_switch_in_the_environment_is_read_as_one(text: str) -> None:
         ("", "is not a store URL"),
         ("rota.db", "is not a store URL"),
         ("mysql://root:secret@db/shop", "no store for MySQL"),
-        ("postgresql+psycopg://u:secret@db/shop", "did you mean 'postgresql'?"),
+        ("postgresql+rust://u:secret@db/shop", "did you mean 'postgresql'?"),
         ("oracle://u:secret@db/shop", "unknown store scheme 'oracle'"),
     ],
 )

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from pathlib import Path
 from typing import Any, Protocol
 
 import asyncpg
+import peewee
 import psycopg
+import psycopg2
 import pytest
 import sqlalchemy
+from callers import CursorCaller, PeeweeCaller, django_connection
+from django.db.utils import ConnectionHandler
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
+from psycopg2.extras import RealDictCursor
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from rota import ConfigError, DuplicateJob, PayloadError, Rota
+from rota import ConfigError, DuplicateJob, PayloadError, Rota, SchemaMismatch
 from rota.testing import drain
+from servers import Postgres
 
 MARK = "that is all"
 
@@ -156,7 +165,80 @@ async def by_async_connection(url: str) -> AsyncIterator[Caller]:
     await engine.dispose()
 
 
-SYNC = [by_psycopg, by_psycopg_with_rows_of_its_own, by_session, by_scoped_session, by_connection]
+@asynccontextmanager
+async def by_psycopg_cursor(url: str) -> AsyncIterator[Caller]:
+    with psycopg.connect(url, row_factory=dict_row) as connection:  # type: ignore[arg-type]
+        yield CursorCaller(connection, passed=True)
+
+
+@asynccontextmanager
+async def by_psycopg2(url: str) -> AsyncIterator[Caller]:
+    connection = psycopg2.connect(url, cursor_factory=RealDictCursor)
+    yield CursorCaller(connection, passed=False)
+    connection.close()
+
+
+@asynccontextmanager
+async def by_psycopg2_cursor(url: str) -> AsyncIterator[Caller]:
+    connection = psycopg2.connect(url)
+    yield CursorCaller(connection, passed=True)
+    connection.close()
+
+
+@asynccontextmanager
+async def by_sqlalchemy_on_psycopg2(url: str) -> AsyncIterator[Caller]:
+    engine = sqlalchemy.create_engine(alchemy(url, "psycopg2"))
+    with Session(engine) as session:
+        yield AlchemyCaller(session)
+    engine.dispose()
+
+
+def parts(url: str) -> dict[str, Any]:
+    return dict(conninfo_to_dict(url))
+
+
+def django_to(url: str) -> Any:
+    names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+    given = {names[name]: value for name, value in parts(url).items() if name in names}
+    return django_connection(ENGINE="django.db.backends.postgresql", **given)
+
+
+@asynccontextmanager
+async def by_django(url: str) -> AsyncIterator[Caller]:
+    connection = django_to(url)
+    yield CursorCaller(connection, passed=False)
+    connection.close()
+
+
+@asynccontextmanager
+async def by_django_cursor(url: str) -> AsyncIterator[Caller]:
+    connection = django_to(url)
+    yield CursorCaller(connection, passed=True)
+    connection.close()
+
+
+@asynccontextmanager
+async def by_peewee(url: str) -> AsyncIterator[Caller]:
+    given = parts(url)
+    database = peewee.PostgresqlDatabase(given.pop("dbname"), **given)
+    with database.connection_context(), database.transaction() as transaction:
+        yield PeeweeCaller(database, transaction)
+
+
+SYNC = [
+    by_psycopg,
+    by_psycopg_with_rows_of_its_own,
+    by_psycopg_cursor,
+    by_psycopg2,
+    by_psycopg2_cursor,
+    by_session,
+    by_scoped_session,
+    by_connection,
+    by_sqlalchemy_on_psycopg2,
+    by_django,
+    by_django_cursor,
+    by_peewee,
+]
 ASYNC = [
     by_psycopg_async,
     by_asyncpg,
@@ -165,6 +247,11 @@ ASYNC = [
     by_async_session_on_psycopg,
     by_async_connection,
 ]
+
+
+@pytest.fixture(autouse=True)
+def django_allows_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # these tests have one; a program would use a thread
 
 
 @pytest.fixture
@@ -273,10 +360,88 @@ async def test_an_async_connection_is_refused_by_the_sync_twin(
 
 async def test_a_connection_of_an_unknown_kind_is_refused_with_the_kinds(app: Rota) -> None:
     for wrong in ("postgresql://…", object(), 7):
-        with pytest.raises(ConfigError, match=r"accepts sqlite3.*psycopg.*asyncpg.*SQLAlchemy.*Django"):
+        with pytest.raises(
+            ConfigError, match=r"accepts .*sqlite3.*psycopg.*asyncpg.*SQLAlchemy.*Django.*Peewee"
+        ):
             await app.enqueue("work", {"n": 1}, connection=wrong)
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match=r"rota\.enqueue.* in SQL"):
         app.enqueue_many_sync("work", [{"n": 1}], connection=object())
+
+
+async def test_what_leads_to_no_one_connection_is_refused_with_the_way(
+    app: Rota, shared_database: str
+) -> None:
+    engine = sqlalchemy.create_engine(alchemy(shared_database, "psycopg"))
+    async_engine = create_async_engine(alchemy(shared_database, "asyncpg"))
+    pool = asyncpg.create_pool(shared_database, min_size=0)
+    for wrong, way in [
+        (engine, "with engine.begin"),
+        (async_engine, "async with engine.begin"),
+        (sessionmaker(engine), "with Session.begin"),
+        (pool, "pool.acquire"),
+        (ConnectionHandler({}), r'connections\["default"\]'),
+    ]:
+        with pytest.raises(ConfigError, match=way):
+            app.enqueue_sync("work", {"n": 1}, connection=wrong)
+
+
+async def test_a_connection_to_another_kind_of_database_is_refused(app: Rota, tmp_path: Path) -> None:
+    said = "of the kind sqlite, but the jobs of this app are in postgresql://"
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other, pytest.raises(ConfigError, match=said):
+        app.enqueue_sync("work", {"n": 1}, connection=other)
+    lite = Rota(f"sqlite:///{tmp_path / 'jobs.db'}")
+    async with by_session(app.stores.root().url) as caller:
+        with pytest.raises(ConfigError, match=r"of the kind postgresql, but .* in sqlite://"):
+            lite.enqueue_sync("work", {"n": 1}, connection=caller.connection)
+
+
+# --- without the schema ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def empty_database(postgres_server: Postgres) -> str:
+    """A database that rota has never seen."""
+    return postgres_server.create_database("rota_unmigrated")
+
+
+@pytest.mark.parametrize("by", [*SYNC, *ASYNC], ids=lambda by: by.__name__.removeprefix("by_"))
+async def test_without_the_schema_the_remedy_is_named_and_the_transaction_stays_usable(
+    app: Rota, by: Any, empty_database: str
+) -> None:
+    async with by(empty_database) as caller:
+        with pytest.raises(SchemaMismatch, match="run `rota migrate`; your transaction is as it was"):
+            await app.enqueue("work", {"n": 1}, connection=caller.connection)
+        with pytest.raises(SchemaMismatch, match="run `rota migrate`"):
+            await app.enqueue("work", {"n": 1}, key="k", connection=caller.connection)
+        await caller.execute("SELECT 1")
+        await caller.end(commit=True)
+
+
+@pytest.mark.parametrize("by", [*SYNC, *ASYNC], ids=lambda by: by.__name__.removeprefix("by_"))
+async def test_a_later_connection_without_the_schema_gets_the_remedy_with_the_drivers_error(
+    app: Rota, by: Any, empty_database: str, emptied_postgres_url: str
+) -> None:
+    async with by_psycopg(emptied_postgres_url) as caller:
+        app.enqueue_sync(
+            "work", {"n": 1}, connection=caller.connection
+        )  # from now on rota does not ask first
+    async with by(empty_database) as caller:
+        with pytest.raises(SchemaMismatch, match="run `rota migrate`; roll your transaction back") as caught:
+            await app.enqueue("work", {"n": 1}, connection=caller.connection)
+        assert 'schema "rota" does not exist' in str(caught.value.__cause__)
+        await caller.end(commit=False)
+        await caller.execute("SELECT 1")
+
+
+async def test_an_older_schema_without_the_function_is_a_mismatch(app: Rota, empty_database: str) -> None:
+    with psycopg.connect(empty_database) as connection:
+        connection.execute("CREATE SCHEMA rota")
+        connection.execute(
+            "CREATE FUNCTION rota.insert_plain(jobs json) RETURNS int LANGUAGE sql AS 'SELECT 1'"
+        )
+        with pytest.raises(SchemaMismatch, match="an older version"):
+            app.enqueue_sync("work", {"n": 1}, connection=connection)
+        connection.rollback()
 
 
 async def test_a_connection_without_a_transaction_is_refused(app: Rota, emptied_postgres_url: str) -> None:
@@ -285,6 +450,14 @@ async def test_a_connection_without_a_transaction_is_refused(app: Rota, emptied_
             await app.enqueue("work", {"n": 1}, connection=connection)
         with connection.transaction():
             await app.enqueue("work", {"n": 2}, connection=connection)
+    with closing(psycopg2.connect(emptied_postgres_url)) as older:
+        older.autocommit = True
+        with pytest.raises(ConfigError, match=r"no open transaction.*autocommit = False"):
+            app.enqueue_sync("work", {"n": 1}, connection=older)
+    given = parts(emptied_postgres_url)
+    database = peewee.PostgresqlDatabase(given.pop("dbname"), **given)
+    with database.connection_context(), pytest.raises(ConfigError, match=r"database\.atomic\(\)"):
+        app.enqueue_sync("work", {"n": 1}, connection=database)
     free = await asyncpg.connect(emptied_postgres_url)
     with pytest.raises(ConfigError, match="no open transaction"):
         await app.enqueue("work", {"n": 3}, connection=free)

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
+import peewee
 import pytest
 import sqlalchemy
+from callers import CursorCaller, PeeweeCaller, django_connection
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
@@ -21,6 +23,11 @@ from rota.testing import drain
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "rota.db"
+
+
+@pytest.fixture(autouse=True)
+def django_allows_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # these tests have one; a program would use a thread
 
 
 @pytest.fixture
@@ -76,6 +83,26 @@ async def by_aiosqlite(path: Path) -> AsyncIterator[Caller]:
 
 
 @asynccontextmanager
+async def by_sqlite3_cursor(path: Path) -> AsyncIterator[CursorCaller]:
+    with closing(sqlite3.connect(path)) as connection:
+        yield CursorCaller(connection, passed=True)
+
+
+@asynccontextmanager
+async def by_django(path: Path) -> AsyncIterator[CursorCaller]:
+    connection = django_connection(ENGINE="django.db.backends.sqlite3", NAME=str(path))
+    yield CursorCaller(connection, passed=False)
+    connection.close()
+
+
+@asynccontextmanager
+async def by_peewee(path: Path) -> AsyncIterator[PeeweeCaller]:
+    database = peewee.SqliteDatabase(str(path))
+    with database.connection_context(), database.transaction() as transaction:
+        yield PeeweeCaller(database, transaction)
+
+
+@asynccontextmanager
 async def by_session(path: Path) -> AsyncIterator[Caller]:
     engine = sqlalchemy.create_engine(f"sqlite:///{path}")
     with Session(engine) as session:
@@ -107,7 +134,15 @@ async def by_async_connection(path: Path) -> AsyncIterator[Caller]:
     await engine.dispose()
 
 
-SYNC = [by_sqlite3, by_sqlite3_autocommit, by_session, by_connection]
+SYNC = [
+    by_sqlite3,
+    by_sqlite3_autocommit,
+    by_sqlite3_cursor,
+    by_django,
+    by_peewee,
+    by_session,
+    by_connection,
+]
 ASYNC = [by_aiosqlite, by_async_session, by_async_connection]
 
 

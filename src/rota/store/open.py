@@ -41,6 +41,13 @@ STORES: dict[str, Callable[[str], Store]] = {
     "postgresql": _postgres,
     "postgres": _postgres,
 }
+# What SQLAlchemy's users have at hand: the driver after the + says nothing about the database.
+DRIVERS = {
+    "postgresql": ("asyncpg", "psycopg", "psycopg_async", "psycopg2", "psycopg2cffi", "pg8000", "aiopg"),
+    "sqlite": ("pysqlite", "aiosqlite"),
+}
+SPELLINGS = {f"{scheme}+{driver}": scheme for scheme, drivers in DRIVERS.items() for driver in drivers}
+SPELLINGS |= {name.replace("postgresql", "postgres"): scheme for name, scheme in SPELLINGS.items()}
 PLUG_INS = "rota.stores"  # the group of entry points
 # Databases that people will try, under every scheme they are known by.
 ELSEWHERE = {
@@ -61,6 +68,8 @@ def open_store(url: str) -> Store:
     if not separator:
         raise ConfigError(f"{_masked(url)!r} is not a store URL: this version knows {KNOWN}")
     scheme = scheme.lower()
+    if (plain := SPELLINGS.get(scheme)) is not None:
+        scheme, url = plain, plain + url[len(scheme) :]
     make = STORES.get(scheme) or _plug_in(scheme, url)
     if make is not None:
         return make(url)
@@ -108,7 +117,6 @@ def _known() -> str:
 
 
 def _nearest(scheme: str) -> str:
-    # "postgresql+psycopg" is what SQLAlchemy's users have at hand
     close = get_close_matches(scheme.partition("+")[0], STORES, n=1, cutoff=0.5)
     return f", did you mean {close[0]!r}?" if close else ""
 

@@ -71,6 +71,11 @@ def script(jobs: Sequence[NewJob], now: datetime | None) -> Script[Sequence[Inse
     return inserted(jobs, rows)
 
 
+def function_for(jobs: Sequence[NewJob]) -> str:
+    """The function that ``script`` calls, with the types that it takes."""
+    return f"rota.{_choose_path(jobs)}(json,timestamptz,boolean,boolean)"
+
+
 class Inserter:
     def __init__(self, connections: Connections, shown: str, publisher: HintPublisher) -> None:
         self._connections = connections

@@ -44,12 +44,13 @@ from ...model import (
 )
 from ..hints import HintHub
 from ..protocol import Waker
-from ..sql import external
+from ..sql import external, external_kinds
 from . import audit_queries, claims, health_checks, job_counts, job_pages, schedule_queries, schema
+from .caller_schema import CallerSchema
 from .claims import ClaimCursors
 from .connections import Connections
 from .history import History
-from .inserts import Inserter, script
+from .inserts import Inserter, function_for, script
 from .listener import Listener
 from .rows import NOW, RECLAIMED_COLUMNS, attempt, claim_order, claimed, document, instant, job, text
 from .rows import ids as possible_ids
@@ -97,6 +98,7 @@ class PostgresStore:
         self._hub = HintHub()
         self._publisher = HintPublisher(self._connections, self._hub)
         self._inserter = Inserter(self._connections, shown, self._publisher)
+        self._caller_schema = CallerSchema(shown)
         self._listener: Listener | None = None
         if self._address.listen is not None:
             self._listener = Listener(self._address.listen, shown, self._connections, self._hub)
@@ -161,7 +163,8 @@ class PostgresStore:
     def insert_with(
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
-        return external.run(script(jobs, now), external.caller(connection))
+        on = external_kinds.caller(connection, "postgresql", self._address.shown)
+        return external.run(self._caller_schema.check(function_for(jobs), script(jobs, now)), on)
 
     async def turn(
         self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None

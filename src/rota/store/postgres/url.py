@@ -10,12 +10,19 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, url
 import msgspec
 from psycopg import Error
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from ...errors import ConfigError
 
 SCHEMES = ("postgresql", "postgres")
 OURS = ("listen", "connections")
 MOST_CONNECTIONS = 4  # unless the URL says otherwise
+SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+# Tuning of asyncpg and of SQLAlchemy's dialect for it, which says nothing to libpq.
+OF_OTHER_DRIVERS = frozenset(
+    {"async_fallback", "command_timeout", "prepared_statement_cache_size", "prepared_statement_name_func"}
+    | {"max_cached_statement_lifetime", "max_cacheable_statement_size", "statement_cache_size"}
+)
 SECRETS = frozenset({"password", "sslpassword", "passfile"})
 
 
@@ -54,11 +61,12 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError as error:
         raise ConfigError(f"the PostgreSQL URL cannot be read: {error}") from None
-    if parts.scheme not in SCHEMES:
+    if parts.scheme.partition("+")[0] not in SCHEMES:
         raise ConfigError(f"{_shown(url)}: a PostgreSQL URL begins with postgresql:// or postgres://")
     ours = {name: value for name, value in query if name in OURS}
-    ours_removed = urlencode([pair for pair in query if pair[0] not in OURS], quote_via=quote)
-    conninfo = _joined(parts._replace(query=ours_removed))
+    libpqs = _for_libpq([pair for pair in query if pair[0] not in OURS], _shown(url))
+    plain = parts._replace(scheme=SCHEMES[0], query=urlencode(libpqs, quote_via=quote))
+    conninfo = _joined(plain)
     try:
         conninfo_to_dict(conninfo)
     except Error as error:
@@ -66,6 +74,41 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
         said = type(error).__name__ if parts.password else str(error).strip()
         raise ConfigError(f"{_shown(url)}: libpq cannot read this URL: {said}") from None
     return conninfo, ours
+
+
+def _for_libpq(query: list[tuple[str, str]], shown: str) -> list[tuple[str, str]]:
+    """The options in the words of libpq: other drivers have some of their own."""
+    hosts = [value for name, value in query if name == "host"]
+    options = [pair for pair in query if pair[0] != "host" and pair[0] not in OF_OTHER_DRIVERS]
+    options = [_translated(name, value, shown) for name, value in options]
+    if len(hosts) > 1:  # as SQLAlchemy writes several: host=a:5432&host=b:5432
+        pairs = [host.rpartition(":") if ":" in host else (host, "", "") for host in hosts]
+        options += [
+            ("host", ",".join(pair[0] for pair in pairs)),
+            ("port", ",".join(pair[2] for pair in pairs)),
+        ]
+    else:
+        options += [("host", host) for host in hosts]
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    if unknown := [name for name, _ in options if name not in known]:
+        raise ConfigError(
+            f"{shown}: PostgreSQL's client library has no option {unknown[0]!r}; remove it from the URL, or "
+            f"use one of {', '.join(OURS)} (rota's) or sslmode, connect_timeout, application_name … (libpq's)"
+        )
+    return options
+
+
+def _translated(name: str, value: str, shown: str) -> tuple[str, str]:
+    if name == "timeout":  # asyncpg's
+        return "connect_timeout", value
+    if name != "ssl":
+        return name, value
+    mode = {"true": "require", "1": "require", "false": "disable", "0": "disable"}.get(value.lower(), value)
+    if mode not in SSL_MODES:
+        raise ConfigError(
+            f"{shown}: ssl={value!r} is not known; write sslmode= and one of {', '.join(SSL_MODES)}"
+        )
+    return "sslmode", mode
 
 
 def _joined(parts: SplitResult) -> str:

@@ -1,7 +1,7 @@
 """The caller's own connection: how to run our SQL on it, whatever library made it.
 
-Owns the recognition of connections (by the name of their type, so that no library is imported) and
-the translation of placeholders. Must never commit, roll back or close what belongs to the caller.
+Owns the translation of placeholders and the adapters of libraries; ``external_kinds.py`` says which
+connection needs which. Must never commit, roll back or close what belongs to the caller.
 
 SQL is written with ``?`` placeholders. A store writes its insert as a *script*: a generator that
 yields ``(sql, params)`` and is sent the rows; ``run`` drives it on a caller, synchronous or not.
@@ -20,12 +20,6 @@ R = TypeVar("R")
 Row = Sequence[Any]
 Script = Generator[tuple[str, Sequence[Any]], Sequence[Row], R]
 
-ACCEPTED = (
-    "sqlite3.Connection, aiosqlite.Connection, psycopg.Connection, psycopg.AsyncConnection, "
-    "asyncpg.Connection, SQLAlchemy Session, Connection, AsyncSession and AsyncConnection, "
-    "and Django's connection"
-)
-
 
 class ExternalConnection(Protocol):
     """A connection of the caller. ``execute`` gives the rows, or an awaitable of them if ``is_async``."""
@@ -33,20 +27,11 @@ class ExternalConnection(Protocol):
     @property
     def is_async(self) -> bool: ...
 
+    @property
+    def database(self) -> str:
+        """The kind of database it leads to: sqlite, postgresql, or one that rota does not know."""
+
     def execute(self, sql: str, params: Sequence[Any]) -> Any: ...
-
-
-def caller(connection: Any) -> ExternalConnection:
-    """The Caller of a connection; ConfigError if its kind is unknown or it has no open transaction."""
-    for kind in type(connection).__mro__:
-        make = _KINDS.get((kind.__module__.partition(".")[0], kind.__qualname__))
-        if make is not None:
-            return make(connection)
-    kind = type(connection)
-    raise ConfigError(
-        f"connection= got a {kind.__module__}.{kind.__qualname__}, which rota cannot write on; "
-        f"it accepts {ACCEPTED}"
-    )
 
 
 def run(script: Script[R], on: ExternalConnection) -> R | Awaitable[R]:
@@ -111,15 +96,16 @@ def translate(sql: str, paramstyle: str) -> str:
     raise ConfigError(f"connection= uses the paramstyle {paramstyle!r}, which rota cannot write")
 
 
-# --- the kinds -----------------------------------------------------------------------------------
+# --- adapters ------------------------------------------------------------------------------------
 
 
-class _DbApiConnection:
-    """sqlite3 and psycopg: to execute gives a cursor."""
+class DbApiConnection:
+    """sqlite3, psycopg and psycopg2: ``execute`` gives a cursor."""
 
     is_async = False
 
-    def __init__(self, execute: Callable[..., Any], paramstyle: str) -> None:
+    def __init__(self, database: str, execute: Callable[..., Any], paramstyle: str) -> None:
+        self.database = database
         self._execute = execute
         self._paramstyle = paramstyle
 
@@ -128,12 +114,13 @@ class _DbApiConnection:
         return list(cursor.fetchall()) if cursor.description else ()
 
 
-class _AsyncDbApiConnection:
+class AsyncDbApiConnection:
     """aiosqlite and psycopg's asynchronous connection."""
 
     is_async = True
 
-    def __init__(self, execute: Callable[..., Any], paramstyle: str) -> None:
+    def __init__(self, database: str, execute: Callable[..., Any], paramstyle: str) -> None:
+        self.database = database
         self._execute = execute
         self._paramstyle = paramstyle
 
@@ -142,8 +129,9 @@ class _AsyncDbApiConnection:
         return list(await cursor.fetchall()) if cursor.description else ()
 
 
-class _AsyncpgConnection:
+class AsyncpgConnection:
     is_async = True
+    database = "postgresql"
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -153,7 +141,7 @@ class _AsyncpgConnection:
         return [tuple(row) for row in rows]
 
 
-class _SqlAlchemyConnection:
+class SqlAlchemyConnection:
     """A SQLAlchemy Connection; a Session leads to its Connection with the first statement."""
 
     is_async = False
@@ -161,6 +149,7 @@ class _SqlAlchemyConnection:
     def __init__(self, source: Any, is_session: bool) -> None:
         self._source = source
         self._is_session = is_session
+        self.database: str = (source.get_bind() if is_session else source).dialect.name
 
     def execute(self, sql: str, params: Sequence[Any]) -> Sequence[Row]:
         connection = self._source.connection() if self._is_session else self._source
@@ -168,12 +157,13 @@ class _SqlAlchemyConnection:
         return [tuple(row) for row in result] if result.returns_rows else ()
 
 
-class _AsyncSqlAlchemyConnection:
+class AsyncSqlAlchemyConnection:
     is_async = True
 
     def __init__(self, source: Any, is_session: bool) -> None:
         self._source = source
         self._is_session = is_session
+        self.database: str = (source.get_bind() if is_session else source).dialect.name
 
     async def execute(self, sql: str, params: Sequence[Any]) -> Sequence[Row]:
         connection = await self._source.connection() if self._is_session else self._source
@@ -182,13 +172,14 @@ class _AsyncSqlAlchemyConnection:
         return [tuple(row) for row in result] if result.returns_rows else ()
 
 
-class _DjangoConnection:
+class DjangoConnection:
     """Outside ``atomic()`` Django itself commits each statement; that is the caller's choice."""
 
     is_async = False
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self.database: str = connection.vendor
 
     def execute(self, sql: str, params: Sequence[Any]) -> Sequence[Row]:
         with self._connection.cursor() as cursor:
@@ -196,73 +187,17 @@ class _DjangoConnection:
             return list(cursor.fetchall()) if cursor.description else ()
 
 
-def _needs_transaction(is_open: bool, how: str) -> None:
-    if not is_open:
-        raise ConfigError(
-            "connection= has no open transaction: in autocommit mode every statement would commit "
-            f"by itself, before your own work does; {how} first"
-        )
+# --- errors --------------------------------------------------------------------------------------
 
 
-def _sqlite(connection: Any) -> ExternalConnection:
-    _needs_transaction(
-        connection.in_transaction or connection.isolation_level is not None, "execute BEGIN IMMEDIATE"
-    )
-
-    def execute(sql: str, params: Sequence[Any]) -> Any:
-        cursor = connection.cursor()
-        cursor.row_factory = None  # rows as tuples, whatever the caller has chosen for its own
-        return cursor.execute(sql, params)
-
-    return _DbApiConnection(execute, "qmark")
-
-
-def _aiosqlite(connection: Any) -> ExternalConnection:
-    _needs_transaction(
-        connection.in_transaction or connection.isolation_level is not None, "execute BEGIN IMMEDIATE"
-    )
-    return _AsyncDbApiConnection(connection.execute, "qmark")
-
-
-def _psycopg(connection: Any) -> ExternalConnection:
-    _needs_transaction(_psycopg_has_transaction(connection), "use `with connection.transaction():`")
-    return _DbApiConnection(_psycopg_execute(connection), "format")
-
-
-def _psycopg_async(connection: Any) -> ExternalConnection:
-    _needs_transaction(_psycopg_has_transaction(connection), "use `async with connection.transaction():`")
-    return _AsyncDbApiConnection(_psycopg_execute(connection), "format")
-
-
-def _psycopg_execute(connection: Any) -> Callable[..., Any]:
-    """Rows as tuples, whatever the caller has chosen for the rows of its own statements."""
-    from psycopg.rows import tuple_row
-
-    return lambda sql, params: connection.cursor(row_factory=tuple_row).execute(sql, params)
-
-
-def _psycopg_has_transaction(connection: Any) -> bool:
-    return not connection.autocommit or connection.info.transaction_status.name != "IDLE"
-
-
-def _asyncpg(connection: Any) -> ExternalConnection:
-    _needs_transaction(connection.is_in_transaction(), "use `async with connection.transaction():`")
-    return _AsyncpgConnection(connection)
-
-
-_KINDS: dict[tuple[str, str], Callable[[Any], ExternalConnection]] = {
-    ("sqlite3", "Connection"): _sqlite,
-    ("aiosqlite", "Connection"): _aiosqlite,
-    ("psycopg", "Connection"): _psycopg,
-    ("psycopg", "AsyncConnection"): _psycopg_async,
-    ("asyncpg", "Connection"): _asyncpg,
-    ("asyncpg", "PoolConnectionProxy"): _asyncpg,
-    ("sqlalchemy", "Session"): lambda source: _SqlAlchemyConnection(source, True),
-    ("sqlalchemy", "scoped_session"): lambda source: _SqlAlchemyConnection(source, True),
-    ("sqlalchemy", "Connection"): lambda source: _SqlAlchemyConnection(source, False),
-    ("sqlalchemy", "AsyncSession"): lambda source: _AsyncSqlAlchemyConnection(source, True),
-    ("sqlalchemy", "async_scoped_session"): lambda source: _AsyncSqlAlchemyConnection(source, True),
-    ("sqlalchemy", "AsyncConnection"): lambda source: _AsyncSqlAlchemyConnection(source, False),
-    ("django", "BaseDatabaseWrapper"): _DjangoConnection,
-    ("django", "ConnectionProxy"): _DjangoConnection,
-}
+def sqlstate(error: BaseException) -> str | None:
+    """The code that PostgreSQL gave the error, under whatever wrapping of the caller's library."""
+    found: BaseException | None = error
+    for _ in range(5):
+        if found is None:
+            return None
+        code = getattr(found, "sqlstate", None) or getattr(found, "pgcode", None)
+        if code is not None:
+            return str(code)
+        found = getattr(found, "orig", None) or found.__cause__ or found.__context__
+    return None

@@ -41,7 +41,8 @@ from ...model import (
     Settlement,
     TurnResult,
 )
-from ..sql.external import caller, run
+from ..sql.external import run
+from ..sql.external_kinds import caller
 from . import (
     audit,
     claims,
@@ -126,7 +127,7 @@ class SqliteStore:
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         script = inserts.script_for_caller(jobs, some_micros(now), self._url)
-        return run(script, caller(connection))
+        return run(script, caller(connection, "sqlite", self._url))
 
     async def turn(
         self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None

@@ -38,6 +38,8 @@ def _options(url: str, query: str) -> dict[str, Any]:
             options["synchronous"] = value.lower()
         elif name == "timeout" and _seconds(value) is not None:
             options["patience_s"] = float(value)
+        elif name == "check_same_thread":  # of Python's sqlite3; rota's connections stay in their threads
+            continue
         else:
             raise ConfigError(
                 f"{url!r}: cannot use the option {name}={value!r}; a SQLite URL takes "
