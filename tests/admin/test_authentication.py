@@ -71,6 +71,12 @@ def test_request_with_a_token_ignores_cookies(site: Site) -> None:
     assert viewer.status == 403
 
 
+def test_basic_credentials_of_a_proxy_do_not_disturb_a_session(site: Site) -> None:
+    basic = "Basic cHJveHk6cHc="
+    assert signed_in(site).ask("GET", f"{API}/jobs", Authorization=basic).status == 200
+    assert site.ask("GET", f"{API}/jobs", headers={"Authorization": basic}).status == 401
+
+
 def test_get_and_head_change_nothing(site: Site) -> None:
     browser = signed_in(site)
     job = site.job()

@@ -226,6 +226,10 @@ def test_the_token_is_read_from_a_file_and_a_typed_one_causes_a_warning(both: Bo
     done = rota_command("stats", "--api", both.api, "--token", both.token, cwd=both.folder)
     assert (done.returncode, "--token is visible in the process list" in done.stderr) == (0, True)
     assert both.token not in done.stderr
+    away = "postgresql://u:canary@127.0.0.1:1/x"
+    done = rota_command("stats", "--url", away, cwd=both.folder, ROTA_CA_FILE="ca.pem")
+    assert "the password in --url is visible in the process list" in done.stderr
+    assert "canary" not in done.stderr and "ROTA_CA_FILE" not in done.stderr
     none = rota_command("stats", "--api", both.api, cwd=both.folder)
     assert (none.returncode, "ROTA_TOKEN" in none.stderr) == (2, True)
     gone = rota_command("stats", "--api", both.api, cwd=both.folder, ROTA_TOKEN_FILE="nowhere")

@@ -368,6 +368,13 @@ def test_explain_is_plain_json_and_fits_the_admin_view() -> None:
         (f"postgresql://shop:a@b?{CANARY}@db/shop", "postgresql://***@db/shop"),
         (f"postgresql://shop:{CANARY}@[db/shop", "postgresql://***"),
         (f"redis://:{CANARY}@db/0", "redis://:***@db/0"),
+        (f"postgresql://shop:a/{CANARY}@db/shop?password={CANARY}", "postgresql://***@db/shop"),
+        (f"postgresql://shop:{CANARY}", "postgresql://***"),
+        (f"postgresql:///shop:{CANARY}@db/shop", "postgresql://***@db/shop"),
+        (f"postgresql://db/shop?password=a&{CANARY}#b", "postgresql://db/shop?password=***"),
+        (f"host=db password={CANARY} dbname=shop", "host=db password=***"),
+        (f"host=db PASSWORD = 'it\\'s {CANARY}'", "host=db PASSWORD =***"),
+        (f"shop:{CANARY}@db/shop", "***@db/shop"),
     ],
 )
 def test_a_password_in_a_url_is_never_shown(url: str, shown: str) -> None:
@@ -384,6 +391,9 @@ def test_a_password_in_a_url_is_never_shown(url: str, shown: str) -> None:
         "sqlite:///a@b.db",
         "sqlite://:memory:",
         "postgresql://me@db:5432/shop?x=%20y",
+        "postgresql://a:5432,[::1]:5433/shop?host=/tmp",
+        "postgresql:///shop",
+        "host=db dbname=shop",
         "",
         "x",
     ],

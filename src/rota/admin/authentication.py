@@ -60,7 +60,7 @@ class Authenticator:
 
     async def find(self, request: Request) -> AuthenticatedCaller | None:
         """The caller; None if the request has no credential. An invalid token is a 401."""
-        given = request.headers.get("authorization")
+        given = _own_header(request.headers.get("authorization"))
         found = await (self._by_token(given) if given is not None else self._by_cookie(request))
         if found is None:
             return None
@@ -125,3 +125,8 @@ class Authenticator:
         except ValueError:
             return False
         return behind and parts.scheme == origin.scheme  # the proxy may rewrite Host
+
+
+def _own_header(header: str | None) -> str | None:
+    """``Basic`` is for a proxy in front, which may pass it on: a session counts beside it."""
+    return None if header is not None and header.partition(" ")[0].lower() == "basic" else header

@@ -1,12 +1,24 @@
-"""Masks the passwords in URLs, so that they can be printed."""
+"""Masks the passwords in store URLs and connection strings, so that they can be printed.
+
+The only place that does. A password may contain characters that belong escaped in a URL, so whatever may be
+part of one is masked: rather too much than a single character of it.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from ..core.payload.masking import is_secret
 from .settings import SECRET_FIELDS
+
+MASK = "***"
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]*(?=://)")
+_PAIR = re.compile(r"(\w+)\s*=")
+_HOST = r"(?:\[[^\]@]*\]|[^:,@\[\]]*)(?::\d*)?"
+_HOSTS = re.compile(rf"{_HOST}(?:,{_HOST})*")
+_PATHS = ("passfile",)  # secret too: it names a file of passwords
 
 
 def has_password(url: Any) -> bool:
@@ -14,21 +26,63 @@ def has_password(url: Any) -> bool:
 
 
 def without_password(url: str) -> str:
-    """Replace each password in the URL with a mask, also in its query."""
+    """Replace each password in the URL, or in ``host=… password=…``, with a mask."""
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        return _without_pairs(url)
     try:
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
-        return f"{url.partition('://')[0]}://***"
+        return f"{scheme[0]}://{MASK}"
+    if is_ambiguous(parts):
+        rest = re.split(r"[?#]", url.rpartition("@")[2])[0] if "@" in url else None
+        return f"{scheme[0]}://{MASK}" + ("" if rest is None else f"@{rest}")
     account, _, host = parts.netloc.rpartition("@")
-    beyond = [parts.path, parts.fragment, *(part for pair in query if "://" not in pair[1] for part in pair)]
-    if parts.netloc and any("@" in part for part in beyond):  # perhaps a password with an unescaped / ? or #
-        return f"{parts.scheme}://***@{url.rpartition('@')[2]}"
-    hidden = [
-        (key, "***" if is_secret(key, SECRET_FIELDS) or "://" in value else value) for key, value in query
+    user, colon, _ = account.partition(":")
+    shown = _query(query)
+    if not colon and shown == query:
+        return url
+    netloc = f"{user}:{MASK}@{host}" if colon else parts.netloc
+    joined = f"?{urlencode(shown, safe='*/', quote_via=quote)}" if shown else ""
+    is_cut = len(shown) < len(query) or MASK in joined
+    fragment = f"#{parts.fragment}" if parts.fragment and not is_cut else ""
+    return f"{scheme[0]}://{netloc}{parts.path}{joined}{fragment}"
+
+
+def is_ambiguous(parts: SplitResult) -> bool:
+    """Whether an unescaped ``/ ? # :`` of a password may have ended the part of the URL it stands in."""
+    if parts.scheme == "sqlite":
+        return False
+    rest = [parts.path, parts.fragment]
+    rest += [
+        part for pair in parse_qsl(parts.query, keep_blank_values=True) if not _is_url(pair) for part in pair
     ]
-    if ":" in account:
-        parts = parts._replace(netloc=f"{account.partition(':')[0]}:***@{host}")
-    if hidden != query:
-        parts = parts._replace(query=urlencode(hidden, safe="*/", quote_via=quote))
-    return url if parts == urlsplit(url) else urlunsplit(parts)
+    return any("@" in part for part in rest) or _HOSTS.fullmatch(parts.netloc.rpartition("@")[2]) is None
+
+
+def _is_url(pair: tuple[str, str]) -> bool:
+    return pair[0] == "listen" and _SCHEME.match(pair[1]) is not None
+
+
+def _query(query: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Without what follows a secret: it may be the rest of it, after an ``&`` that is not escaped."""
+    shown: list[tuple[str, str]] = []
+    for name, value in query:
+        if _is_secret(name):
+            return [*shown, (name, MASK)]
+        shown.append((name, MASK if "://" in value else value))
+    return shown
+
+
+def _without_pairs(text: str) -> str:
+    """``host=db password=***``: what follows a password may be the rest of it, after a blank."""
+    for pair in _PAIR.finditer(text):
+        if _is_secret(pair[1]):
+            return f"{text[: pair.end()]}{MASK}"
+    before, _, rest = text.rpartition("@")  # user:password@host, without a scheme
+    return f"{MASK}@{rest}" if ":" in before else text
+
+
+def _is_secret(name: str) -> bool:
+    return is_secret(name, SECRET_FIELDS) or name.lower() in _PATHS

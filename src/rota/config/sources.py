@@ -22,7 +22,17 @@ VARIABLES = frozenset(f"ROTA_{name.upper()}{end}" for name in TYPES for end in (
 # Used by rota, but not settings.
 OTHER_VARIABLES = frozenset(
     f"ROTA_{name}"
-    for name in ("API", "APP", "DEBUG", "FAILPOINTS", "OVERRIDE_URL", "SUPERVISED", "TOKEN", "TOKEN_FILE")
+    for name in (
+        "API",
+        "APP",
+        "CA_FILE",
+        "DEBUG",
+        "FAILPOINTS",
+        "OVERRIDE_URL",
+        "SUPERVISED",
+        "TOKEN",
+        "TOKEN_FILE",
+    )
 )
 
 

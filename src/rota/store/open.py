@@ -11,8 +11,8 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
-from urllib.parse import quote, urlsplit
 
+from ..config.passwords import without_password
 from ..errors import ConfigError, MissingDriver
 from .protocol import Store
 
@@ -28,8 +28,8 @@ def _postgres(url: str) -> Store:
         import psycopg  # noqa: F401
     except ImportError as error:
         raise MissingDriver(
-            f"{_masked(url)}: PostgreSQL needs the psycopg driver, which cannot be imported ({error}): "
-            'pip install "rota[postgres]"'
+            f"{without_password(url)}: PostgreSQL needs the psycopg driver, which cannot be imported "
+            f'({error}): pip install "rota[postgres]"'
         ) from error
     from .postgres.store import PostgresStore
 
@@ -66,7 +66,7 @@ def open_store(url: str) -> Store:
     """The store that the URL names, not connected yet."""
     scheme, separator, _ = url.partition("://")
     if not separator:
-        raise ConfigError(f"{_masked(url)!r} is not a store URL: this version knows {KNOWN}")
+        raise ConfigError(f"{without_password(url)!r} is not a store URL: this version knows {KNOWN}")
     scheme = scheme.lower()
     if (plain := SPELLINGS.get(scheme)) is not None:
         scheme, url = plain, plain + url[len(scheme) :]
@@ -75,10 +75,11 @@ def open_store(url: str) -> Store:
         return make(url)
     if scheme in ELSEWHERE:
         raise ConfigError(
-            f"{_masked(url)}: this version has no store for {ELSEWHERE[scheme]}; it has {KNOWN}"
+            f"{without_password(url)}: this version has no store for {ELSEWHERE[scheme]}; it has {KNOWN}"
         )
     raise ConfigError(
-        f"{_masked(url)}: unknown store scheme {scheme!r}{_nearest(scheme)}; this version knows {_known()}"
+        f"{without_password(url)}: unknown store scheme {scheme!r}{_nearest(scheme)}; "
+        f"this version knows {_known()}"
     )
 
 
@@ -89,18 +90,20 @@ def _plug_in(scheme: str, url: str) -> Callable[[str], Store] | None:
         return None
     if len(found) > 1:
         names = " and ".join(sorted(map(_package, found.values())))
-        raise ConfigError(f"{_masked(url)}: {names} all offer a store for {scheme}://; uninstall all but one")
+        raise ConfigError(
+            f"{without_password(url)}: {names} all offer a store for {scheme}://; uninstall all but one"
+        )
     (point,) = found.values()
     try:
         make = point.load()
     except Exception as error:  # a plug-in may fail in any way while it is imported
         raise ConfigError(
-            f"{_masked(url)}: the store plug-in {_package(point)} cannot be loaded "
+            f"{without_password(url)}: the store plug-in {_package(point)} cannot be loaded "
             f"({type(error).__name__}: {error}); repair or uninstall it"
         ) from error
     if not callable(make):
         raise ConfigError(
-            f"{_masked(url)}: the store plug-in {_package(point)} is a {type(make).__name__}; "
+            f"{without_password(url)}: the store plug-in {_package(point)} is a {type(make).__name__}; "
             "its entry point must name a callable that takes a URL and returns a store"
         )
     return cast(Callable[[str], Store], make)
@@ -119,15 +122,3 @@ def _known() -> str:
 def _nearest(scheme: str) -> str:
     close = get_close_matches(scheme.partition("+")[0], STORES, n=1, cutoff=0.5)
     return f", did you mean {close[0]!r}?" if close else ""
-
-
-def _masked(url: str) -> str:
-    """The URL without its password and query: what an error may show."""
-    try:
-        parts = urlsplit(url)
-        if parts.password is None:
-            return url.partition("?")[0]
-        host = parts.netloc.rpartition("@")[2]
-        return f"{parts.scheme}://{quote(parts.username or '')}:***@{host}{parts.path}"
-    except ValueError:
-        return url.partition("://")[0] + "://…"

@@ -159,6 +159,18 @@ def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> 
                 "rota: --token is visible in the process list; set ROTA_TOKEN or ROTA_TOKEN_FILE instead",
                 err=True,
             )
+        if param.name == "url" and _has_password(value):
+            click.echo(
+                "rota: the password in --url is visible in the process list; "
+                "set ROTA_URL or ROTA_URL_FILE instead",
+                err=True,
+            )
+
+
+def _has_password(url: str | None) -> bool:
+    from ...config.passwords import has_password
+
+    return has_password(url)
 
 
 def _url(help: str) -> Callable[[C], C]:

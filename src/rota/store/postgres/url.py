@@ -12,6 +12,7 @@ from psycopg import Error
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 
+from ...config.passwords import has_password, is_ambiguous, without_password
 from ...errors import ConfigError
 
 SCHEMES = ("postgresql", "postgres")
@@ -23,7 +24,6 @@ OF_OTHER_DRIVERS = frozenset(
     {"async_fallback", "command_timeout", "prepared_statement_cache_size", "prepared_statement_name_func"}
     | {"max_cached_statement_lifetime", "max_cacheable_statement_size", "statement_cache_size"}
 )
-SECRETS = frozenset({"password", "sslpassword", "passfile"})
 
 
 class PostgresUrl(msgspec.Struct, frozen=True):
@@ -42,15 +42,17 @@ def parse(url: str) -> PostgresUrl:
     most = _most_connections(url, ours.get("connections"))
     listen = ours.get("listen")
     if listen == "off":
-        return PostgresUrl(conninfo, _shown(url), None, most)
-    return PostgresUrl(conninfo, _shown(url), _split(listen)[0] if listen else conninfo, most)
+        return PostgresUrl(conninfo, without_password(url), None, most)
+    return PostgresUrl(conninfo, without_password(url), _split(listen)[0] if listen else conninfo, most)
 
 
 def _most_connections(url: str, value: str | None) -> int:
     if value is None:
         return MOST_CONNECTIONS
     if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 1000):
-        raise ConfigError(f"{_shown(url)}: connections={value!r} must be a whole number from 1 to 1000")
+        raise ConfigError(
+            f"{without_password(url)}: connections={value!r} must be a whole number from 1 to 1000"
+        )
     return int(value)
 
 
@@ -59,20 +61,30 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
     try:
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError as error:
-        raise ConfigError(f"the PostgreSQL URL cannot be read: {error}") from None
+    except ValueError:  # its text may quote the password
+        raise ConfigError(
+            f"{without_password(url)}: the PostgreSQL URL cannot be read: write special characters of the "
+            "password percent-encoded, such as %5B for [, and an IPv6 address as [::1]"
+        ) from None
     if parts.scheme.partition("+")[0] not in SCHEMES:
-        raise ConfigError(f"{_shown(url)}: a PostgreSQL URL begins with postgresql:// or postgres://")
+        raise ConfigError(
+            f"{without_password(url)}: a PostgreSQL URL begins with postgresql:// or postgres://"
+        )
+    if is_ambiguous(parts):
+        raise ConfigError(
+            f"{without_password(url)}: the host and port cannot be distinguished from the password: write "
+            "its special characters percent-encoded, such as %40 for @, %2F for /, %3F for ? and %23 for #"
+        )
     ours = {name: value for name, value in query if name in OURS}
-    libpqs = _for_libpq([pair for pair in query if pair[0] not in OURS], _shown(url))
+    libpqs = _for_libpq([pair for pair in query if pair[0] not in OURS], without_password(url))
     plain = parts._replace(scheme=SCHEMES[0], query=urlencode(libpqs, quote_via=quote))
     conninfo = _joined(plain)
     try:
         conninfo_to_dict(conninfo)
     except Error as error:
-        # libpq quotes the part it could not read, which may be the password
-        said = type(error).__name__ if parts.password else str(error).strip()
-        raise ConfigError(f"{_shown(url)}: libpq cannot read this URL: {said}") from None
+        # libpq quotes the part it could not read, which may be of a password
+        said = type(error).__name__ if "@" in url or has_password(url) else str(error).strip()
+        raise ConfigError(f"{without_password(url)}: libpq cannot read this URL: {said}") from None
     return conninfo, ours
 
 
@@ -91,8 +103,9 @@ def _for_libpq(query: list[tuple[str, str]], shown: str) -> list[tuple[str, str]
         options += [("host", host) for host in hosts]
     known = {option.keyword.decode() for option in Conninfo.get_defaults()}
     if unknown := [name for name, _ in options if name not in known]:
+        name = repr(unknown[0]) if unknown[0] in shown else "of this name"  # it may be part of a password
         raise ConfigError(
-            f"{shown}: PostgreSQL's client library has no option {unknown[0]!r}; remove it from the URL, or "
+            f"{shown}: PostgreSQL's client library has no option {name}; remove it from the URL, or "
             f"use one of {', '.join(OURS)} (rota's) or sslmode, connect_timeout, application_name … (libpq's)"
         )
     return options
@@ -114,20 +127,3 @@ def _translated(name: str, value: str, shown: str) -> tuple[str, str]:
 def _joined(parts: SplitResult) -> str:
     """Also without a host, which means a socket on this machine: ``urlunsplit`` would forget the slashes."""
     return f"{parts.scheme}://{parts.netloc}{urlunsplit(parts._replace(scheme='', netloc=''))}"
-
-
-def _shown(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        netloc = parts.netloc
-        if "@" in netloc:
-            account, _, host = netloc.rpartition("@")
-            user, colon, _ = account.partition(":")
-            netloc = f"{user}:***@{host}" if colon else netloc
-        query = [
-            (name, "***" if name in SECRETS or "://" in value else value)
-            for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        ]
-        return _joined(parts._replace(netloc=netloc, query=urlencode(query, safe="*/", quote_via=quote)))
-    except ValueError:
-        return "postgresql://…"

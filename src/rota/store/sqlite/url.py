@@ -6,6 +6,7 @@ import sqlite3
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from ...config.passwords import without_password
 from ...errors import ConfigError
 
 OLDEST = (3, 35, 0)
@@ -27,7 +28,7 @@ def parse(url: str) -> SqliteUrl:
     if path in (":memory:", "/:memory:"):
         return SqliteUrl(url, None, **_options(url, query))
     if not path.startswith("/") or len(path) == 1 or path.endswith("/"):
-        raise ConfigError(f"{url!r} names no database file: write {SHAPES}")
+        raise ConfigError(f"{without_password(url)!r} names no database file: write {SHAPES}")
     return SqliteUrl(url, path[1:], **_options(url, query))
 
 
@@ -42,7 +43,7 @@ def _options(url: str, query: str) -> dict[str, Any]:
             continue
         else:
             raise ConfigError(
-                f"{url!r}: cannot use the option {name}={value!r}; a SQLite URL takes "
+                f"{without_password(url)!r}: cannot use the option {name!r}; a SQLite URL takes "
                 "synchronous=full|normal and timeout=SECONDS (0 to 3600, how long to wait for a lock)"
             )
     return options
