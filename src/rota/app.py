@@ -14,14 +14,15 @@ import socket
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
 from . import config, operate
 from .config import Settings
 from .core.jobs.options import JobOptions, Options, merge, options
 from .core.jobs.why import Why
-from .errors import AlreadyRunning, JobCancelled, JobFailed, NotFound, RotaError
+from .durations import Duration, seconds, short
+from .errors import AlreadyRunning, JobCancelled, JobFailed, NotFound, OptionError, RotaError
 from .model import Actor, JobFilter, JobId, Page, PageRequest, Schedule, State, gate_id
 from .operate import Operations, Services
 from .operate.gates import scope_of
@@ -52,6 +53,7 @@ from .worker.worker import Worker
 H = TypeVar("H", bound=Hook)
 
 
+LONGEST_WAIT_S = 100 * 365 * 86400.0
 WAIT_POLL_S = 0.5  # how often result() reads the job without a hint
 
 
@@ -155,11 +157,11 @@ class Rota(TaskDeclarations):
         id: str,
         fn: Callable[[], Any],
         *,
-        every: float | str | timedelta,
+        every: Duration,
         start_at: datetime | None = None,
         queue: str | None = None,
         priority: int | None = None,
-        timeout: float | str | timedelta | None = None,
+        timeout: Duration | None = None,
     ) -> Schedule:
         """Run ``fn`` for the tenant at this interval, while this process runs."""
         if not self.is_running:
@@ -311,16 +313,17 @@ class Rota(TaskDeclarations):
         """Counts by state, ``oldest_due_s``, and ``queues`` with the depth of each."""
         return await operate.stats(await self.stores.get(), self.clock)
 
-    async def wait(self, job_id: JobId, timeout: float | None = None) -> Any:
+    async def wait(self, job_id: JobId, timeout: Duration | None = None) -> Any:
         """Wait for the job to finish and return its output; see ``JobHandle.result``."""
+        limit = None if timeout is None else seconds("timeout", timeout, 0.0, LONGEST_WAIT_S, OptionError)
         store = await self.stores.get()
         waker = store.waker()
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(limit):
                 while not (job := await operate.get(store, job_id)).is_final:
                     await waker.wait_finished(job_id, WAIT_POLL_S)
         except TimeoutError:
-            raise TimeoutError(f"job {job_id} did not finish within {timeout} s") from None
+            raise TimeoutError(f"job {job_id} did not finish within {short(limit or 0)}") from None
         finally:
             await waker.close()
         if job.state is State.SUCCEEDED:

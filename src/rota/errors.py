@@ -28,6 +28,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from . import durations
+from .durations import Duration
+
 
 class RotaError(Exception):
     """Root of every error that rota raises."""
@@ -121,11 +124,11 @@ class LeaseLost(RotaError):
 
 
 class Snooze(Exception):
-    """Raise in a task to run it again after ``seconds``; no attempt is charged."""
+    """Raise in a task to run it again after ``seconds`` (or ``"15m"``); no attempt is charged."""
 
-    def __init__(self, seconds: float = 60.0, reason: str | None = None) -> None:
-        super().__init__(reason or f"snoozed for {seconds} s")
-        self.seconds = float(seconds)
+    def __init__(self, seconds: Duration = 60.0, reason: str | None = None) -> None:
+        self.seconds = durations.seconds("seconds", seconds, -durations.HUGE, durations.HUGE, OptionError)
+        super().__init__(reason or f"snoozed for {durations.short(self.seconds)}")
         self.reason = reason
 
 

@@ -58,7 +58,7 @@ async def test_options_are_stored_with_the_job(app: Rota) -> None:
     assert [child.id for child in (await app.jobs(parent=parent.id)).items] == [job.id]
 
 
-@pytest.mark.parametrize("how", ["delay", "timedelta", "run_at", "elsewhere"])
+@pytest.mark.parametrize("how", ["delay", "timedelta", "text", "run_at", "elsewhere"])
 async def test_a_job_does_not_run_before_it_is_due(still_app: Rota, clock: FakeClock, how: str) -> None:
     @still_app.task
     async def work() -> None: ...
@@ -67,6 +67,7 @@ async def test_a_job_does_not_run_before_it_is_due(still_app: Rota, clock: FakeC
     choice: dict[str, Any] = {
         "delay": {"delay": 90},
         "timedelta": {"delay": timedelta(minutes=1.5)},
+        "text": {"delay": "1m30s"},
         "run_at": {"run_at": due},
         "elsewhere": {"run_at": due.astimezone(timezone(timedelta(hours=-5)))},
     }[how]
@@ -160,9 +161,9 @@ BAD: list[tuple[str, Any, str]] = [
     ("priority", 1.5, "whole number"),
     ("priority", True, "whole number"),
     ("priority", 2**31, "whole number"),
-    ("delay", -1, "0 to"),
-    ("delay", float("nan"), "number from"),
-    ("delay", "60", "number from"),
+    ("delay", -1, "from 0 s"),
+    ("delay", float("nan"), "give seconds or text"),
+    ("delay", "soon", "such as '15m'"),
     ("run_at", "tomorrow", "must be a datetime"),
     ("run_at", datetime(2030, 1, 1), "has no time zone"),
     ("on_conflict", "ignore", "return, raise, replace"),
@@ -170,7 +171,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("max_attempts", 101, "1 to 100"),
     ("backoff", 5, "must be a Backoff"),
     ("timeout", 0, "0.001"),
-    ("timeout", float("inf"), "number from"),
+    ("timeout", float("inf"), "give seconds or text"),
     ("auto_remove", "yes", "True or False"),
     ("tags", "mail", "list of texts"),
     ("tags", [1], "must be text"),

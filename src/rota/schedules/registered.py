@@ -7,7 +7,7 @@ sees the schedule and fires it, and leaves its jobs to one that has the function
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from ..core.jobs.options import Options
 from ..core.schedules.draft import snapshot
 from ..core.schedules.names import full_name, key_of
 from ..core.schedules.restarts import keep_grid
+from ..durations import Duration
 from ..errors import AlreadyRegistered, IllegalMove, NotFound
 from ..model import JobFilter, PageRequest, Schedule, State
 from ..runtime.audit import AuditDraft, record
@@ -58,11 +59,11 @@ class RegisteredSchedules:
         id: str,
         fn: Callable[[], Any],
         *,
-        every: float | str | timedelta,
+        every: Duration,
         start_at: datetime | None = None,
         queue: str | None = None,
         priority: int | None = None,
-        timeout: float | str | timedelta | None = None,
+        timeout: Duration | None = None,
     ) -> Schedule:
         """Run ``fn`` for the tenant at this interval, from ``start_at`` (else an interval from now) on.
 

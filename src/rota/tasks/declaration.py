@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import timedelta
 from typing import Any, Concatenate, Unpack, overload
 
 from ..core.jobs.options import DeclaredOptions, TaskOptions, options
 from ..core.schedules.options import OF_THE_SCHEDULE, RecurringOptions
+from ..durations import Duration
 from .decorators import C, P, R, TaskDecorator, Untyped
 from .task import FunctionTask, Task, choose_executor, choose_name
 
@@ -58,7 +58,7 @@ class TaskDeclarations(ABC):
         declare: TaskDecorator = self._recurring({"cron": expression}, dict(given))
         return declare
 
-    def every(self, interval: float | str | timedelta, /, **given: Unpack[RecurringOptions]) -> TaskDecorator:
+    def every(self, interval: Duration, /, **given: Unpack[RecurringOptions]) -> TaskDecorator:
         """Declare a task and the schedule that runs it: ``@app.every("15m")``."""
         declare: TaskDecorator = self._recurring({"every": interval}, dict(given))
         return declare

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, cast, overload
 
 import msgspec
 
+from ..durations import Duration
 from ..errors import NotFound
 from ..model import InsertResult, Job, JobId, NewJob, State
 from ..runtime.portal import Portal
@@ -26,7 +27,7 @@ class JobAccess(Protocol):
     @property
     def portal(self) -> Portal: ...
 
-    async def wait(self, job_id: JobId, timeout: float | None = None) -> Any: ...
+    async def wait(self, job_id: JobId, timeout: Duration | None = None) -> Any: ...
     async def job(self, job_id: JobId) -> JobHandle: ...
     async def cancel(self, job_id: JobId, reason: str = "cancelled") -> JobHandle: ...
     async def retry(self, job_id: JobId) -> JobHandle: ...
@@ -45,7 +46,7 @@ class JobHandle(Job, Generic[R_co], frozen=True, kw_only=False):
         access: JobAccess = self._access
         return access
 
-    async def result(self, timeout: float | None = None) -> R_co:
+    async def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to finish and return its output.
 
         Raises JobFailed or JobCancelled if that is its outcome, TimeoutError if it takes longer.
@@ -59,7 +60,7 @@ class JobHandle(Job, Generic[R_co], frozen=True, kw_only=False):
             output = cast(R_co, None)
         return output
 
-    def result_sync(self, timeout: float | None = None) -> R_co:
+    def result_sync(self, timeout: Duration | None = None) -> R_co:
         """``result`` for code that is not async."""
         return self.access.portal.call(self.result, timeout)
 

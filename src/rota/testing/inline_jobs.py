@@ -8,6 +8,7 @@ from typing import Any
 
 from ..app import Rota
 from ..core.jobs.options import Options
+from ..durations import Duration
 from ..errors import NotFound
 from ..model import JobId
 from ..runtime.portal import Portal
@@ -80,7 +81,7 @@ class _InlineAccess:
         if not self._app.is_running:
             await run_due_jobs(self._app)
 
-    async def wait(self, job_id: JobId, timeout: float | None = None) -> Any:
+    async def wait(self, job_id: JobId, timeout: Duration | None = None) -> Any:
         await self.run()
         return await self._app.wait(job_id, timeout)
 

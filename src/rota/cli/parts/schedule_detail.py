@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ...core.schedules.intervals import short
+from ...durations import short
 from ...errors import InvalidSchedule, NotFound
 from ...model import Value
 from ...operate import Operations

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import click
 
+from ... import durations
+
 C = TypeVar("C", bound=Callable[..., Any])
 
-DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+(?:\.\d+)?)s)?")
-UNIT_SECONDS = (86_400, 3_600, 60, 1)
 LONGEST_AGO_S = 50 * 365 * 86_400
 
 
 def parse_duration(value: str) -> float:
     """Seconds."""
-    text = value.strip().lower().replace(" ", "")
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    match = DURATION.fullmatch(text)
-    if not text or match is None:
+    if (found := durations.read(value)) is None:
         raise click.BadParameter(f"{value!r} is not a duration; use seconds, or 90s, 15m, 1h30m, 2d")
-    return sum(float(n) * size for n, size in zip(match.groups(), UNIT_SECONDS, strict=True) if n)
+    return found
 
 
 def parse_time(value: str) -> datetime:

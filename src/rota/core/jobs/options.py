@@ -9,6 +9,8 @@ from typing import Any, TypedDict, get_args
 
 import msgspec
 
+from ... import durations
+from ...durations import Duration
 from ...errors import OptionError
 from ...model import Backoff, Executor, OnConflict
 from ..ids import is_id
@@ -52,7 +54,7 @@ class SharedOptions(TypedDict, total=False):
     tenant: str | None
     on_conflict: OnConflict | None
     max_attempts: int | None
-    timeout: float | timedelta | None
+    timeout: Duration | None
     auto_remove: bool | None
     tags: Sequence[str] | None
 
@@ -77,7 +79,7 @@ class JobOptions(SharedOptions, total=False):
 
     backoff: Backoff | None
     run_at: datetime | None
-    delay: float | timedelta | None
+    delay: Duration | None
     key: str | None
     parent: str | None
     connection: Any
@@ -143,12 +145,6 @@ def name_text(what: str, value: Any) -> str:
     return value
 
 
-def _number(name: str, value: Any, low: float, high: float) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise OptionError(f"{name}={value!r}: must be a number from {low:g} to {high:g}")
-    return value
-
-
 def _whole(name: str, value: Any, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise OptionError(f"{name}={value!r}: must be a whole number from {low} to {high}")
@@ -156,9 +152,7 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
 
 
 def _seconds(name: str, value: Any, low: float = 0.0, high: float = 100 * 365 * 86400.0) -> float:
-    if isinstance(value, timedelta):
-        value = value.total_seconds()
-    return float(_number(name, value, low, high))
+    return durations.seconds(name, value, low, high, OptionError)
 
 
 def _time(name: str, value: Any) -> datetime:

@@ -9,12 +9,12 @@ from itertools import islice, takewhile
 
 from cronsim.explain import explain
 
+from ...durations import short, spelled_out
 from ...errors import InvalidSchedule
 from ...model import CalendarMode, Value
 from . import cron as crons
 from .calendars import Calendar, OpenDays, runs
 from .dst import RuleMatch, follows_real_time
-from .intervals import short, spelled_out
 from .rules import ScheduleRule, anchor, match_after, next_after
 from .zones import TICK, OffsetChange, change_at, change_between, zone
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypedDict
 
+from ...durations import Duration
 from ...model import CalendarMode, Missed, Overlap
 from ..jobs.options import DeclaredOptions
 
@@ -21,7 +22,7 @@ class TimingOptions(TypedDict, total=False):
     missed_cap: int
     missed_window: float | str | None
     overlap: Overlap
-    jitter: float | str | timedelta
+    jitter: Duration
     description: str
     calendar: str | None
     calendar_mode: CalendarMode
@@ -32,13 +33,13 @@ class ScheduleOptions(TimingOptions, total=False):
 
     task: str
     cron: str | None
-    every: float | str | timedelta | None
+    every: Duration | None
     at: datetime | str | None
     enabled: bool
     queue: str | None
     priority: int | None
     max_attempts: int | None
-    timeout: float | timedelta | None
+    timeout: Duration | None
 
 
 class RecurringOptions(DeclaredOptions, TimingOptions, total=False):
