@@ -28,7 +28,7 @@ The OpenAPI document is at `/api/openapi.json`, a page to try requests at `/api/
 
 **Limits.** One token or session may have 8 requests under way (more wait a moment for their turn) and send 200 per second; an address four times as many. What exceeds that is a 429 with `Retry-After`. Fire times, previews and lists of tenants are bounded: `more`, `truncated` or `cut` say that something is left out. If such an answer took long, the same question is answered with it for up to five seconds, or until a change through this server. Settings and more: [secure the dashboard and API](../howto/secure.md#limits).
 
-**Permissions.** `read`, `operate` and `admin` are for the roles viewer, operator and admin; `audit` is for operators. Those with `.shared` cover what all tenants share, and need a token that is not limited to a tenant. Another tenant's object returns 404.
+**Permissions.** `read`, `operate` and `admin` are for the roles viewer, operator and admin; `audit` is for operators, `enqueue` for operators and producers, `me` for all. Those with `.shared` cover what all tenants share, and need a token that is not limited to a tenant. Another tenant's object returns 404.
 """
 
 SEE_ALSO = """## See also

@@ -57,7 +57,7 @@ def jobs(up: Process, token: str, query: str) -> list[dict[str, str]]:
 
 @pytest.mark.timeout(300)
 def test_heavy_requests_take_no_lease_and_stall_no_schedule(tmp_path: Path) -> None:
-    with started(*UP, cwd=tmp_path) as up:
+    with started(*UP, cwd=tmp_path, terminal=True) as up:
         token = up.match(r"(rota_\w+_\S{43})")
         nap = {"task": "nap", "payload": {"seconds": FIRES}, "max_attempts": 5}
         assert up.ask("POST", "/api/admin/jobs", token, nap)[0] == 201
@@ -99,7 +99,7 @@ def services(up: Process) -> set[str]:
 
 
 def test_the_process_is_restarted_and_its_port_stays(tmp_path: Path) -> None:
-    with started(*UP, cwd=tmp_path) as up:
+    with started(*UP, cwd=tmp_path, terminal=True) as up:
         token = up.match(r"(rota_\w+_\S{43})")
         first = api_of(up)
         os.kill(first, signal.SIGKILL)
@@ -112,7 +112,7 @@ def test_the_process_is_restarted_and_its_port_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
 def test_no_process_is_left(tmp_path: Path, number: signal.Signals, code: int) -> None:
-    with started(*UP, cwd=tmp_path) as up:
+    with started(*UP, cwd=tmp_path, terminal=True) as up:
         up.match(r"(rota_\w+_\S{43})")
         eventually(lambda: set(children_of(up.popen.pid)) == {"api", "guard"}, "both are there")
         children = children_of(up.popen.pid)
@@ -137,7 +137,7 @@ def test_what_the_process_cannot_use_is_an_error_of_the_command(tmp_path: Path) 
 
 
 def test_a_store_in_memory_is_served_by_the_same_process(tmp_path: Path) -> None:
-    with started(*UP, "--url", "sqlite://:memory:", cwd=tmp_path) as up:
+    with started(*UP, "--url", "sqlite://:memory:", cwd=tmp_path, terminal=True) as up:
         token = up.match(r"(rota_\w+_\S{43})")
         assert up.ask("GET", "/api/admin/jobs", token)[0] == 200
         assert children_of(up.popen.pid) == {}
@@ -153,5 +153,5 @@ async def test_a_process_that_never_answers_is_ended(tmp_path: Path, monkeypatch
     with socket.create_server(("127.0.0.1", 0)) as listening:
         process = api_process.ApiProcess(app, program, Listen(port=0), listening)
         with pytest.raises(ConfigError, match=r"did not start within 0\.5 s"):
-            await process.start(link=False)
+            await process.start(link=False, token=False)
     assert process._pid is not None and is_gone(process._pid)

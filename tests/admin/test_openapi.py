@@ -42,6 +42,7 @@ VERBS = frozenset(
         "Preview",
         "Resume",
         "Retry",
+        "Replace",
         "Revoke",
         "Run",
         "Show",

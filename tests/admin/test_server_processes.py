@@ -5,12 +5,14 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -75,18 +77,41 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def started(*args: str, cwd: Path) -> Iterator[Process]:
+def started(*args: str, cwd: Path, terminal: bool = False) -> Iterator[Process]:
+    """A command that is running; with ``terminal`` its messages go to one, and from there to the file."""
     out = cwd / "out.txt"
-    with out.open("wb") as file:
+    out.unlink(missing_ok=True)
+    with out.open("ab") as file, messages_to(out, terminal) as messages:
         popen = subprocess.Popen(
             command(*args, cwd=cwd), cwd=cwd, env=environment(), stdin=subprocess.DEVNULL, stdout=file,
-            stderr=subprocess.STDOUT,
+            stderr=messages,
         )  # fmt: skip
     try:
         yield Process(popen, out)
     finally:
         popen.kill()
         popen.wait()
+
+
+@contextmanager
+def messages_to(out: Path, terminal: bool) -> Iterator[int]:
+    if not terminal:
+        yield subprocess.STDOUT
+        return
+    reading, writing = pty.openpty()
+
+    def copy() -> None:
+        with out.open("ab") as file, suppress(OSError):  # the terminal is gone when all its writers are
+            while part := os.read(reading, 65_536):
+                file.write(part)
+                file.flush()
+        os.close(reading)
+
+    threading.Thread(target=copy, daemon=True).start()
+    try:
+        yield writing
+    finally:
+        os.close(writing)
 
 
 def finished(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -97,22 +122,33 @@ def finished(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_first_start_prints_an_admin_token_and_the_second_does_not(tmp_path: Path) -> None:
-    with started("serve", "--port", "0", "--url", "sqlite:///shop.db", cwd=tmp_path) as server:
+    serve = ("serve", "--port", "0", "--url", "sqlite:///shop.db")
+    with started(*serve, cwd=tmp_path, terminal=True) as server:
         token = server.match(r"(rota_\w+_\S{43})")
         assert server.ask("GET", "/api/admin/jobs")[0] == 401
         assert server.ask("GET", "/api/admin/settings", token)[0] == 200
-        assert "once=" not in server.output  # there is no terminal
         server.popen.send_signal(signal.SIGTERM)
         assert server.popen.wait(DEADLINE_S) == 0
         assert server.output.index("API stopped") < server.output.index("store closed")
-    with started("serve", "--port", "0", "--url", "sqlite:///shop.db", cwd=tmp_path) as server:
+    with started(*serve, cwd=tmp_path, terminal=True) as server:
         assert server.ask("GET", "/api/admin/settings", token)[0] == 200
         assert "rota_" not in server.output
 
 
+@pytest.mark.parametrize("args", [("serve", "--url", "sqlite:///shop.db"), ("up", "--app", "shop:app")])
+def test_without_a_terminal_no_secret_is_printed_and_no_token_created(
+    tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    with started(*args, "--port", "0", cwd=tmp_path) as server:
+        server.match("no token or user exists yet. Create a token: (rota token create --role admin)")
+        assert "rota_" not in server.output and "once=" not in server.output
+    listed = finished("token", "list", "--url", "sqlite:///shop.db", "--json", cwd=tmp_path)
+    assert json.loads(listed.stdout)["items"] == []
+
+
 def test_up_stops_scheduler_claims_jobs_api_and_store_in_this_order(tmp_path: Path) -> None:
     args = ("up", "--app", "shop:app", "--port", "0", "--print-link", "--log-format", "json")
-    with started(*args, cwd=tmp_path) as up:
+    with started(*args, cwd=tmp_path, terminal=True) as up:
         token, code = up.match(r"(rota_\w+_\S{43})"), up.match(r"/#once=(\S+)")
         assert up.ask("POST", "/api/session", body={"once": code})[0] == 200
         assert (
@@ -133,7 +169,8 @@ def test_up_stops_scheduler_claims_jobs_api_and_store_in_this_order(tmp_path: Pa
 
 
 def test_a_second_signal_forces_up_to_stop(tmp_path: Path) -> None:
-    with started("up", "--app", "shop:app", "--port", "0", "--log-format", "json", cwd=tmp_path) as up:
+    args = ("up", "--app", "shop:app", "--port", "0", "--log-format", "json")
+    with started(*args, cwd=tmp_path, terminal=True) as up:
         token = up.match(r"(rota_\w+_\S{43})")
         up.ask("POST", "/api/admin/jobs", token, {"task": "nap", "payload": {"seconds": 60}})
         running = "/api/admin/jobs?state=running&task=nap"

@@ -8,7 +8,9 @@ from typing import Any
 
 from cli.in_process import invoke, on_store, output, output_json
 from rota import Rota
-from rota.operate.access import by_token
+from rota.model import Actor
+from rota.operate.credentials import actor_of, by_token
+from rota.operate.requests import CreateTokenRequest
 
 
 def test_token_create_prints_only_a_valid_token(folder: Path) -> None:
@@ -52,3 +54,44 @@ def test_revoke_asks_with_the_effect_and_is_all_or_nothing(folder: Path) -> None
     assert len(output_json("token", "list")["items"]) == 2
     assert invoke("token", "revoke", one["id"], two["id"], stdin="y\n").exit_code == 0
     assert output_json("token", "list")["items"] == []
+
+
+def test_rotate_prints_only_the_new_token_and_says_how_long_the_old_one_lasts(folder: Path) -> None:
+    old = output_json("token", "create", "--role", "viewer", "--name", "ci")
+    result = invoke("token", "rotate", "ci", "--overlap", "2h", "--expires", "30d")
+    assert result.exit_code == 0 and "The old secret is valid until" in result.stderr
+    new = result.stdout.strip()
+    assert new.startswith(f"rota_{old['id']}_") and new != old["token"]
+    (listed,) = output_json("token", "list")["items"]
+    assert listed["rotated_at"] and listed["previous_until"] and listed["expires_at"]
+    assert "is no longer valid" in invoke("token", "rotate", old["id"], "--overlap", "0s").stderr
+    output("token", "create", "--role", "viewer", "--name", "ci")
+    twice = invoke("token", "rotate", "ci")
+    assert twice.exit_code == 2 and "2 tokens have the name ci: give the id" in twice.stderr
+    assert "no token 'nothing'" in invoke("token", "rotate", "nothing").stderr
+
+
+def test_producer_is_described_with_its_tasks(folder: Path) -> None:
+    result = invoke("token", "create", "--role", "producer", "--task", "send", "--queue", "mail")
+    assert "producer of all tenants for send, mail only, without payloads" in result.stderr
+    (listed,) = output_json("token", "list")["items"]
+    assert (listed["tasks"], listed["queues"]) == (["send"], ["mail"])
+
+
+def test_revoke_names_what_ends_with_a_token_and_what_stays(folder: Path) -> None:
+    async def create(app: Rota) -> list[str]:
+        store = await app.stores.get()
+        admin = app.operations(Actor(name="cli", role="admin", payloads=True))
+        top = await admin.access.create_token(CreateTokenRequest(role="admin", name="deploy"))
+        found = await by_token(store, app.clock, top.token)
+        assert found is not None
+        own = app.operations(actor_of(found)).access
+        bound = await own.create_token(CreateTokenRequest(role="viewer", name="bound"))
+        kept = await own.create_token(CreateTokenRequest(role="viewer", name="kept", outlives=True))
+        return [top.id, bound.id, kept.id]
+
+    top, bound, kept = on_store(create)
+    refused = invoke("token", "revoke", top, stdin="n\n")
+    assert f"with it: {bound} (bound)" in refused.stderr and "created by it, and kept: kept" in refused.stderr
+    assert invoke("token", "revoke", top, bound, "--yes").exit_code == 0
+    assert [one["id"] for one in output_json("token", "list")["items"]] == [kept]

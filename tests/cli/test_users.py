@@ -10,7 +10,7 @@ import pytest
 from cli.in_process import URL, invoke, on_store, output, output_json
 from cli.terminal_session import TerminalSession
 from rota import Rota
-from rota.operate.access import by_password
+from rota.operate.credentials import by_password
 
 PASSWORD = "correct horse battery"
 

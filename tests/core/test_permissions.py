@@ -9,11 +9,13 @@ from rota.errors import Forbidden
 from rota.model import Actor, Role
 
 TABLE: dict[tuple[Role, str | None], set[str]] = {
-    ("viewer", "acme"): {"read"},
-    ("operator", "acme"): {"read", "operate", "audit"},
-    ("admin", "acme"): {"read", "operate", "audit", "admin"},
-    ("viewer", None): {"read", "read.shared"},
-    ("operator", None): {"read", "read.shared", "operate", "operate.shared", "audit"},
+    ("producer", "acme"): {"me", "enqueue"},
+    ("viewer", "acme"): {"me", "read"},
+    ("operator", "acme"): {"me", "enqueue", "read", "operate", "audit"},
+    ("admin", "acme"): {"me", "enqueue", "read", "operate", "audit", "admin"},
+    ("producer", None): {"me", "enqueue"},
+    ("viewer", None): {"me", "read", "read.shared"},
+    ("operator", None): {"me", "enqueue", "read", "read.shared", "operate", "operate.shared", "audit"},
     ("admin", None): set(PERMISSIONS),
 }
 

@@ -27,7 +27,7 @@ from rota.model import (
     Settlement,
     State,
 )
-from rota.operate.access import ApiToken, StoredUser
+from rota.operate.credentials import ApiToken, StoredUser
 from rota.store.calls import claim, settle
 from rota.store.protocol import Store
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import msgspec
 import pytest
 from actors import operations_of
 
 from rota import Rota
-from rota.errors import AlreadyRegistered, Forbidden, NotFound
+from rota.errors import AlreadyRegistered, Forbidden, NotFound, OptionError
 from rota.operate import Operations
-from rota.operate.access import actor_of, by_password, by_token, find_credential, has_any
-from rota.operate.requests import AuditRequest, CreateTokenRequest, PutUserRequest
+from rota.operate.credential_checks import examine_credentials
+from rota.operate.credentials import actor_of, by_password, by_token, find_credential, has_any, used_for
+from rota.operate.requests import (
+    AuditRequest,
+    CreateTokenRequest,
+    EnqueueRequest,
+    PutUserRequest,
+    RotateTokenRequest,
+)
 from rota.store.calls import find_document
 from rota.testing import FakeClock
 
@@ -160,3 +168,202 @@ async def test_denied_action_is_audited_under_its_own_name(app: Rota, operations
         await operations_of(app, "operator").access.revoke_token("abc")
     (entry,) = (await operations.system.audit(AuditRequest(action="token."))).items
     assert (entry.action, entry.object, entry.result) == ("token.revoke", "token:abc", "denied")
+
+
+# --- tokens that tokens create -------------------------------------------------------------------
+
+
+async def _as(app: Rota, token: str) -> Operations:
+    found = await by_token(await app.stores.get(), app.clock, token, "203.0.113.7")
+    assert found is not None
+    return app.operations(actor_of(found))
+
+
+async def test_tokens_that_a_token_created_are_revoked_with_it(app: Rota, operations: Operations) -> None:
+    store, admin = await app.stores.get(), CreateTokenRequest(role="admin")
+    top = await operations.access.create_token(admin)
+    child = await (await _as(app, top.token)).access.create_token(admin)
+    grandchild = await (await _as(app, child.token)).access.create_token(CreateTokenRequest(role="viewer"))
+    kept = await (await _as(app, top.token)).access.create_token(
+        CreateTokenRequest(role="viewer", outlives=True)
+    )
+    assert (top.ends_with, child.ends_with, grandchild.ends_with, kept.ends_with) == (
+        None, top.id, child.id, None,
+    )  # fmt: skip
+    await operations.access.revoke_token(top.id)
+    found = [await by_token(store, app.clock, one.token) for one in (top, child, grandchild, kept)]
+    assert [one is not None for one in found] == [False, False, False, True]
+    entries = (await operations.system.audit(AuditRequest(action="token.revoke"))).items
+    assert {one.object for one in entries} == {f"token:{one.id}" for one in (top, child, grandchild)}
+
+
+async def test_token_that_expires_cannot_create_one_that_outlives_it(
+    app: Rota, operations: Operations
+) -> None:
+    short = await operations.access.create_token(CreateTokenRequest(role="admin", expires_s=3600))
+    with pytest.raises(Forbidden, match="cannot create a token that outlives it"):
+        await (await _as(app, short.token)).access.create_token(
+            CreateTokenRequest(role="viewer", outlives=True)
+        )
+
+
+async def test_token_created_while_its_creator_is_revoked_does_not_stay(
+    app: Rota, operations: Operations
+) -> None:
+    top = await operations.access.create_token(CreateTokenRequest(role="admin"))
+    own = await _as(app, top.token)
+    await operations.access.revoke_token(top.id)
+    with pytest.raises(Forbidden, match="has been revoked"):
+        await own.access.create_token(CreateTokenRequest(role="admin"))
+    assert not (await operations.access.tokens()).items
+
+
+async def test_first_token_ends_after_a_day_and_what_it_creates_does_not(
+    app: Rota, operations: Operations
+) -> None:
+    first = await operations.access.create_first_token()
+    assert first.expires_at == app.clock.now() + timedelta(days=1)
+    own = await _as(app, first.token)
+    created = await own.access.create_token(CreateTokenRequest(role="admin"))
+    await own.access.put_user("ann", PutUserRequest(password="correct horse battery", role="admin"))
+    assert (created.ends_with, created.expires_at) == (None, None)
+    await operations.access.revoke_token(first.id)
+    assert [one.id for one in (await operations.access.tokens()).items] == [created.id]
+
+
+# --- rotation and last use -----------------------------------------------------------------------
+
+
+async def test_rotated_token_has_a_new_secret_and_the_old_one_ends_after_the_overlap(
+    app: Rota, operations: Operations
+) -> None:
+    store, clock = await app.stores.get(), app.clock
+    assert isinstance(clock, FakeClock)
+    old = await operations.access.create_token(CreateTokenRequest(role="operator", name="ci"))
+    new = await operations.access.rotate_token(old.id, RotateTokenRequest(overlap_s=60, expires_s=86_400))
+    assert (new.id, new.role, new.name) == (old.id, "operator", "ci") and new.token != old.token
+    assert new.expires_at == clock.now() + timedelta(days=1)
+    assert await by_token(store, clock, old.token) and await by_token(store, clock, new.token)
+    clock.advance(61)
+    assert await by_token(store, clock, old.token) is None
+    assert await by_token(store, clock, new.token)
+    newest = await operations.access.rotate_token(old.id, RotateTokenRequest(overlap_s=0))
+    assert await by_token(store, clock, new.token) is None
+    assert await by_token(store, clock, newest.token)
+
+
+async def test_who_rotates_a_token_gets_no_more_than_they_could_create(
+    app: Rota, operations: Operations
+) -> None:
+    seeing = await operations.access.create_token(CreateTokenRequest(role="admin"))
+    blind = await operations.access.create_token(CreateTokenRequest(role="admin", payloads=False))
+    short = await operations.access.create_token(CreateTokenRequest(role="admin", expires_s=60))
+    with pytest.raises(Forbidden, match="payload access"):
+        await (await _as(app, blind.token)).access.rotate_token(seeing.id, RotateTokenRequest())
+    with pytest.raises(Forbidden, match="expires before"):
+        await (await _as(app, short.token)).access.rotate_token(seeing.id, RotateTokenRequest())
+    with pytest.raises(NotFound):
+        await operations_of(app, "admin", "acme").access.rotate_token(seeing.id, RotateTokenRequest())
+
+
+async def test_last_use_has_its_address_and_is_written_at_most_once_a_minute(
+    app: Rota, operations: Operations
+) -> None:
+    store, clock = await app.stores.get(), app.clock
+    assert isinstance(clock, FakeClock)
+    token = await operations.access.create_token(CreateTokenRequest(role="viewer"))
+    for address, shown in (("192.0.2.1", "192.0.2.1"), ("192.0.2.2", "192.0.2.1")):
+        await by_token(store, clock, token.token, address)
+        assert (await operations.access.tokens()).items[0].last_used_from == shown
+    clock.advance(61)
+    await by_token(store, clock, token.token, "192.0.2.2")
+    assert (await operations.access.tokens()).items[0].last_used_from == "192.0.2.2"
+
+
+# --- producers -----------------------------------------------------------------------------------
+
+
+async def test_producer_enqueues_its_tasks_and_queues_and_reads_nothing(
+    app: Rota, operations: Operations
+) -> None:
+    made = await operations.access.create_token(
+        CreateTokenRequest(role="producer", tenant="acme", tasks=("other",))
+    )
+    producer = await _as(app, made.token)
+    task = "send"
+    with pytest.raises(Forbidden, match="may not enqueue to task"):
+        await producer.jobs.enqueue(EnqueueRequest(task=task, payload={"to": "x"}))
+    made = await operations.access.create_token(
+        CreateTokenRequest(role="producer", tenant="acme", tasks=(task,), queues=("mail",))
+    )
+    producer = await _as(app, made.token)
+    job = await producer.jobs.enqueue(EnqueueRequest(task=task, payload={"to": "x"}, key="k"))
+    assert (job.task, job.queue, job.tenant) == (task, "mail", "acme")
+    assert (await producer.system.me()).permissions == ("me", "enqueue")
+    with pytest.raises(Forbidden, match="queue 'other'"):
+        await producer.jobs.enqueue(EnqueueRequest(task=task, payload={"to": "x"}, queue="other"))
+    with pytest.raises(Forbidden, match="replace"):
+        await producer.jobs.enqueue(
+            EnqueueRequest(task=task, payload={"to": "y"}, key="k", on_conflict="replace")
+        )
+    for denied in (producer.jobs.show(job.id), producer.jobs.retry(job.id), producer.system.stats()):
+        with pytest.raises(Forbidden, match="needs the role"):
+            await denied
+
+
+async def test_only_tokens_of_producers_have_tasks_and_no_user_is_a_producer(operations: Operations) -> None:
+    with pytest.raises(OptionError, match="producers only"):
+        await operations.access.create_token(CreateTokenRequest(role="viewer", tasks=("send",)))
+    with pytest.raises(OptionError, match="cannot sign in"):
+        await operations.access.put_user(
+            "ann", PutUserRequest(password="correct horse battery", role="producer")
+        )
+
+
+# --- what doctor says ----------------------------------------------------------------------------
+
+
+async def _warnings(app: Rota) -> dict[str, str]:
+    findings = await examine_credentials(await app.stores.get(), app.clock.now())
+    return {one.text: one.remedy or "" for one in findings if one.level == "warning"}
+
+
+async def test_doctor_names_tokens_without_an_end_unused_and_of_the_first_start(
+    app: Rota, operations: Operations
+) -> None:
+    assert isinstance(app.clock, FakeClock)
+    await operations.access.create_token(CreateTokenRequest(role="viewer", expires_s=86_400 * 365))
+    assert not await _warnings(app)
+    first = await operations.access.create_first_token()
+    endless = await operations.access.create_token(CreateTokenRequest(role="viewer", name="wall"))
+    found = await _warnings(app)
+    assert f"rota token revoke {first.id}" in next(found[text] for text in found if "first start" in text)
+    assert f"'wall' ({endless.id}): tokens that never expire" in found
+    app.clock.advance(86_400 * 91)
+    assert sum("have not been used for 90 days" in text for text in await _warnings(app)) == 1
+    assert not any("first start" in text for text in await _warnings(app)), "it has expired"
+
+
+async def test_doctor_names_tokens_with_more_rights_than_they_used(app: Rota, operations: Operations) -> None:
+    assert isinstance(app.clock, FakeClock)
+    store = await app.stores.get()
+    made = await operations.access.create_token(CreateTokenRequest(role="admin", expires_s=86_400 * 365))
+    for permission in ("enqueue", "read", "enqueue"):
+        found = await by_token(store, app.clock, made.token)
+        assert found is not None
+        await used_for(store, app.clock, found, permission)
+    assert not await _warnings(app), "too early to judge"
+    app.clock.advance(86_400 * 8)
+    (remedy,) = (await _warnings(app)).values()
+    assert "is admin; viewer would do" in remedy
+
+
+async def test_doctor_names_tokens_of_users_who_are_gone(app: Rota, operations: Operations) -> None:
+    store = await app.stores.get()
+    await operations.access.put_user("ann", PutUserRequest(password="correct horse battery", role="admin"))
+    found = await find_credential(store, app.clock, "user:ann")
+    assert found is not None
+    await app.operations(actor_of(found)).access.create_token(CreateTokenRequest(role="viewer", expires_s=60))
+    assert not await _warnings(app)
+    await operations.access.delete_user("ann")
+    assert any("users who are gone" in text for text in await _warnings(app))

@@ -119,7 +119,7 @@ async def test_doctor_finds_due_jobs_without_a_worker(operations: Operations) ->
 async def test_me_shows_the_actor_and_its_permissions(operations: Operations, app: Rota) -> None:
     assert (await operations.system.me()).store == app.stores.root().url
     viewer = await operations_of(app, "viewer", "acme").system.me()
-    assert (viewer.permissions, viewer.store) == (("read",), None)
+    assert (viewer.permissions, viewer.store) == (("me", "read"), None)
 
 
 async def test_settings_are_shown_with_their_source(operations: Operations) -> None:

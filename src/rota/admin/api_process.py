@@ -57,6 +57,7 @@ class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     listening: int  # the file descriptor
     is_first: bool  # not a restart: then there may be a token to create, and a link
     wants_link: bool
+    wants_token: bool  # the first one, if there is none: only for a terminal
 
 
 class ApiReady(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +66,7 @@ class ApiReady(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     link: str | None = None
     token: str | None = None
+    lacks_credentials: bool = False
     error: str | None = None
 
 
@@ -87,14 +89,14 @@ class ApiProcess:
         self._app, self._program, self._listen, self._listening = app, program, listen, listening
         self._stopping = asyncio.Event()
         self._ready: asyncio.Future[ApiReady] = asyncio.get_running_loop().create_future()
-        self._wants_link = False
+        self._wants_link = self._wants_token = False
         self._writer: asyncio.StreamWriter | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._pid: int | None = None
 
-    async def start(self, *, link: bool) -> ApiReady:
+    async def start(self, *, link: bool, token: bool) -> ApiReady:
         """Start the process, and wait until it serves. ConfigError if it cannot."""
-        self._wants_link = link
+        self._wants_link, self._wants_token = link, token
         self._keeping = asyncio.create_task(self._keep(), name="rota-api-process")
         try:
             async with asyncio.timeout(START_S):
@@ -188,6 +190,7 @@ class ApiProcess:
                 listening=self._listening.fileno(),
                 is_first=not self._ready.done(),
                 wants_link=self._wants_link,
+                wants_token=self._wants_token,
             )
         )
         while not await pause(EVERY_S, self._stopping):
@@ -208,11 +211,11 @@ def _how(code: int) -> str:
 
 @asynccontextmanager
 async def api_beside(
-    app: Rota, program: ApiProgram, listen: Listen, listening: socket.socket, *, link: bool
+    app: Rota, program: ApiProgram, listen: Listen, listening: socket.socket, *, link: bool, token: bool
 ) -> AsyncIterator[tuple[ApiProcess, ApiReady]]:
     """Serve the API in another process while the block runs."""
     process = ApiProcess(app, program, listen, listening)
-    ready = await process.start(link=link)
+    ready = await process.start(link=link, token=token)
     try:
         yield process, ready
     finally:

@@ -18,7 +18,7 @@ from ..errors import RotaError
 from ..runtime.service_records import ServiceRecord
 from .api_process import EVERY_S, ApiReady, ApiRequest, WorkerMessage
 from .connections import LimitedListener
-from .first_token import first_token
+from .first_token import first_token, lacks_credentials
 from .server import Server
 
 
@@ -33,7 +33,8 @@ async def serve(app: Rota, request: ApiRequest, channel: socket.socket, worker_p
             ready = ApiReady(
                 url=server.url,
                 link=server.link() if request.wants_link and request.is_first else None,
-                token=await first_token(app) if request.is_first else None,
+                token=await first_token(app) if request.wants_token and request.is_first else None,
+                lacks_credentials=await lacks_credentials(app),
             )
             writer.write(msgspec.json.encode(ready) + b"\n")
             await _follow(app, reader, server, worker_pid)

@@ -19,7 +19,6 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from ..app import Rota
-from ..core.access import require
 from ..runtime.clock import monotonic
 from . import openapi, problems, prometheus
 from .authentication import Authenticator
@@ -108,12 +107,12 @@ class Admin:
         ] + ([Route(self.prefix, self._page)] if self.prefix else [])
 
     async def _openapi(self, request: Request) -> Response:
-        require((await self.authenticator.authenticate(request)).actor, "read")
+        await self.authenticator.allow(await self.authenticator.authenticate(request), "read")
         return Response(openapi.encoded(base_path(request, self.prefix)), media_type="application/json")
 
     async def _metrics(self, request: Request) -> Response:
         caller = await self.authenticator.authenticate(request)
-        require(caller.actor, "read.shared")
+        await self.authenticator.allow(caller, "read.shared")
         text = await prometheus.render(
             self.rota.operations(caller.actor), self._requests, self.events.feed.listeners
         )

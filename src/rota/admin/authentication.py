@@ -10,8 +10,9 @@ import msgspec
 from starlette.requests import Request
 
 from ..app import Rota
+from ..core.access import may, require
 from ..model import Actor
-from ..operate import access
+from ..operate import credentials as access
 from .limits import Ticket
 from .problems import Problem, unauthorised
 from .requests import Origin
@@ -33,6 +34,7 @@ class AuthenticatedCaller(NamedTuple):
     credential: str  # open streams are counted by it
     session: Session | None = None
     session_id: str | None = None
+    token: access.ApiToken | None = None
 
 
 class Authenticator:
@@ -58,10 +60,20 @@ class Authenticator:
             await (await self.sessions()).seen(caller.session_id, caller.session)
         return caller
 
+    async def allow(self, caller: AuthenticatedCaller, permission: str) -> None:
+        """Forbidden, unless the caller has the permission; what a token is used for is noted."""
+        require(caller.actor, permission)
+        await self.note_use(caller, permission)
+
+    async def note_use(self, caller: AuthenticatedCaller, permission: str) -> None:
+        """So that ``rota doctor`` can name tokens that have more rights than they use."""
+        if caller.token is not None and may(caller.actor, permission):
+            await access.used_for(await self._rota.stores.get(), self._rota.clock, caller.token, permission)
+
     async def find(self, request: Request) -> AuthenticatedCaller | None:
         """The caller; None if the request has no credential. An invalid token is a 401."""
         given = _own_header(request.headers.get("authorization"))
-        found = await (self._by_token(given) if given is not None else self._by_cookie(request))
+        found = await (self._by_token(request, given) if given is not None else self._by_cookie(request))
         if found is None:
             return None
         trace = {"request_id": request.state.request_id, "address": self.origin(request).address}
@@ -71,7 +83,7 @@ class Authenticator:
         """The caller's actor now, long after the request began; None: its credential has ended."""
         if caller.session_id is not None:
             found = await (await self.sessions()).find(caller.session_id)
-            return None if found is None else found[1]
+            return None if found is None else found.actor
         store = await self._rota.stores.get()
         token = await access.find_credential(store, self._rota.clock, caller.credential)
         return None if token is None else access.actor_of(token)
@@ -79,14 +91,15 @@ class Authenticator:
     async def sessions(self) -> Sessions:
         return Sessions(await self._rota.stores.get(), self._rota.clock)
 
-    async def _by_token(self, header: str) -> AuthenticatedCaller:
+    async def _by_token(self, request: Request, header: str) -> AuthenticatedCaller:
         scheme, _, text = header.partition(" ")
         if scheme.lower() != "bearer":
             raise unauthorised()
-        found = await access.by_token(await self._rota.stores.get(), self._rota.clock, text.strip())
+        store, address = await self._rota.stores.get(), self.origin(request).address
+        found = await access.by_token(store, self._rota.clock, text.strip(), address)
         if found is None:
             raise unauthorised("Invalid API token: unknown, revoked or expired.")
-        return AuthenticatedCaller(access.actor_of(found), f"token:{found.id}")
+        return AuthenticatedCaller(access.actor_of(found), f"token:{found.id}", token=found)
 
     async def _by_cookie(self, request: Request) -> AuthenticatedCaller | None:
         origin = self.origin(request)
@@ -96,8 +109,8 @@ class Authenticator:
         found = await (await self.sessions()).find(id)
         if found is None:
             return None
-        session, actor = found
-        return AuthenticatedCaller(actor, session.credential, session, id)
+        token = found.credential if isinstance(found.credential, access.ApiToken) else None
+        return AuthenticatedCaller(found.actor, found.session.credential, found.session, id, token)
 
     def _check_same_site(self, request: Request, session: Session) -> None:
         """A write with a cookie must come from the dashboard, which knows the session's CSRF token."""

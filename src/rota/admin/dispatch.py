@@ -69,6 +69,7 @@ class Dispatch:
     async def handle(self, route: Route, http_request: Request) -> Response:
         """Authentication comes first: without it, an error says nothing about the request."""
         caller = await self._authenticator.authenticate(http_request)
+        await self._authenticator.note_use(caller, route.permission)
         names = self._names(route, http_request)
         request = await self._request(route, http_request)
         group, _, name = route.action.partition(".")

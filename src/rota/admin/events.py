@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from ..app import Rota
-from ..core.access import may, require
+from ..core.access import may
 from ..errors import StoreError
 from ..model import Actor
 from ..operate.requests import ActionRequest
@@ -129,7 +129,7 @@ class Events:
 
     async def listen(self, request: Request) -> Response:
         caller = await self._authenticator.authenticate(request)
-        require(caller.actor, "read")
+        await self._authenticator.allow(caller, "read")
         query = from_query(request.query_params.multi_items(), EventsRequest)
         if request.method == "HEAD":
             return Response(media_type=Stream.media_type)

@@ -124,6 +124,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/settings", "system.settings"),
     Route("GET", "/tokens", "access.tokens"),
     Route("POST", "/tokens", "access.create_token", 201),
+    Route("POST", "/tokens/{id}/rotate", "access.rotate_token"),
     Route("DELETE", "/tokens/{id}", "access.revoke_token", 204),
     Route("GET", "/users", "access.users"),
     Route("PUT", "/users/{name}", "access.put_user"),

@@ -10,12 +10,14 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 from starlette.responses import Response
 
 from ..model import Actor, Document, Value
-from ..operate.access import ApiToken, StoredUser, actor_of, find_credential
+from ..operate import credentials
+from ..operate.credentials import ApiToken, StoredUser, actor_of, find_credential
 from ..runtime.clock import Clock
 from ..store.calls import find_document
 from ..store.protocol import Store
@@ -48,9 +50,15 @@ class Session(Value, frozen=True, kw_only=True):
 
 
 def credential_of(found: ApiToken | StoredUser | None) -> str:
-    if found is None:
-        return f"link:{INSTANCE}"
-    return f"token:{found.id}" if isinstance(found, ApiToken) else f"user:{found.name}"
+    return f"link:{INSTANCE}" if found is None else credentials.credential_of(found)
+
+
+class FoundSession(NamedTuple):
+    """A session that has not ended, and who it belongs to now."""
+
+    session: Session
+    actor: Actor
+    credential: ApiToken | StoredUser | None  # None: a one-time link
 
 
 class Sessions:
@@ -65,7 +73,7 @@ class Sessions:
         now, id = self._clock.now(), secrets.token_urlsafe(32)
         session = Session(
             credential=credential_of(found),
-            credential_at=None if found is None else found.created_at,
+            credential_at=None if found is None else found.changed_at,
             csrf=secrets.token_urlsafe(32),
             created_at=now,
             seen_at=now,
@@ -73,17 +81,16 @@ class Sessions:
         await self._store.put_document(KIND, _key(id), _text(session), 0, now)
         return id, session
 
-    async def find(self, id: str) -> tuple[Session, Actor] | None:
+    async def find(self, id: str) -> FoundSession | None:
         """The session and its actor as they are now; None if it has ended."""
         document = await find_document(self._store, KIND, _key(id))
         session = None if document is None else _read(document)
         if document is None or session is None or session.ends_at <= self._clock.now():
             return None
-        actor = await self._actor(session)
-        if actor is None:
+        found = await self._owner(session)
+        if found is None:
             await self._store.delete_document(KIND, document.key)
-            return None
-        return session, actor
+        return found
 
     async def seen(self, id: str, session: Session) -> None:
         """Keep the session from becoming idle. Written at most once a minute."""
@@ -97,11 +104,14 @@ class Sessions:
     async def end(self, id: str) -> None:
         await self._store.delete_document(KIND, _key(id))
 
-    async def _actor(self, session: Session) -> Actor | None:
+    async def _owner(self, session: Session) -> FoundSession | None:
         if session.credential.startswith("link:"):
-            return LINKED if session.credential == f"link:{INSTANCE}" else None
+            is_own = session.credential == f"link:{INSTANCE}"
+            return FoundSession(session, LINKED, None) if is_own else None
         found = await find_credential(self._store, self._clock, session.credential)
-        return actor_of(found) if found is not None and found.created_at == session.credential_at else None
+        if found is None or found.changed_at != session.credential_at:
+            return None
+        return FoundSession(session, actor_of(found), found)
 
     async def _delete_expired(self) -> None:
         """Delete sessions that expired without a sign-out; few, since this runs at each sign-in."""

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..app import Rota
+from ..core.access import may
 from ..model import Actor, AuditEntry
-from ..operate import access
+from ..operate import credentials as access
 from ..operate.requests import ActionRequest
 from ..operate.views import CurrentActor, View
 from .authentication import AuthenticatedCaller, Authenticator
@@ -64,6 +65,8 @@ class SignIn:
             raise Problem(403, "cross_site", "This request does not come from this server's own pages.")
         found = await self._checked(credentials, origin, request.state.request_id)
         actor = LINKED if found is None else access.actor_of(found)
+        if not may(actor, "read"):
+            raise Problem(403, "no_dashboard", "This token may only enqueue jobs: sign in with another.")
         id, session = await (await self._authenticator.sessions()).begin(found)
         await self._record("session.login", actor.name, actor, "done", origin, request.state.request_id)
         response = json_response(
@@ -111,7 +114,7 @@ class SignIn:
         store = await self._rota.stores.get()
         found: Found = None
         if credentials.token is not None:
-            found = await access.by_token(store, self._rota.clock, credentials.token.strip())
+            found = await access.by_token(store, self._rota.clock, credentials.token.strip(), origin.address)
         elif credentials.user is not None and credentials.password is not None:
             found = await access.by_password(store, credentials.user, credentials.password)
         elif credentials.once is not None:

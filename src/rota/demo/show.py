@@ -57,7 +57,7 @@ async def _served(app: Rota, link: bool, api_module: str) -> AsyncIterator[list[
     listen = Listen(host=host)
     if is_possible(app):
         program = ApiProgram(module=api_module, app=APP, log_level="error", log_format="text")
-        async with api_beside(app, program, listen, listening, link=link) as (_, ready):
+        async with api_beside(app, program, listen, listening, link=link, token=link) as (_, ready):
             entries = [("dashboard", ready.link or ready.url)]
             if ready.token is not None:
                 entries.append(("sign in with", ready.token))
@@ -67,7 +67,7 @@ async def _served(app: Rota, link: bool, api_module: str) -> AsyncIterator[list[
     await server.start()
     try:
         entries = [("dashboard", server.link() if link else server.url)]
-        if (token := await first_token(app)) is not None:
+        if link and (token := await first_token(app)) is not None:
             entries.append(("sign in with", token))
         yield entries
     finally:

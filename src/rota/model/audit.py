@@ -19,7 +19,11 @@ class Actor(Value, frozen=True, kw_only=True):
     tenant: str | None = None  # None: all tenants
     payloads: bool = False  # may see payloads and outputs
     via: Via = "python"
+    tasks: tuple[str, ...] = ()  # that a producer may enqueue; empty: all
+    queues: tuple[str, ...] = ()
+    credential: str | None = None  # ``token:ID`` or ``user:NAME``
     ends_at: datetime | None = None  # of the credential; None: never
+    lasting: bool = True  # tokens that it creates do not end with its credential
     request_id: str | None = None
     address: str | None = None
 

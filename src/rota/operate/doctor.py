@@ -22,6 +22,7 @@ from ..runtime.clock import Clock
 from ..runtime.service_records import ServiceStatus
 from ..store.protocol import Store
 from ..worker.maintenance import is_live, unserved
+from .credential_checks import examine_credentials
 from .services import Services
 from .work_findings import failed_jobs, failing_schedules, paused_work
 from .workers import live_workers, service_statuses, worker_record
@@ -44,6 +45,7 @@ async def examine(app: Services) -> list[Finding]:
     findings += await failed_jobs(store)
     findings += await _services(app, store)
     findings += await _schedules(app, store)
+    findings += await examine_credentials(store, app.clock.now())
     findings += await store.check_health(app.clock.now())
     levels = get_args(Level)  # from the best to the worst
     return sorted(findings, key=lambda finding: levels.index(finding.level), reverse=True)

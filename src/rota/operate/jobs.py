@@ -6,10 +6,12 @@ of their own. A single-job action reads its job once.
 
 from __future__ import annotations
 
+from ..core.access import require_scope
 from ..core.jobs import lifecycle
 from ..core.jobs.options import options
 from ..core.jobs.why import Why, WhyFacts, explain
-from ..model import Edit, Job, JobCount, JobsAhead, Page, PageRequest, State
+from ..errors import Forbidden
+from ..model import Edit, Job, JobCount, JobsAhead, NewJob, Page, PageRequest, State
 from . import bulk, idempotency, job_edits
 from .actions import ActionGroup, requires
 from .failures import failures
@@ -101,7 +103,7 @@ class JobActions(ActionGroup):
 
     # --- one job ---------------------------------------------------------------------------------
 
-    @requires("operate")
+    @requires("enqueue")
     async def enqueue(self, request: EnqueueRequest) -> JobView:
         """Create a job for a task, by the task's name."""
         tenant = self.operations.tenant(request.tenant) or "default"
@@ -118,6 +120,7 @@ class JobActions(ActionGroup):
             new = await self.services.producer.prepared(
                 request.task, request.payload, chosen
             )  # before a key is used
+            self._check_producer(request, new)
             record = await idempotency.reserve(
                 store, clock, tenant, self.services.ids.new(clock.now()), request
             )
@@ -126,6 +129,13 @@ class JobActions(ActionGroup):
             draft.object, draft.tenant = f"job:{handle.id}", handle.tenant
             draft.after = {"task": handle.task, "queue": handle.queue, "state": handle.state}
             return job_view(handle, self.operations.visibility)
+
+    def _check_producer(self, request: EnqueueRequest, new: NewJob) -> None:
+        """A producer keeps to its tasks and queues, and adds: it changes no job, not by its key either."""
+        actor = self.operations.actor
+        require_scope(actor, new.task, new.queue)
+        if actor.role == "producer" and request.on_conflict == "replace":
+            raise Forbidden(f"{actor.name} may only enqueue: on_conflict 'replace' would change another job")
 
     @requires("operate")
     async def retry(self, id: str) -> JobView:

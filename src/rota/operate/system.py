@@ -60,7 +60,7 @@ OUTCOMES = {"succeeded": "succeeded", "removed": "succeeded", "failed": "failed"
 class SystemActions(ActionGroup):
     """Reads across all subjects."""
 
-    @requires("read")
+    @requires("me")
     async def me(self) -> CurrentActor:
         """Show the current actor and its permissions."""
         actor = self.operations.actor
@@ -71,7 +71,7 @@ class SystemActions(ActionGroup):
             payloads=actor.payloads,
             permissions=tuple(name for name in PERMISSIONS if may(actor, name)),
             version=__version__,
-            store=self.services.stores.root().url if actor.tenant is None else None,
+            store=self.services.stores.root().url if may(actor, "read.shared") else None,
             now=self.services.clock.now(),
         )
 

@@ -53,10 +53,12 @@ export const SCHEDULE_SOURCES = /** @type {const} */ (["code", "user", "registry
 export const GATE_SCOPES = /** @type {const} */ (["all", "queue", "task", "tenant", "schedule"]);
 /** @typedef {(typeof GATE_SCOPES)[number]} GateScope */
 
-export const ROLES = /** @type {const} */ (["viewer", "operator", "admin"]);
+export const ROLES = /** @type {const} */ (["producer", "viewer", "operator", "admin"]);
 /** @typedef {(typeof ROLES)[number]} Role */
 
 export const PERMISSIONS = /** @type {const} */ ([
+  "me",
+  "enqueue",
   "read",
   "operate",
   "audit",

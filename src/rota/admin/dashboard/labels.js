@@ -61,6 +61,7 @@ export const PAUSE_EFFECTS = {
 
 /** @type {Record<import("./choices.js").Role, string>} */
 export const ROLE_LABELS = {
+  producer: "Can only enqueue jobs. For programs; no dashboard.",
   viewer: "Read-only. No payloads unless allowed.",
   operator: "Can also retry, cancel, move and pause jobs, and edit schedules.",
   admin: "Can also manage API tokens and users.",
@@ -68,6 +69,8 @@ export const ROLE_LABELS = {
 
 /** @type {Record<import("./choices.js").Permission, string>} */
 export const PERMISSION_LABELS = {
+  me: "see who is signed in",
+  enqueue: "enqueue jobs",
   read: "view jobs and schedules",
   operate: "operate jobs and schedules",
   audit: "read the audit log",

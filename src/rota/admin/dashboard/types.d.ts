@@ -151,11 +151,14 @@ export interface CreateScheduleRequest {
 }
 
 export interface CreateTokenRequest {
-  role: "admin" | "operator" | "viewer";
+  role: "admin" | "operator" | "producer" | "viewer";
   name?: string;
   tenant?: string | null;
   expires_s?: number | null;
   payloads?: boolean | null;
+  tasks?: string[];
+  queues?: string[];
+  outlives?: boolean;
 }
 
 export interface CurrentActor {
@@ -362,10 +365,16 @@ export interface NewToken {
   role: string;
   tenant: string | null;
   payloads: boolean;
+  tasks: string[];
+  queues: string[];
   created_at: string;
   created_by: string;
+  ends_with: string | null;
   expires_at: string | null;
+  rotated_at: string | null;
+  previous_until: string | null;
   last_used_at: string | null;
+  last_used_from: string | null;
   token: string;
 }
 
@@ -483,7 +492,7 @@ export interface PutCalendarRequest {
 
 export interface PutUserRequest {
   password: string;
-  role: "admin" | "operator" | "viewer";
+  role: "admin" | "operator" | "producer" | "viewer";
   tenant?: string | null;
   payloads?: boolean | null;
   new?: boolean;
@@ -513,6 +522,11 @@ export interface Reason {
   text: string;
   remedy?: string | null;
   clears_at?: string | null;
+}
+
+export interface RotateTokenRequest {
+  overlap_s?: number;
+  expires_s?: number | null;
 }
 
 export interface RunSummary {
@@ -676,10 +690,16 @@ export interface TokenView {
   role: string;
   tenant: string | null;
   payloads: boolean;
+  tasks: string[];
+  queues: string[];
   created_at: string;
   created_by: string;
+  ends_with: string | null;
   expires_at: string | null;
+  rotated_at: string | null;
+  previous_until: string | null;
   last_used_at: string | null;
+  last_used_from: string | null;
 }
 
 export interface TruncatedSchedule {
@@ -821,6 +841,7 @@ export type PostResponse<P extends string> =
   P extends `/schedules/${string}/disable` ? ScheduleView :
   P extends `/schedules/${string}/enable` ? ScheduleView :
   P extends `/schedules/${string}/trigger` ? JobView :
+  P extends `/tokens/${string}/rotate` ? NewToken :
   unknown;
 
 export type PutResponse<P extends string> =

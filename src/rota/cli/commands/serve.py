@@ -29,7 +29,7 @@ def serve(
 ) -> None:
     """Serve the admin API and the dashboard until TERM or Ctrl-C.
 
-    The first start prints an admin token if there is no token and no user yet.
+    If there is no token and no user yet, the first start on a terminal prints an admin token for a day.
     """
     app, _, _ = logs.set_up_for(target, log_level, log_format)
     listen = server_options.listen_at(app, given)

@@ -19,8 +19,21 @@ _OPTIONS = (
     click.option("--role", type=click.Choice(get_args(Role)), required=True, help="Role."),
     click.option("--tenant", metavar="NAME", help="Limit access to one tenant.  [default: all tenants]"),
     click.option("--payloads/--no-payloads", default=None,
-                 help="Allow or deny reading payloads.  [default: allowed, except for viewers]"),
+                 help="Allow or deny reading payloads.  [default: allowed for operators and admins]"),
 )  # fmt: skip
+
+
+_SCOPE = (
+    click.option("--task", "tasks", multiple=True, metavar="NAME",
+                 help="Task that a producer may enqueue (repeatable).  [default: all]"),
+    click.option("--queue", "queues", multiple=True, metavar="NAME",
+                 help="Queue that a producer may enqueue to (repeatable).  [default: all]"),
+)  # fmt: skip
+
+
+def scope_options(command: C) -> C:
+    """Give a command ``--task`` and ``--queue``."""
+    return apply_options(command, _SCOPE)
 
 
 def access_options(command: C) -> C:
@@ -39,4 +52,6 @@ def access_columns(payloads_yield: int) -> tuple[ListColumn[Any], ...]:
 def describe_access(one: TokenView | UserView) -> str:
     """``operator of tenant acme, without payloads``."""
     tenants = "all tenants" if one.tenant is None else f"tenant {safe(one.tenant)}"
-    return f"{safe(one.role)} of {tenants}, {'with' if one.payloads else 'without'} payloads"
+    scope = [*one.tasks, *one.queues] if isinstance(one, TokenView) else []
+    only = f" for {safe(', '.join(scope))} only" if scope else ""
+    return f"{safe(one.role)} of {tenants}{only}, {'with' if one.payloads else 'without'} payloads"

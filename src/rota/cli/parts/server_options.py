@@ -75,12 +75,13 @@ def listen_at(app: Rota, given: dict[str, Any]) -> Listen:
 @asynccontextmanager
 async def served(app: Rota, listen: Listen, *, link: bool) -> AsyncIterator[Server]:
     """Serve while the block runs; print how to sign in, and notify systemd."""
-    from ...admin.first_token import first_token
+    from ...admin.first_token import first_token, lacks_credentials
     from ...admin.server import serving
 
     stop = asyncio.Event()
     async with serving(app, listen) as server:
-        print_sign_in(server.url, await first_token(app), server.link() if link else None)
+        token = await first_token(app) if on_terminal() else None
+        print_sign_in(server.url, token, server.link() if link else None, await lacks_credentials(app))
         systemd.ready(f"serving {server.url}")
         watching = asyncio.create_task(watchdog(stop, app.runtime.records.stuck), name="rota-watchdog")
         try:
@@ -124,8 +125,9 @@ async def served_beside(
     from ...admin.api_process import api_beside
 
     stop = asyncio.Event()
-    async with api_beside(app, program, listen, listening, link=link) as (process, ready):
-        print_sign_in(ready.url, ready.token, ready.link)
+    beside = api_beside(app, program, listen, listening, link=link, token=on_terminal())
+    async with beside as (process, ready):
+        print_sign_in(ready.url, ready.token, ready.link, ready.lacks_credentials)
         systemd.ready(f"serving {ready.url}")
         watching = asyncio.create_task(watchdog(stop, app.runtime.records.stuck), name="rota-watchdog")
         try:
@@ -135,13 +137,16 @@ async def served_beside(
             await watching
 
 
-def print_sign_in(url: str, token: str | None, link: str | None) -> None:
+def print_sign_in(url: str, token: str | None, link: str | None, lacks_credentials: bool) -> None:
     lines = [f"rota: dashboard and API at {url}"]
     if token is not None:
         lines += [
-            "rota: no token or user exists yet, so an admin token was created. It is shown only once:",
+            "rota: no token or user exists yet, so an admin token was created. It ends after a day, and is",
+            "shown only once; create the tokens and users that you need with it:",
             f"  {token}",
         ]
+    elif lacks_credentials:
+        lines.append("rota: no token or user exists yet. Create a token: rota token create --role admin")
     if link is not None:
         either = "" if token is None else "or "
         lines += [
@@ -154,7 +159,12 @@ def print_sign_in(url: str, token: str | None, link: str | None) -> None:
 
 def wants_link(requested: bool) -> bool:
     """Only if requested or on a terminal: a log file must not contain a sign-in link."""
-    return requested or sys.stderr.isatty()
+    return requested or on_terminal()
+
+
+def on_terminal() -> bool:
+    """Whether a person reads the messages. A token must not go to a log file, which others read later."""
+    return sys.stderr.isatty()
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

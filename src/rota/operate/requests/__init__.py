@@ -4,7 +4,7 @@ Every field has a default or is required. A list in a query string is written wi
 beyond the shape and bounds of a request.
 """
 
-from .access import CreateTokenRequest, PutUserRequest
+from .access import CreateTokenRequest, PutUserRequest, RotateTokenRequest
 from .fields import MOST, SHORTEST_PASSWORD, ActionRequest, EmptyRequest
 from .gates import GateRequest, PauseRequest
 from .jobs import (
@@ -57,6 +57,7 @@ __all__ = [
     "PreviewRequest",
     "PutCalendarRequest",
     "PutUserRequest",
+    "RotateTokenRequest",
     "RuleFields",
     "RunsRequest",
     "SchedulesRequest",

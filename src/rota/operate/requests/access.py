@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from ...model import Role
-from .fields import SHORTEST_PASSWORD, ActionRequest, Name, Seconds, Text
+from .fields import SHORTEST_PASSWORD, ActionRequest, Name, Names, Seconds, Text
 
 
 class CreateTokenRequest(ActionRequest, frozen=True, kw_only=True):
@@ -17,7 +17,19 @@ class CreateTokenRequest(ActionRequest, frozen=True, kw_only=True):
     name: Text = ""
     tenant: Name | None = None
     expires_s: Seconds | None = None  # None: never
-    payloads: bool | None = None  # None: operators and admins see payloads, viewers do not
+    payloads: bool | None = None  # None: operators and admins see payloads, others do not
+    tasks: Names = ()  # of a producer: the tasks that it may enqueue; empty: all
+    queues: Names = ()
+    outlives: bool = False  # the token that creates it, if one does: otherwise it is revoked with that one
+
+
+class RotateTokenRequest(ActionRequest, frozen=True, kw_only=True):
+    """A new secret for an API token."""
+
+    overlap_s: Annotated[float, Meta(ge=0, le=7 * 86_400)] = (
+        3600.0  # the old one is valid so long; 0: ends now
+    )
+    expires_s: Seconds | None = None  # None: its end stays
 
 
 class PutUserRequest(ActionRequest, frozen=True, kw_only=True):

@@ -13,10 +13,16 @@ class TokenView(View, frozen=True, kw_only=True):
     role: str
     tenant: str | None
     payloads: bool
+    tasks: tuple[str, ...]  # of a producer; empty: all
+    queues: tuple[str, ...]
     created_at: Timestamp
     created_by: str
+    ends_with: str | None  # id of the token that it is revoked with
     expires_at: Timestamp | None
-    last_used_at: Timestamp | None
+    rotated_at: Timestamp | None
+    previous_until: Timestamp | None  # the secret before the last rotation is valid until then
+    last_used_at: Timestamp | None  # precise to a minute
+    last_used_from: str | None  # address
 
 
 class NewToken(TokenView, frozen=True, kw_only=True):

@@ -30,6 +30,12 @@ const LIFETIMES = [
   [`${365 * DAY}`, "1 year"],
   ["", "never"],
 ];
+const OVERLAPS = [
+  ["3600", "1 hour"],
+  [`${DAY}`, "1 day"],
+  [`${7 * DAY}`, "7 days"],
+  ["0", "not at all"],
+];
 /** @type {[string, string][]} */
 export const PAYLOADS = [
   ["", "Default for the role"],
@@ -88,7 +94,7 @@ function columnsOf(reload) {
       title: "Role",
       width: "8rem",
       cell: (/** @type {Token} */ token) =>
-        html`${token.role}<span class="sub">${token.payloads ? "payloads visible" : "payloads hidden"}</span>`,
+        html`${token.role}<span class="sub" title=${scopeOf(token)}>${scopeOf(token)}</span>`,
     },
     {
       title: "Tenant",
@@ -101,12 +107,19 @@ function columnsOf(reload) {
       width: "10rem",
       kind: "wide-only",
       cell: (/** @type {Token} */ token) =>
-        html`<${When} at=${token.created_at} /><span class="sub">by ${line(token.created_by)}</span>`,
+        html`
+          <${When} at=${token.created_at} />
+          <span class="sub" title=${madeBy(token)}>${madeBy(token)}</span>
+        `,
     },
     {
       title: "Last used",
       width: "8rem",
-      cell: (/** @type {Token} */ token) => html`<${When} at=${token.last_used_at} none="never" />`,
+      cell: (/** @type {Token} */ token) =>
+        html`
+          <${When} at=${token.last_used_at} none="never" />
+          ${token.last_used_from && html`<span class="sub">from ${line(token.last_used_from)}</span>`}
+        `,
     },
     {
       title: "Expires",
@@ -117,18 +130,67 @@ function columnsOf(reload) {
     {
       title: "",
       kind: "act",
-      width: "6rem",
-      cell: (/** @type {Token} */ token) =>
-        html`<${Button}
-          tiny
-          need="admin"
-          label=${`Revoke ${line(token.name) || token.id}`}
-          onClick=${() => revoke(token, reload)}
-        >
-          Revoke
-        <//>`,
+      width: "13rem",
+      cell: (/** @type {Token} */ token) => {
+        const name = line(token.name) || token.id;
+        return html`<div class="acts">
+          ${!isOver(token) && html`<${Button}
+            tiny
+            need="admin"
+            label=${`Rotate ${name}`}
+            onClick=${() => rotate(token, reload)}
+          >
+            Rotate
+          <//>`}
+          <${Button} tiny need="admin" label=${`Revoke ${name}`} onClick=${() => revoke(token, reload)}>Revoke<//>
+        </div>`;
+      },
     },
   ];
+}
+
+/** @param {Token} token */
+function scopeOf(token) {
+  const names = [...token.tasks, ...token.queues];
+  if (token.role === "producer") return names.length ? line(names.join(", ")) : "all tasks";
+  return token.payloads ? "payloads visible" : "payloads hidden";
+}
+
+/** @param {Token} token */
+function madeBy(token) {
+  return `by ${line(token.created_by)}${token.ends_with ? ", ends with it" : ""}`;
+}
+
+/** @param {Token} token @param {() => Promise<void>} reload */
+async function rotate(token, reload) {
+  const created = await show(RotateForm, { token }, { wide: true });
+  if (!created) return;
+  await show(NewTokenDialog, { created }, { wide: true });
+  await reload();
+}
+
+/** @param {import("../base/dialog.js").DialogControls<NewToken> & {token: Token}} props */
+function RotateForm({ token, done, busy }) {
+  const [overlap, setOverlap] = useState("3600");
+  const { submit, error, acting } = useAct({ done, busy }, () =>
+    api.post(`/tokens/${encodeURIComponent(token.id)}/rotate`, { overlap_s: Number(overlap) }),
+  );
+  return html`<form onSubmit=${submit}>
+    <h2 id="dialog-title">Rotate ${line(token.name) || token.id}?</h2>
+    <div class="dialog-body">
+      <p>It gets a new secret, shown once. Its role, tenant and end stay. Sessions that began with it end.</p>
+    </div>
+    <${Field} label="The old secret stays valid for">
+      <select value=${overlap} onChange=${onValue(setOverlap)}>
+        ${OVERLAPS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}
+      </select>
+    <//>
+    ${error && html`<${FormError} error=${error} />`}
+    <div class="acts">
+      <${Button} onClick=${() => done(null)}>Cancel<//>
+      <${Button} type="submit" kind="main" disabled=${acting}>Rotate<//>
+    </div>
+  </form>`;
 }
 
 /** @param {Token} token @param {() => Promise<void>} reload */
@@ -138,7 +200,8 @@ async function revoke(token, reload) {
     title: `Revoke ${name}?`,
     body: html`
       <p>
-        Requests with it are denied from now on, and its sessions end within seconds. Jobs it enqueued continue.
+        Requests with it are denied from now on, and its sessions end within seconds. Tokens that end with it are
+        revoked too. Jobs it enqueued continue.
       </p>
       <p>This cannot be undone.</p>
     `,
@@ -166,13 +229,18 @@ function Form({ done, busy }) {
     tenant: me.value?.tenant ?? "",
     length: `${30 * DAY}`,
     payloads: "",
+    tasks: "",
+    queues: "",
   });
+  const isProducer = values.role === "producer";
   const body = {
     name: values.name.trim(),
     role: values.role,
     tenant: values.tenant.trim() || null,
     expires_s: values.length ? Number(values.length) : null,
     payloads: values.payloads ? values.payloads === "yes" : null,
+    tasks: isProducer ? namesIn(values.tasks) : [],
+    queues: isProducer ? namesIn(values.queues) : [],
   };
   const { submit, error, acting } = useAct({ done, busy }, () => api.post("/tokens", body));
   const put = (/** @type {string} */ name) => onValue((value) => setValues({ ...values, [name]: value }));
@@ -192,6 +260,14 @@ function Form({ done, busy }) {
       options=${grantable()}
       onChange=${(/** @type {string} */ role) => setValues({ ...values, role })}
     />
+    ${isProducer && html`<div class="fields">
+      <${Field} label="Tasks" hint="With commas between them. Leave empty for all.">
+        <input type="text" value=${values.tasks} onInput=${put("tasks")} />
+      <//>
+      <${Field} label="Queues" hint="With commas between them. Leave empty for all.">
+        <input type="text" value=${values.queues} onInput=${put("queues")} />
+      <//>
+    </div>`}
     <div class="fields">
       <${Field}
         label="Tenant"
@@ -225,6 +301,14 @@ function Form({ done, busy }) {
   </form>`;
 }
 
+/** @param {string} text */
+function namesIn(text) {
+  return text
+    .split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+}
+
 /** @param {import("../base/dialog.js").DialogControls<true> & {created: NewToken}} props */
 function NewTokenDialog({ created, done }) {
   return html`
@@ -232,7 +316,7 @@ function NewTokenDialog({ created, done }) {
     <div class="dialog-body">
       <p>
         Shown once; rota stores only a hash. Anyone who has it can act
-        as ${created.role === "viewer" ? "a viewer" : `an ${created.role}`}
+        as ${/^[aeiou]/.test(created.role) ? "an" : "a"} ${created.role}
         ${created.tenant && html` in tenant <code>${clean(created.tenant)}</code>`}
         ${created.expires_at && html` until <${When} at=${created.expires_at} />`}.
       </p>

@@ -155,7 +155,7 @@ function Form({ user, done, busy }) {
       legend="Role"
       name="user-role"
       value=${values.role}
-      options=${grantable()}
+      options=${grantable().filter(([role]) => role !== "producer")}
       onChange=${(/** @type {string} */ role) => setValues({ ...values, role })}
     />
     <div class="fields">

@@ -1,0 +1,150 @@
+"""Actions on API tokens: create, rotate and revoke. A secret is returned once, by the action that made it.
+
+A token that was created by a token ends with it, unless it was created to outlive it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ..errors import Forbidden, IllegalMove, OptionError
+from ..model import Page
+from ..store.calls import find_document
+from .actions import requires
+from .credentials import PREFIX, TOKEN, ApiToken, is_expired, secret_hash, stored_text, stored_tokens
+from .grants import CredentialActions
+from .requests import CreateTokenRequest, RotateTokenRequest
+from .views import NewToken, TokenView
+
+FIRST_S = 86_400.0
+FIRST_NAME = "first start"
+
+
+class TokenActions(CredentialActions):
+    """Actions on API tokens."""
+
+    @requires("admin")
+    async def tokens(self) -> Page[TokenView]:
+        """List API tokens, without their secrets."""
+        found = await stored_tokens(await self.operations.store())
+        return Page(items=[_view(one) for one in found if self.operations.sees(one.tenant)])
+
+    @requires("admin", "token.create")
+    async def create_token(self, request: CreateTokenRequest) -> NewToken:
+        """Create an API token; its text is returned only here."""
+        return await self._create(request)
+
+    @requires("admin", "token.create")
+    async def create_first_token(self) -> NewToken:
+        """Create the token that creates the others: it ends after a day, they do not end with it."""
+        request = CreateTokenRequest(role="admin", name=FIRST_NAME, expires_s=FIRST_S)
+        return await self._create(request, first=True)
+
+    async def _create(self, request: CreateTokenRequest, *, first: bool = False) -> NewToken:
+        actor = self.operations.actor
+        if (request.tasks or request.queues) and request.role != "producer":
+            raise OptionError(f"tasks and queues limit producers only, and the role is {request.role}")
+        tenant, payloads = self.grantable(request.role, request.tenant, request.payloads)
+        if request.outlives and actor.ends_at is not None:
+            raise Forbidden(f"{actor.name} expires, and cannot create a token that outlives it")
+        now, secret = self.services.clock.now(), secrets.token_urlsafe(32)
+        is_bound = not (actor.lasting or request.outlives)
+        token = ApiToken(
+            id=secrets.token_hex(6),
+            hash=secret_hash(secret),
+            role=request.role,
+            name=request.name,
+            tenant=tenant,
+            payloads=payloads,
+            tasks=request.tasks,
+            queues=request.queues,
+            created_at=now,
+            created_by=actor.name,
+            ends_with=_token_id(actor.credential) if is_bound else None,
+            first=first,
+            expires_at=self._end(now, request.expires_s),
+        )
+        async with self.operations.audited("token.create", f"token:{token.id}", tenant) as draft:
+            store = await self.operations.store()
+            await store.put_document(TOKEN, token.id, stored_text(token), 0, now)
+            if token.ends_with is not None and await find_document(store, TOKEN, token.ends_with) is None:
+                await store.delete_document(TOKEN, token.id)  # revoked meanwhile, with what it had created
+                raise Forbidden(f"{actor.name} has been revoked")
+            draft.after = _view(token)
+            return _new(token, secret)
+
+    @requires("admin", "token.rotate")
+    async def rotate_token(self, id: str, request: RotateTokenRequest) -> NewToken:
+        """Replace the secret of an API token; the old one is valid for ``overlap_s`` more seconds."""
+        async with self.operations.audited("token.rotate", f"token:{id}") as draft:
+            store, now = await self.operations.store(), self.services.clock.now()
+            document = await find_document(store, TOKEN, id)  # before it is judged: compared when written
+            before = await self.own(TOKEN, id, ApiToken)
+            if document is None or before is None or is_expired(before, now):
+                raise IllegalMove(f"token {id!r} has expired or cannot be read: create another")
+            draft.tenant, draft.before = before.tenant, _view(before)
+            self._check_rotation(before)
+            secret, expires_s = secrets.token_urlsafe(32), request.expires_s
+            token = msgspec.structs.replace(
+                before,
+                hash=secret_hash(secret),
+                previous_hash=before.hash if request.overlap_s else None,
+                previous_until=now + timedelta(seconds=request.overlap_s) if request.overlap_s else None,
+                rotated_at=now,
+                expires_at=before.expires_at if expires_s is None else self._end(now, expires_s),
+            )
+            if await store.put_document(TOKEN, id, stored_text(token), document.version, now) is None:
+                raise IllegalMove(f"token {id!r} is being changed by someone else: try again")
+            draft.after = _view(token)
+            return _new(token, secret)
+
+    def _check_rotation(self, token: ApiToken) -> None:
+        """Who rotates a token holds its secret: no one gets more than they could create."""
+        actor = self.operations.actor
+        self.grantable(token.role, token.tenant, token.payloads)
+        if actor.ends_at is not None and (token.expires_at is None or token.expires_at > actor.ends_at):
+            raise Forbidden(f"{actor.name} expires before token {token.id!r}, and cannot rotate it")
+
+    @requires("admin", "token.revoke")
+    async def revoke_token(self, id: str) -> None:
+        """Revoke an API token and those that end with it; requests with them fail from now on."""
+        found = await self.own(TOKEN, id, ApiToken)
+        await self._revoke(id, found)
+        ended = {id}
+        while bound := [
+            one for one in await self._stored() if one.ends_with in ended and one.id not in ended
+        ]:
+            for one in bound:
+                await self._revoke(one.id, one)
+                ended.add(one.id)
+
+    async def _revoke(self, id: str, found: ApiToken | None) -> None:
+        tenant = found.tenant if found is not None else None
+        async with self.operations.audited("token.revoke", f"token:{id}", tenant) as draft:
+            draft.before = found and _view(found)
+            await (await self.operations.store()).delete_document(TOKEN, id)
+
+    async def _stored(self) -> list[ApiToken]:
+        return await stored_tokens(await self.operations.store())
+
+    def _end(self, now: datetime, expires_s: float | None) -> datetime | None:
+        """When a token expires: never after the credential that creates it."""
+        requested = None if expires_s is None else now + timedelta(seconds=expires_s)
+        ends = [end for end in (requested, self.operations.actor.ends_at) if end is not None]
+        return min(ends, default=None)
+
+
+def _token_id(credential: str | None) -> str | None:
+    kind, _, id = (credential or "").partition(":")
+    return id if kind == TOKEN else None
+
+
+def _new(token: ApiToken, secret: str) -> NewToken:
+    return NewToken(**msgspec.structs.asdict(_view(token)), token=f"{PREFIX}_{token.id}_{secret}")
+
+
+def _view(token: ApiToken) -> TokenView:
+    return TokenView(**{name: getattr(token, name) for name in TokenView.__struct_fields__})
