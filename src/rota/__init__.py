@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .errors import (
         AlreadyRegistered,
         AlreadyRunning,
+        AppClosed,
         Cancel,
         ConfigError,
         DuplicateJob,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AlreadyRegistered",
     "AlreadyRunning",
+    "AppClosed",
     "Backoff",
     "Cancel",
     "ConfigError",

@@ -349,7 +349,8 @@ class Rota(TaskDeclarations):
 
     async def close(self) -> None:
         """Close what this app opened. It opens again when it is used again."""
-        await asyncio.to_thread(self.portal.close)
+        if not self.portal.is_here():  # it would wait for this very call
+            await asyncio.to_thread(self.portal.close)
         await self.stores.close()
 
     @property
@@ -405,7 +406,7 @@ class Rota(TaskDeclarations):
             raise AlreadyRunning("this app already runs a worker in this process; start it once")
         self.import_tasks()
         chosen = worker_options(self.settings, given)
-        store = await self.stores.get()
+        store = await self.stores.own()
         identity = f"{chosen.name or socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         scheduler = None
         if chosen.scheduler:

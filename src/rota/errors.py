@@ -10,6 +10,7 @@ RotaError
 ├── OptionError            a job option out of range
 ├── AlreadyRegistered      a name taken twice in one process
 ├── AlreadyRunning         an app started twice
+├── AppClosed              the app was closed during a sync call
 ├── DuplicateJob           a live job already holds the key
 ├── NotFound               no such job, task or document
 ├── IllegalMove            the object's state forbids this
@@ -77,6 +78,10 @@ class AlreadyRegistered(RotaError):
 
 class AlreadyRunning(RotaError):
     """The app is already running in this process."""
+
+
+class AppClosed(RotaError):
+    """The app was closed while a sync call was under way; what it asked for may have been done."""
 
 
 class DuplicateJob(RotaError):

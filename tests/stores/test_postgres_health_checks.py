@@ -53,6 +53,19 @@ async def test_a_transaction_that_holds_back_vacuum_is_named_by_pid(
     assert not troubles(of(await store.check_health(NOW), "long transactions"))
 
 
+async def test_connections_of_rota_that_are_not_used_are_counted(
+    store: PostgresStore, migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_checks, "UNUSED_S", 0.0)
+    monkeypatch.setattr(health_checks, "MANY_UNUSED", 2.5 / 197)  # of the test server's connections
+    assert not troubles(of(await store.check_health(NOW), "connections"))
+    forgotten = [psycopg.connect(f"{migrated_postgres_url}?application_name=rota") for _ in range(3)]
+    (told,) = troubles(of(await store.check_health(NOW), "connections"))
+    assert "4 of them by rota, of which 3 have been idle" in told.text
+    for connection in forgotten:
+        connection.close()
+
+
 async def test_a_missing_index_comes_with_the_statement_that_makes_it(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:

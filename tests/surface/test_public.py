@@ -18,6 +18,7 @@ from rota.tasks.handle import PROMISED_ORDER, plain
 NAMES = [
     "AlreadyRegistered",
     "AlreadyRunning",
+    "AppClosed",
     "Backoff",
     "Cancel",
     "ConfigError",

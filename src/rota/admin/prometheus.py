@@ -67,6 +67,8 @@ async def render(operations: Operations, requests: Mapping[str, int], listeners:
     await _workers(text, operations)
     for name, value in sorted((await operations.store()).gauges.items()):
         text.add(f"rota_store_{_name(name)}", "gauge", "Of this process's own store object.", value)
+    text.add("rota_store_event_loops", "gauge", "Event loops of this process with connections of their own.",
+             operations.services.stores.loops)  # fmt: skip
     for status, count in sorted(requests.items()):
         text.add("rota_http_requests_total", "counter", "HTTP responses sent.", count, status=status)
     text.add("rota_event_listeners", "gauge", "Open streams of events.", listeners)

@@ -1,77 +1,243 @@
-"""One event loop in a thread of its own, on which callers that are not async run their calls."""
+"""One event loop in a thread of its own, on which callers that are not async run their calls.
+
+Owns that thread, and the calls under way in it: each of them ends, whatever becomes of the loop. Must never
+know what the calls do.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import threading
+import atexit
+import logging
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from threading import Event, Lock, Thread, get_ident
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakSet
 
+from ..errors import AppClosed, RotaError
 from ..store.forks import current_pid
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LAST_ANSWERS_S = 1.0
+log = logging.getLogger("rota.portal")
+
+LAST_ANSWERS_S = 1.0  # for the calls under way at the end, and as long again for those then cancelled
+CLOSING_S = 10.0
+CLOSED = (
+    "the app was closed while this call was under way, so its outcome is unknown: "
+    "close the app when its last call has returned"
+)
 
 
 class Portal:
-    """Started at the first call; safe to use from any thread, and again after a fork."""
+    """Started at the first call; safe to use from any thread, again after ``close``, and after a fork.
 
-    def __init__(self, closing: Callable[[], Awaitable[None]]) -> None:
+    ``hurry`` ends what waits for better times on the portal's loop; ``closing`` closes what was opened there.
+    """
+
+    def __init__(self, hurry: Callable[[], None], closing: Callable[[], Awaitable[None]]) -> None:
+        self._hurry = hurry
         self._closing = closing
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._pid = 0
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = current_pid()
+        self._lock = Lock()  # in a forked child a new one: another thread may have held the old one
+        self._session: _Session | None = None
 
     def call(self, function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the coroutine function to its end and return its result."""
+        session = self._session
+        if session is not None and session.is_here():
+            raise RotaError(
+                "a sync call in a coroutine on the loop that serves sync calls would wait for itself: "
+                "await the async method instead"
+            )
+        future = self._submit(function, args, kwargs)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # Ctrl-C: leave nothing behind; an answered call does not mind
+            raise
+
+    async def run(self, function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """``call`` for a coroutine on another loop."""
+        return await asyncio.wrap_future(self._submit(function, args, kwargs))
+
+    def is_here(self) -> bool:
+        """Whether the running thread is the portal's."""
+        return self._session is not None and self._session.is_here()
+
+    def is_busy(self) -> bool:
+        """Whether a call is under way."""
+        return self._session is not None and self._session.is_busy()
+
+    def close(self) -> None:
+        """Let the calls under way end or fail, close what was opened here and end the thread.
+
+        A call that comes meanwhile starts the portal again.
+        """
+        if self._pid != current_pid():
+            return
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None:
+            session.close(self._hurry, self._closing)
+
+    def _submit(
+        self, function: Callable[..., Awaitable[R]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Future[R]:
+        if self._pid != current_pid():
+            self._start()
+        with self._lock:
+            if self._session is None or not self._session.is_open:
+                self._session = _new_session()
+                _unclosed.add(self)
+            return self._session.submit(function, args, kwargs)
+
+
+class _Session:
+    """One life of a portal: a loop, its thread, and the calls under way."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Future[Any], asyncio.Task[Any] | None] = {}
+        self._lock = Lock()
+        self._ready = Event()
+        self.is_open = True
+        self.error: BaseException | None = None  # that ended it
+        self._thread = Thread(target=self._serve, name="rota-portal", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+    def is_here(self) -> bool:
+        return self._thread.ident == get_ident()
+
+    def is_busy(self) -> bool:
+        return bool(self._calls)
+
+    def submit(
+        self, function: Callable[..., Awaitable[R]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Future[R]:
+        future: Future[R] = Future()
+        with self._lock:
+            if not self.is_open:
+                raise AppClosed(CLOSED)
+            self._calls[future] = None
+        with suppress(RuntimeError):  # the loop has just ended, and fails the call
+            self._loop.call_soon_threadsafe(self._begin, future, function, args, kwargs)
+        return future
+
+    def _begin(
+        self,
+        future: Future[R],
+        function: Callable[..., Awaitable[R]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """On the loop, in the context of the caller: the job that runs there is the parent of new ones."""
 
         async def go() -> R:
             return await function(*args, **kwargs)
 
-        return asyncio.run_coroutine_threadsafe(go(), self._running()).result()
-
-    def close(self) -> None:
-        """Close what was opened on the portal's loop and end the thread; safe to call twice."""
-        with self._lock:
-            loop, thread = self._loop, self._thread
-            self._loop = self._thread = None
-        if loop is None or thread is None or self._pid != current_pid():
+        if future.cancelled():
+            self._calls.pop(future, None)
             return
+        self._calls[future] = task = self._loop.create_task(go())
+        task.add_done_callback(partial(self._answer, future))
+        future.add_done_callback(partial(self._cancel, task))
 
-        async def go() -> Any:
-            await self._closing()
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            if others:  # their callers wait in other threads: leave none behind
-                await asyncio.wait(others, timeout=LAST_ANSWERS_S)
-                for task in others:
+    def _cancel(self, task: asyncio.Task[Any], future: Future[Any]) -> None:
+        if future.cancelled():
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(task.cancel)
+
+    def _answer(self, future: Future[Any], task: asyncio.Task[Any]) -> None:
+        self._calls.pop(future, None)
+        if task.cancelled():
+            _fail(future, asyncio.CancelledError() if self.is_open else AppClosed(CLOSED))
+        elif (error := task.exception()) is not None:
+            _fail(future, error)
+        elif future.set_running_or_notify_cancel():
+            future.set_result(task.result())
+
+    def close(self, hurry: Callable[[], None], closing: Callable[[], Awaitable[None]]) -> None:
+        async def end() -> None:
+            try:
+                hurry()
+                await self._end_calls()
+                async with asyncio.timeout(CLOSING_S):
+                    await closing()
+            except Exception as error:
+                level = logging.DEBUG if _exiting else logging.WARNING
+                log.log(level, "closing was not finished: %s: %s", type(error).__name__, error)
+            finally:
+                self._stop.set()
+
+        def begin() -> None:
+            self._ending = self._loop.create_task(end())
+
+        self.is_open = False
+        with suppress(RuntimeError):  # the loop has ended by itself
+            self._loop.call_soon_threadsafe(begin)
+        self._thread.join(CLOSING_S + 3 * LAST_ANSWERS_S)
+
+    async def _end_calls(self) -> None:
+        for cancels in (False, True):
+            if tasks := {task for task in self._calls.values() if task is not None}:
+                for task in tasks if cancels else ():
                     task.cancel()
-                await asyncio.wait(others, timeout=LAST_ANSWERS_S)
+                await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
 
-        asyncio.run_coroutine_threadsafe(go(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-
-    def _running(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None or self._pid != current_pid():
-                self._pid = current_pid()
-                ready = threading.Event()
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._serve, args=(self._loop, ready), name="rota-portal", daemon=True
-                )
-                self._thread.start()
-                ready.wait()
-            return self._loop
-
-    @staticmethod
-    def _serve(loop: asyncio.AbstractEventLoop, ready: threading.Event) -> None:
-        asyncio.set_event_loop(loop)
-        loop.call_soon(ready.set)
+    def _serve(self) -> None:
         try:
-            loop.run_forever()
+            asyncio.run(self._main())
+        except BaseException as error:
+            self.error = error
+            log.error("the loop for sync calls ended: %s: %s", type(error).__name__, error)
         finally:
-            loop.close()
+            with self._lock:
+                self.is_open = False
+            self._ready.set()
+            while self._calls:
+                _fail(self._calls.popitem()[0], AppClosed(CLOSED))
+
+    async def _main(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._ready.set()
+        await self._stop.wait()
+
+
+def _new_session() -> _Session:
+    try:
+        session = _Session()
+    except RuntimeError as error:  # no more threads, or the interpreter shuts down
+        raise RotaError(f"the thread for sync calls cannot be started: {error}") from error
+    if session.error is not None:
+        raise RotaError(f"the thread for sync calls did not start: {session.error}") from session.error
+    return session
+
+
+def _fail(future: Future[Any], error: BaseException) -> None:
+    if not future.done() and future.set_running_or_notify_cancel():
+        future.set_exception(error)
+
+
+_unclosed: WeakSet[Portal] = WeakSet()
+_exiting = False  # helper threads can no longer be started, which closing may need
+
+
+@atexit.register
+def _close_all() -> None:
+    """A program that ends without ``app.close()`` still says goodbye to its server.
+
+    Where a call is under way it belongs to a thread that ends with the process, and without a word.
+    """
+    global _exiting
+    _exiting = True
+    for portal in list(_unclosed):
+        if not portal.is_busy():
+            portal.close()

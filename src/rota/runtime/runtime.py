@@ -24,7 +24,6 @@ class Bound(NamedTuple):
     settings: Settings
     clock: Clock
     stores: StorePerLoop
-    portal: Portal
 
 
 class Runtime:
@@ -37,7 +36,11 @@ class Runtime:
         self.hooks = Hooks()
         self.records = ServiceRecords()
         self.stores = StorePerLoop(settings.url, self.clock)
-        self.portal = Portal(self.stores.close)
+
+    @property
+    def portal(self) -> Portal:
+        """The event loop for callers that are not async."""
+        return self.stores.portal
 
     def use_store(self, url: str) -> None:
         """Work on another store from now on. Close the one in use first."""
@@ -45,13 +48,12 @@ class Runtime:
 
     def rebind(self, clock: Clock | None, **given: Any) -> Bound:
         """Work with these settings, and this clock if one is given; what was in use, to ``restore`` it."""
-        before = Bound(self.settings, self.clock, self.stores, self.portal)
+        before = Bound(self.settings, self.clock, self.stores)
         self.settings = config.replaced(self.settings, **given)
         self.clock = clock or self.clock
         self.stores = StorePerLoop(self.settings.url, self.clock)
-        self.portal = Portal(self.stores.close)
         return before
 
     def restore(self, before: Bound) -> None:
         """Use again what ``rebind`` returned. Close what is in use first."""
-        self.settings, self.clock, self.stores, self.portal = before
+        self.settings, self.clock, self.stores = before

@@ -47,7 +47,8 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
     closed; no error of the driver leaks out. Data that the engine cannot hold raises ``StoreError`` and
     does no harm to jobs of other callers. A schema of another version raises ``SchemaMismatch``.
 19. Event loops. One store object belongs to one event loop. ``for_another_loop`` gives another object on
-    the same data. After a fork the child opens its own.
+    the same data. ``abandon`` releases what an object held when its loop has ended. After a fork the
+    child opens its own.
 20. Transactions. ``insert_with`` stores its jobs if and only if the caller's transaction commits, where
     ``capabilities.transactional`` promises it; else, and for a connection of an unknown kind, it raises
     ``ConfigError``.
@@ -155,6 +156,12 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Release everything; safe to call twice."""
+
+    def abandon(self) -> None:
+        """Release at once what belongs to the event loop: it has ended, or is ending, in any thread.
+
+        What outlives loops, such as a database in memory, stays until ``close``.
+        """
 
     def for_another_loop(self) -> Store:
         """A store on the same data, for the event loop of another thread. Its user closes it."""

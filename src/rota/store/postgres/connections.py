@@ -23,6 +23,7 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq.abc import PGresult
 
 from ...errors import StoreError, StoreUnavailable
+from ..forks import current_pid
 from .driver_errors import TRANSIENT, ResponseTimeout, is_away, translated
 from .rows import ADAPTERS
 from .url import MOST_CONNECTIONS
@@ -70,10 +71,16 @@ class Connection(AsyncConnection[Row]):
     _watching: asyncio.AbstractEventLoop | None = None
     _socket = -1
     _answered: asyncio.Future[None] | None = None
+    _made_by = 0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._names: dict[tuple[bytes, Sequence[int] | None], bytes] = {}
+        self._made_by = current_pid()
+
+    def __del__(self, *args: Any) -> None:
+        if self._made_by == current_pid():  # in a forked child it is the parent's, and open for good reason
+            super().__del__(*args)
 
     async def ask(self, statement: bytes, params: Sequence[Any], often: bool = False) -> list[Row]:
         """The rows of one statement, its parameters written as $1, $2 …, in a transaction of its own.
@@ -161,7 +168,8 @@ class Connection(AsyncConnection[Row]):
     def _unwatch(self) -> None:
         """Before the socket is closed, or its number may be another's while we still watch it."""
         if self._watching is not None:
-            self._watching.remove_reader(self._socket)
+            if not self._watching.is_closed():
+                self._watching.remove_reader(self._socket)
             self._watching = None
 
     def _give_up(self) -> None:
@@ -224,6 +232,7 @@ class Connections:
         self._slots = asyncio.Semaphore(most)
         self._idle: list[Connection] = []  # the one used last at the end, and taken first
         self._thrift: asyncio.TimerHandle | None = None
+        self._in_use: set[Connection] = set()
         self._lent = 0
         self._waiting = 0
         self._closed = False
@@ -231,6 +240,12 @@ class Connections:
     async def close(self) -> None:
         self._closed = True
         await self._discard_idle()
+
+    def abandon(self) -> None:
+        self._closed = True
+        for connection in (*self._idle, *self._in_use):
+            connection.end()
+        self._idle.clear()
 
     def reopen(self) -> None:
         self._closed = False
@@ -294,7 +309,9 @@ class Connections:
             await self._slots.acquire()
         self._lent += 1
         try:
-            return await self._take()
+            connection = await self._take()
+            self._in_use.add(connection)
+            return connection
         except BaseException:
             self._free()
             raise
@@ -313,6 +330,7 @@ class Connections:
             self._waiting -= 1
 
     async def take_back(self, connection: Connection, error: BaseException | None) -> None:
+        self._in_use.discard(connection)
         try:
             is_lost = isinstance(error, psycopg.Error) and is_away(error)
             if is_lost:  # what broke this one broke the others: do not try them one by one

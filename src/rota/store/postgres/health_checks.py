@@ -24,6 +24,8 @@ MANY_DEAD = 200_000  # rows; a busy queue leaves fewer between two vacuums
 LARGE_INDEXES = 64 * 2**20  # bytes; smaller ones do not matter
 BLOATED_ROW = 1000  # bytes of indexes per row; a sound table has about 200
 FULL = 0.8  # of the server's connections
+MANY_UNUSED = 0.5  # of the server's connections; rota's own that no one has used for a while
+UNUSED_S = 60.0
 STRAYS = 10_000  # finished jobs counted in the default partition
 HOT = ["attempts", "documents", "keys", "queued", "running", "schedules", "tally"]
 
@@ -55,8 +57,15 @@ _SLOTS = "SELECT slot_name, age(xmin), active FROM pg_replication_slots WHERE ag
 _SEES_ALL = "SELECT pg_has_role('pg_read_all_stats', 'MEMBER'), current_user"
 _BUDGET = """
 SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
-       (SELECT coalesce(sum(numbackends), 0)::int FROM pg_stat_database),
-       (SELECT count(*) FROM pg_stat_activity WHERE application_name = current_setting('application_name'))
+       (SELECT coalesce(sum(numbackends), 0)::int FROM pg_stat_database)
+"""
+# One row per machine that programs with rota run on, the one with most connections first.
+_OURS = """
+SELECT coalesce(host(client_addr), 'local'), count(*),
+       count(*) FILTER (WHERE state = 'idle' AND state_change < clock_timestamp() - make_interval(secs => %s)
+                              AND query NOT ILIKE 'listen%')
+  FROM pg_stat_activity WHERE application_name = current_setting('application_name')
+ GROUP BY 1 ORDER BY 2 DESC, 1
 """
 _STRAYS = "SELECT count(*) FROM (SELECT FROM rota.done_default LIMIT %s) AS d"
 _LAST_DAY = "SELECT max(day) FROM rota.days"
@@ -164,8 +173,19 @@ def _holds_back(who: str, age: float, remedy: str) -> Finding:
 
 
 async def _budget(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
-    ((most, used, ours),) = await connections.rows(_BUDGET)
+    ((most, used),) = await connections.rows(_BUDGET)
+    machines = await connections.rows(_OURS, (UNUSED_S,))
+    ours, unused = sum(row[1] for row in machines), sum(row[2] for row in machines)
     text = f"{used} of {most} connections are in use, {ours} of them by rota"
+    if len(machines) > 1:
+        text += f" ({', '.join(f'{machine}: {count}' for machine, count, _ in machines[:5])})"
+    if unused > MANY_UNUSED * most:
+        text += f", of which {unused} have been idle for {UNUSED_S:g} s or more"
+        remedy = (
+            "let programs share one app and one event loop, and close apps that are no longer used; "
+            "?connections=1 in the URL limits each (docs/reference/store-urls.md)"
+        )
+        return [Finding(check="connections", level="warning", text=text, remedy=remedy)]
     if used < FULL * most:
         return [Finding(check="connections", level="ok", text=text)]
     remedy = "raise max_connections, or put a pooler between (docs/howto/poolers.md)"

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import secrets
 from contextlib import suppress
+from contextvars import Context
 from time import monotonic
 
 from psycopg import Notify
@@ -49,6 +50,7 @@ class Listener:
         self.is_connected = False
         self._probe = f"rota_probe_{secrets.token_hex(8)}"
         self._task: asyncio.Task[None] | None = None
+        self._connection: Connection | None = None
         self._delay = FIRST_DELAY_S
         self._deaf = 0
         self._complained = False
@@ -62,7 +64,8 @@ class Listener:
     def start(self) -> None:
         if self._task is None:
             self._heard_at = monotonic()
-            self._task = asyncio.ensure_future(self._run())
+            # In a context of its own: the job that happens to start it is not what it works for.
+            self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     async def close(self) -> None:
         task, self._task, self._heard_at = self._task, None, None
@@ -70,6 +73,11 @@ class Listener:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+    def abandon(self) -> None:
+        self._task = self._heard_at = None
+        if self._connection is not None:
+            self._connection.end()
 
     async def _run(self) -> None:
         while True:
@@ -91,7 +99,7 @@ class Listener:
         self._complained = True
 
     async def _listen(self) -> None:
-        connection = await connect(self._conninfo, self._shown)
+        self._connection = connection = await connect(self._conninfo, self._shown)
         self.is_connected = True
         try:
             for channel in ("rota_wake", "rota_many", "rota_done", "rota_schedules", self._probe):
@@ -99,7 +107,7 @@ class Listener:
             self._hub.publish((ANY_QUEUE,), schedules=True)  # for what came before we listened
             await self._receive(connection)
         finally:
-            self.is_connected = False
+            self.is_connected, self._connection = False, None
             await connection.close()
 
     async def _receive(self, connection: Connection) -> None:

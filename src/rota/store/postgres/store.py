@@ -140,6 +140,12 @@ class PostgresStore:
         await self._publisher.close()
         await self._connections.close()
 
+    def abandon(self) -> None:
+        if self._listener is not None:
+            self._listener.abandon()
+        self._publisher.abandon()
+        self._connections.abandon()
+
     def for_another_loop(self) -> PostgresStore:
         return PostgresStore(self._given)
 

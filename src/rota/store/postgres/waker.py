@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
+from contextvars import Context
 
 from ...errors import RotaError
 from ...model import JobId
@@ -72,13 +73,18 @@ class HintPublisher:
         if jobs > MANY:
             self._many.update(dict.fromkeys(queues, jobs))
         if (self._pending or self._many) and self._task is None:
-            self._task = asyncio.ensure_future(self._send())
+            self._task = asyncio.get_running_loop().create_task(self._send(), context=Context())
 
     async def close(self) -> None:
         """Send what is pending, unless the server does not answer."""
         if self._task is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._task, LAST_WORD_S)
+
+    def abandon(self) -> None:
+        self._task = None
+        self._pending.clear()
+        self._many.clear()
 
     async def _send(self) -> None:
         loop = asyncio.get_running_loop()

@@ -158,6 +158,11 @@ class ConnectionThreads(ABC, Generic[C]):
             self._calls.put(call)
         return call.future
 
+    def refuse(self) -> None:
+        """Take no more calls; ``close`` ends the threads."""
+        with self._lock:
+            self._closed = True
+
     async def close(self) -> None:
         """Serve what was ordered before, then end the threads and close their connections."""
         with self._lock:

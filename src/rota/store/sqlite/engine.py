@@ -43,6 +43,7 @@ class Engine:
         self._pid = current_pid()
         self._lock = Lock()
         self._users: set[object] = set()
+        self._abandoned: object = None  # a user without a loop: what is in memory stays until it leaves
         self._hub = SqliteHintHub()
         self._writer = Writer(self.address, self._hub, insert_calls)
         self._reader = Reader("rota-sqlite-reader", self.address, READERS)
@@ -80,8 +81,17 @@ class Engine:
             if self._users:
                 return
             writer, reader = self._writer, self._reader
+            writer.refuse()  # who comes from now on starts others
         await reader.close()  # first, so that the writer is the last and tidies the log away
         await writer.close()
+
+    def abandon(self, user: object) -> None:
+        """The user's loop has ended. The threads serve any loop, so they continue until it leaves."""
+        if self._pid != current_pid():
+            return
+        with self._lock:
+            self._users.discard(self._abandoned)
+            self._abandoned = user
 
     # --- work ------------------------------------------------------------------------------------
 

@@ -106,6 +106,9 @@ class SqliteStore:
     async def close(self) -> None:
         await self._engine.leave(self)
 
+    def abandon(self) -> None:
+        self._engine.abandon(self)
+
     def for_another_loop(self) -> SqliteStore:
         return SqliteStore(self._url, engine=self._engine)
 

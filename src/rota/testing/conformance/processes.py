@@ -64,3 +64,24 @@ class LoopRules:
         await asyncio.to_thread(thread.join, 60)
         assert seen == [State.QUEUED]
         assert (await found(store, there.id)).state is State.QUEUED
+
+    @keeps(19)
+    async def test_an_object_whose_event_loop_has_ended_is_given_back_from_another_thread(
+        self, store: Store
+    ) -> None:
+        kept = new()
+        beside = store.for_another_loop()
+
+        async def elsewhere() -> None:
+            await beside.open()
+            waker = beside.waker()
+            await beside.insert([kept], T0)
+            await asyncio.wait([asyncio.create_task(waker.wait(["default"], 60))], timeout=0.1)
+
+        thread = threading.Thread(target=lambda: asyncio.run(elsewhere()))
+        thread.start()
+        await asyncio.to_thread(thread.join, 60)
+        beside.abandon()
+        beside.abandon()
+        assert (await found(store, kept.id)).state is State.QUEUED
+        await beside.close()
