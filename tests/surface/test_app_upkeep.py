@@ -73,3 +73,10 @@ async def test_final_jobs_are_forgotten_when_their_time_is_over(
         await maintenance.prune(store, clock, app.settings)
         seen.append(sorted(job.state for job in (await app.jobs()).items))
     assert seen == [["failed", "succeeded"], ["failed"], []]
+
+
+async def test_migrate_can_be_called_again_before_the_store_is_used(make_app: Any, app_url: str) -> None:
+    app = make_app(app_url)
+    await app.migrate()
+    assert list(await app.migrate()) == []
+    assert (await app.enqueue("work", {})).state == "queued"

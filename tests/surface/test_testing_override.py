@@ -84,7 +84,8 @@ async def test_reset_deletes_everything(still_app: Rota) -> None:
     async def nightly() -> None: ...
 
     await nightly.enqueue()
-    await still_app.pause(queue="mail", reason="down")
+    await still_app.pause(reason="down")
+    await still_app.resume()
     assert await drain(still_app, advance="1d") == 2
     await reset(still_app, any_store=True)
     assert (await still_app.stats())["succeeded"] == 0

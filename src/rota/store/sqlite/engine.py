@@ -67,10 +67,19 @@ class Engine:
         """Add the user; the first one after all had left starts the threads again."""
         self._follow_fork()
         with self._lock:
-            if self._writer.is_closed:
-                self._writer = Writer(self.address, self._hub, insert_calls)
-                self._reader = Reader("rota-sqlite-reader", self.address, READERS)
+            self._start_threads()
             self._users.add(user)
+
+    def start_threads(self) -> None:
+        """Have threads that read and write, also after the last user has ended them."""
+        self._follow_fork()
+        with self._lock:
+            self._start_threads()
+
+    def _start_threads(self) -> None:
+        if self._writer.is_closed:
+            self._writer = Writer(self.address, self._hub, insert_calls)
+            self._reader = Reader("rota-sqlite-reader", self.address, READERS)
 
     async def leave(self, user: object) -> None:
         """Remove the user; the last one ends the threads and closes the file."""
@@ -146,6 +155,7 @@ class SqliteSchema:
         """A new connection migrates by itself: say what ours did, if it is new."""
         was_open = self._engine.connection.is_open
         where = self._engine.address.path or self._engine.address.url
+        self._engine.start_threads()  # the store may be closed; closing it ends them
         if fresh:
             await self._engine.write(lambda transaction: schema.start_again(transaction.connection, where))
             return schema.names()
