@@ -12,7 +12,10 @@ import { When } from "../base/time.js";
 
 /** @typedef {import("../../types").FailureGroup} Failure */
 
-/** @typedef {{type?: string, message?: string, traceback?: string, details?: unknown}} ErrorRecord as the server stores it */
+/**
+ * As the server stores it.
+ * @typedef {{type?: string, message?: string, traceback?: string, details?: unknown}} ErrorRecord
+ */
 
 /** The error of a job or an attempt. @param {{error: unknown}} of */
 export function errorOf({ error }) {
