@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         StoreUnavailable,
     )
     from .model import Backoff, Job, State
+    from .runtime.clock import new_id
     from .runtime.events import Event
     from .tasks.handle import JobHandle
     from .tasks.task import Task
@@ -77,6 +78,7 @@ __all__ = [
     "Task",
     "TaskSet",
     "__version__",
+    "new_id",
 ]
 
 # Where a name lives, unless it is an error.
@@ -90,6 +92,7 @@ _HOMES = {
     "State": "model",
     "Task": "tasks.task",
     "TaskSet": "tasks.task_set",
+    "new_id": "runtime.clock",
 }
 
 

@@ -312,11 +312,11 @@ def test_only_a_success_removes_the_job() -> None:
     assert end(Succeeded()).remove is False
 
 
-def test_follow_up_jobs_are_stored_only_when_the_job_ends() -> None:
+def test_follow_up_jobs_are_stored_only_when_the_attempt_succeeds() -> None:
     report = ExecutionReport(then=(NewJob(id=uuid7(1, 2), task="next"),))
     for outcome in OUTCOMES:
         change = decide(a_job(), outcome, NOW, 0.0, report=report)
-        assert bool(change.then) is (change.state in FINAL)
+        assert bool(change.then) is (change.state is State.SUCCEEDED)
 
 
 def test_an_earlier_error_stays_with_a_job_that_only_waits() -> None:

@@ -79,6 +79,13 @@ async def fat(ctx: Context, text: str) -> int:
         return len(text)
 
 
+@app.task
+async def fan_out(ctx: Context) -> None:
+    with recorded(ctx):
+        for _ in range(3):
+            ctx.enqueue(work)
+
+
 # --- handlers that wait --------------------------------------------------------------------------
 
 

@@ -97,6 +97,20 @@ async def leave_expired_lease(cluster: Cluster) -> None:
     cluster.kill(worker)
 
 
+async def test_workers_dying_around_a_settlement_leave_one_set_of_follow_ups(cluster: Cluster) -> None:
+    jobs = [await cluster.enqueue("fan_out", n) for n in range(4)]
+    for place in ("settle.before", "settle.after"):
+        dying = cluster.start(env={"ROTA_FAILPOINTS": f"{place}=kill"}, concurrency=2, lease_s=1.0)
+        await dying.exit(within=30)
+        assert dying.code == -9, dying.log
+    cluster.start(lease_s=1.0)
+    await cluster.wait_until_idle(within=RESCUE_S + 15)
+    for job in jobs:
+        assert (await cluster.job(job)).state is State.SUCCEEDED
+        children = (await cluster.app.jobs(parent=job)).items
+        assert [child.state for child in children] == [State.SUCCEEDED] * 3
+
+
 async def test_worker_dying_while_pruning_loses_no_job(sqlite_cluster: Cluster) -> None:
     cluster = sqlite_cluster
     await cluster.enqueue("work")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
+import rota
 from rota import Backoff, DuplicateJob, OptionError, Rota
+from rota.core.ids import uuid7
 from rota.testing import FakeClock, drain
 
 
@@ -218,3 +221,45 @@ def test_what_belongs_to_one_job_is_refused_on_a_task(lite: Rota, option: str) -
     with pytest.raises(OptionError, match=rf"{option} belongs to one job.*\.options\({option}=…\)"):
         lite.task(name="work", **{option: "x"})(lambda: None)  # type: ignore[call-overload]
     assert lite.registry.names == ()
+
+
+# --- a chosen id -----------------------------------------------------------------------------------
+
+
+async def test_a_chosen_id_stores_one_job_however_often_it_is_enqueued(app: Rota) -> None:
+    @app.task
+    async def work(n: int) -> int:
+        return n
+
+    chosen = rota.new_id()
+    first = await work.options(id=chosen).enqueue(n=1)
+    again = await work.options(id=UUID(chosen)).enqueue(n=2)
+    assert (first.id, again.id, again.payload) == (chosen, chosen, {"n": 1})
+    await drain(app)
+    late = await app.enqueue("work", {"n": 3}, id=chosen.upper())
+    assert (late.id, late.state, late.output) == (chosen, "succeeded", 1)
+    assert work.options(id=chosen).enqueue_sync(n=4).state == "succeeded"
+    assert await drain(app) == 0
+    assert len((await app.jobs(task="work")).items) == 1
+
+
+async def test_an_id_that_does_not_sort_by_time_is_refused(app: Rota) -> None:
+    ahead = uuid7(int((app.clock.now().timestamp() + 2 * 86400) * 1000), 1)
+    for wrong, words in (
+        (uuid4(), "UUIDv7"),
+        (str(uuid4()), "rota.new_id"),
+        ("42", "key="),
+        (42, "UUIDv7"),
+        (ahead, "a day ahead"),
+    ):
+        with pytest.raises(OptionError, match=words):
+            await app.enqueue("work", id=wrong)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="one job"):
+        await app.enqueue_many("work", [{}, {}], id=rota.new_id())
+    with pytest.raises(OptionError, match="belongs to one job"):
+        app.task(id=rota.new_id())(lambda: None)  # type: ignore[call-overload]
+
+
+def test_new_ids_increase() -> None:
+    made = [rota.new_id() for _ in range(100)]
+    assert made == sorted(set(made))

@@ -48,6 +48,7 @@ NAMES = [
     "Task",
     "TaskSet",
     "__version__",
+    "new_id",
 ]
 
 PROMISED_ERRORS = [

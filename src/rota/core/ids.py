@@ -17,3 +17,8 @@ def uuid7(unix_ms: int, random_74: int) -> str:
 
 def is_id(text: str) -> bool:
     return _SHAPE.fullmatch(text) is not None
+
+
+def unix_ms(id: str) -> int | None:
+    """The millisecond in a UUIDv7; None for other ids, which do not sort by time."""
+    return int(id[:8] + id[9:13], 16) if id[14] == "7" else None

@@ -120,3 +120,11 @@ class Ids:
             self._begin(self._ms, self._high + 1 << 48)
         else:
             self._begin(self._ms + 1, self._draw(25) << 48)
+
+
+_IDS = Ids()
+
+
+def new_id() -> str:
+    """An id for a job to come, chosen before it is stored: ``task.options(id=rota.new_id())``."""
+    return _IDS.new(datetime.now(UTC))

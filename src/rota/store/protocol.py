@@ -179,11 +179,12 @@ class Store(Protocol):
         """Store the jobs and wake workers; one result per job, in order. Calls may share a write."""
 
     def insert_with(
-        self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
+        self, connection: Any, jobs: Sequence[NewJob], now: datetime | None, *, retrying: bool = False
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         """Store the jobs on the caller's own connection, in its transaction, which the caller commits.
 
         Returns an awaitable if the connection is asynchronous. ``now=None``: the server's time.
+        ``retrying``: as in ``insert``.
         Raises ConfigError for a connection of an unknown kind, or without ``capabilities.transactional``.
         """
 

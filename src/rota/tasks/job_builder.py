@@ -11,11 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..core.jobs.options import Options, due
-from ..errors import PayloadError
+from ..core.jobs.options import Options, check_id_time, due
+from ..errors import OptionError, PayloadError
 from ..model import Backoff, NewJob
 from ..runtime.runtime import Runtime
-from .current import CURRENT
+from .current import CURRENT, RunningJob
 from .registry import Registry
 
 
@@ -26,25 +26,36 @@ class JobBuilder:
         self._runtime = runtime
         self._registry = registry
 
-    def one(self, name: str, arguments: Any, chosen: Options, now: datetime) -> NewJob:
+    def one(
+        self, name: str, arguments: Any, chosen: Options, now: datetime, running: RunningJob | None = None
+    ) -> NewJob:
+        """``running``: the job that asks; by default the one that this code belongs to."""
         self._registry.check_name(name)
         limit = self._runtime.settings.max_payload_bytes
         text = self._registry.encode(name, _mapping(arguments, name), limit)
-        return self._job(self._runtime.ids.new(now), name, text, chosen, now)
+        if chosen.id is not None:
+            check_id_time(chosen.id, now)
+        id = chosen.id or self._runtime.ids.new(now)
+        return self._job(id, name, text, chosen, now, running or CURRENT.get())
 
     def many(
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options, now: datetime
     ) -> list[NewJob]:
         """A job for each of the arguments. What they have in common is decided once."""
         self._registry.check_name(name)
+        if chosen.id is not None:
+            raise OptionError("id names one job; a bulk call makes many: leave it out")
         encode, limit = self._registry.encode, self._runtime.settings.max_payload_bytes
-        job = self._job("", name, "{}", chosen, now)
+        job = self._job("", name, "{}", chosen, now, CURRENT.get())
         texts = [encode(name, _mapping(each, name), limit) for each in arguments]
         ids = self._runtime.ids.run(now, len(texts))
         return [replace(job, id=id, payload_json=text) for id, text in zip(ids, texts, strict=True)]
 
-    def _job(self, id: str, name: str, payload_json: str, chosen: Options, now: datetime) -> NewJob:
-        task, running = self._registry.options(name), CURRENT.get()
+    def _job(
+        self, id: str, name: str, payload_json: str, chosen: Options, now: datetime,
+        running: RunningJob | None,
+    ) -> NewJob:  # fmt: skip
+        task = self._registry.options(name)
         parent = chosen.parent or (running.job.id if running is not None else None)
         return NewJob(
             id=id,

@@ -18,7 +18,7 @@ from ..model import InsertResult, JobFilter, JobId, NewJob, PageRequest
 from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
 from ..store.protocol import Store
-from .current import CURRENT
+from .current import CURRENT, RunningJob
 from .handle import Handles, JobAccess, JobHandle, from_job, from_new
 from .job_builder import JobBuilder
 from .registry import Registry
@@ -46,18 +46,21 @@ class Producer:
         now = self.runtime.clock.now()
         new = self._builder.one(name, arguments, chosen, now)
         try:
-            inserted = (await store.insert([new], now))[0]
+            if chosen.id is None:
+                inserted = (await store.insert([new], now))[0]
+            else:  # it may have been stored before
+                inserted = (await store.insert([new], now, retrying=True))[0]
         except StoreUnavailable as error:
             inserted = (await self._insert_again(store, [new], now, error, began))[0]
         if inserted.outcome == "created":
             return from_new(new, inserted, now, self._access)
-        return await self._handle(store, new, inserted, now)
+        return await self._handle(store, new, inserted, now, chosen.id is not None)
 
     def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:
             now = self.runtime.clock.now()
             new = self._builder.one(name, arguments, chosen, now)
-            (inserted,) = self._insert_with_sync(chosen.connection, [new], "enqueue")
+            (inserted,) = self._insert_with_sync(chosen, [new], "enqueue")
             return self._handle_within(new, inserted, now)
         parent = CURRENT.get()  # the portal's loop runs in a context of its own
         if parent is not None and chosen.parent is None:
@@ -81,11 +84,12 @@ class Producer:
             (inserted,) = await store.insert([new], now, retrying=True)
         except StoreUnavailable as error:
             (inserted,) = await self._insert_again(store, [new], now, error, began)
-        if inserted.outcome == "existing":
-            found = await store.jobs(JobFilter(ids=(inserted.id,)), PageRequest(limit=1))
-            if found.items:
-                return from_job(found.items[0], self._access)
-        return await self._handle(store, new, inserted, now)
+        return await self._handle(store, new, inserted, now, True)
+
+    def build(self, name: str, arguments: Any, chosen: Options, now: datetime, running: RunningJob) -> NewJob:
+        """The job that the running one wants, everything checked and nothing written."""
+        both = merge(self._registry.options(name), chosen)
+        return self._builder.one(name, arguments, both, now, running)
 
     # --- many ------------------------------------------------------------------------------------
 
@@ -100,7 +104,7 @@ class Producer:
         if store is not None:
             inserted = await self._insert(store, jobs, now, began)
         else:
-            inserted = await self._insert_with(chosen.connection, jobs)
+            inserted = await self._insert_with(chosen, jobs)
         return Handles(jobs, inserted, now, self._access)
 
     def enqueue_many_sync(
@@ -115,7 +119,7 @@ class Producer:
         if store is not None:
             inserted = portal.call(self._insert, store, jobs, now, began)
         else:
-            inserted = self._insert_with_sync(chosen.connection, jobs, "enqueue_many")
+            inserted = self._insert_with_sync(chosen, jobs, "enqueue_many")
         return Handles(jobs, inserted, now, self._access)
 
     # --- waiting through an outage ---------------------------------------------------------------
@@ -154,20 +158,26 @@ class Producer:
     async def _enqueue_with(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         now = self.runtime.clock.now()
         new = self._builder.one(name, arguments, chosen, now)
-        (inserted,) = await self._insert_with(chosen.connection, [new])
+        (inserted,) = await self._insert_with(chosen, [new])
         return self._handle_within(new, inserted, now)
 
-    async def _insert_with(self, connection: Any, jobs: Sequence[NewJob]) -> Sequence[InsertResult]:
-        answer = self.runtime.stores.root().insert_with(connection, jobs, self._known_now())
+    async def _insert_with(self, chosen: Options, jobs: Sequence[NewJob]) -> Sequence[InsertResult]:
+        answer = self._answer_of(chosen, jobs)
         return await answer if inspect.isawaitable(answer) else answer
 
-    def _insert_with_sync(self, connection: Any, jobs: Sequence[NewJob], verb: str) -> Sequence[InsertResult]:
-        answer = self.runtime.stores.root().insert_with(connection, jobs, self._known_now())
+    def _insert_with_sync(self, chosen: Options, jobs: Sequence[NewJob], verb: str) -> Sequence[InsertResult]:
+        answer = self._answer_of(chosen, jobs)
         if not inspect.isawaitable(answer):
             return answer
         if inspect.iscoroutine(answer):
             answer.close()
         raise ConfigError(f"{verb}_sync was given an async connection: await {verb}(…) instead")
+
+    def _answer_of(
+        self, chosen: Options, jobs: Sequence[NewJob]
+    ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
+        store, retrying = self.runtime.stores.root(), chosen.id is not None
+        return store.insert_with(chosen.connection, jobs, self._known_now(), retrying=retrying)
 
     def _known_now(self) -> datetime | None:
         """The store's time if it is known; otherwise the server fills it in."""
@@ -175,9 +185,11 @@ class Producer:
 
     # --- handles ---------------------------------------------------------------------------------
 
-    async def _handle(self, store: Store, new: NewJob, inserted: InsertResult, now: datetime) -> JobHandle:
-        """A handle on the new job, or on the one that holds its idempotency key."""
-        if inserted.outcome == "created" or inserted.id == new.id:
+    async def _handle(
+        self, store: Store, new: NewJob, inserted: InsertResult, now: datetime, chosen_id: bool = False
+    ) -> JobHandle:
+        """A handle on the new job, or on the one that has its chosen id or holds its idempotency key."""
+        if inserted.outcome == "created" or (inserted.id == new.id and not chosen_id):
             return from_new(new, inserted, now, self._access)
         _raise_if_duplicate(new, inserted)
         found = await store.jobs(JobFilter(ids=(inserted.id,)), PageRequest(limit=1))

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Generic, Never, Protocol, Unpack, get_args
 
 from ..core.jobs.options import JobOptions, Options, merge, name_text, options
 from ..core.payload.codec import TaskSignature
 from ..errors import ConfigError, PayloadError
-from ..model import Executor
+from ..model import Executor, NewJob
 from ..runtime.runtime import Runtime
+from .current import RunningJob
 from .handle import JobHandle
 from .type_variables import P, Q, R_co, S_co
 
@@ -25,6 +27,9 @@ class TaskProducer(Protocol):
     @property
     def runtime(self) -> Runtime: ...
 
+    def build(
+        self, name: str, arguments: Any, chosen: Options, now: datetime, running: RunningJob
+    ) -> NewJob: ...
     async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle: ...
     def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle: ...
     async def enqueue_many(
@@ -48,7 +53,7 @@ class NoProducer:
             "and import the module that does so before you enqueue"
         )
 
-    enqueue = enqueue_sync = enqueue_many = enqueue_many_sync = _missing
+    build = enqueue = enqueue_sync = enqueue_many = enqueue_many_sync = _missing
 
 
 NO_PRODUCER = NoProducer()

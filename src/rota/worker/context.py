@@ -10,16 +10,22 @@ import logging
 import math
 import re
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Unpack, overload
 
 import msgspec
 
+from ..core.jobs.options import JobOptions
 from ..core.payload import codec
 from ..errors import OptionError
-from ..model import AuditEntry, Job, LogLine, Progress
+from ..model import AuditEntry, Job, LogLine, NewJob, Progress
 from ..runtime.clock import Clock
 from ..tasks.current import CURRENT
+from ..tasks.handle import job_of
+from ..tasks.task import NO_PRODUCER, BoundTask, Task, TaskProducer
+from ..tasks.type_variables import P
+from .follow_ups import check_number, follow_up
 from .redaction import Redactor
 
 MAX_LINES = 200
@@ -55,6 +61,8 @@ class Context:
     stop_reason: str | None = None
     cancel_reason: str | None = None  # the reason given with the cancel
     audit_entries: tuple[AuditEntry, ...] = ()
+    producer: TaskProducer = NO_PRODUCER  # of the task that runs
+    _follow_ups: Sequence[NewJob] = ()
     _lines: deque[LogLine] | None = None
     _dropped: int = 0
     _redactor: Redactor | None = None
@@ -126,6 +134,40 @@ class Context:
         )
         self.audit_entries = (*self.audit_entries, entry)
         self._report_change()
+
+    @overload
+    def enqueue(
+        self, task: Task[P, Any] | BoundTask[P, Any], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Job: ...
+    @overload
+    def enqueue(
+        self, task: str, payload: Mapping[str, Any] | None = None, /, **given: Unpack[JobOptions]
+    ) -> Job: ...
+    def enqueue(self, task: Task[..., Any] | BoundTask[..., Any] | str, /, *args: Any, **kwargs: Any) -> Job:
+        """Add a follow-up job, stored together with the success of this attempt or not at all.
+
+        ``ctx.enqueue(send, order_id=42)``, ``ctx.enqueue(send.options(delay=60), order_id=42)``, or by name
+        as with ``app.enqueue``: ``ctx.enqueue("send", {"order_id": 42}, delay=60)``. Returns the job as it
+        will be stored; it does not exist yet.
+        """
+        now = self._clock.now()
+        new = follow_up(self, self.producer, now, task, args, kwargs)
+        check_number(self._follow_ups, new)
+        self.gather([new])
+        return job_of(new, now)
+
+    def gather(self, jobs: Sequence[NewJob]) -> None:
+        """Add follow-up jobs. Those of a child process arrive here too."""
+        self.is_silent = False
+        self.__dict__.setdefault("_follow_ups", []).extend(jobs)  # threads may add at the same time
+
+    @property
+    def follow_ups(self) -> tuple[NewJob, ...]:
+        return tuple(self._follow_ups)
+
+    def now(self) -> datetime:
+        """The store's time, as this worker knows it."""
+        return self._clock.now()
 
     @property
     def redactor(self) -> Redactor:

@@ -56,6 +56,7 @@ class Execution:
         self.job = job
         self.task = task
         self.context = context
+        context.producer = task.producer
         self.claimed_at = claimed_at  # monotonic: when the claim was *sent*
         self.renewed_at = claimed_at  # monotonic: when the last accepted renewal was *sent*
         self.timeout: float | None = job.timeout if job.timeout is not None else task.chosen.timeout
@@ -98,6 +99,7 @@ class Execution:
             logs=context.lines,
             cost_cents=context.cost_cents,
             progress_json=context.last_progress_json,
+            then=context.follow_ups,
             audit=context.audit_entries,
         )
 

@@ -93,7 +93,7 @@ class ExecutionReport(Value, frozen=True, kw_only=True):
     logs: Sequence[LogLine] = ()
     cost_cents: float = 0.0
     progress_json: str | None = None
-    then: tuple[NewJob, ...] = ()
+    then: tuple[NewJob, ...] = ()  # stored if the attempt succeeds
     audit: tuple[AuditEntry, ...] = ()  # recorded by the task itself
 
 
@@ -334,7 +334,7 @@ def _settlement(
         report.progress_json,
         remove,
         record,
-        report.then if report.then and state in FINAL else (),
+        report.then if state is State.SUCCEEDED else (),
         report.audit + audit,
         crashes,
     )

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, get_args
+from uuid import UUID
 
 import msgspec
 
@@ -13,7 +14,7 @@ from ... import durations
 from ...durations import Duration
 from ...errors import OptionError
 from ...model import Backoff, Executor, OnConflict
-from ..ids import is_id
+from ..ids import is_id, unix_ms
 from .backoff import LONGEST, BackoffFunction, check, check_function
 from .retries import ErrorTypes, check_error_types
 
@@ -22,6 +23,7 @@ MOST_TAGS = 20
 PRIORITY_LIMIT = 2**31 - 2  # both signs fit a 32-bit column
 MOST_ATTEMPTS = 100
 SHORTEST_TIMEOUT = 0.001  # seconds
+MOST_AHEAD_S = 86_400.0  # of a chosen id; stores allow for wrong clocks of a day
 CONFLICTS: tuple[str, ...] = get_args(OnConflict)
 
 
@@ -41,6 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     auto_remove: bool | None = None
     tags: tuple[str, ...] | None = None
     parent: str | None = None
+    id: str | None = None
     connection: Any = None
     fail_on: ErrorTypes | None = None
     retry_on: ErrorTypes | None = None
@@ -82,11 +85,12 @@ class JobOptions(SharedOptions, total=False):
     delay: Duration | None
     key: str | None
     parent: str | None
+    id: str | UUID | None
     connection: Any
 
 
 FIELDS = Options.__struct_fields__
-ABOUT_THE_JOB = frozenset({"run_at", "delay", "key", "parent", "connection"})  # no default on a task
+ABOUT_THE_JOB = frozenset({"run_at", "delay", "key", "parent", "id", "connection"})  # no default on a task
 
 ABOUT_THE_TASK = frozenset({"fail_on", "retry_on"})  # code, so that they are not stored with a job
 
@@ -193,6 +197,23 @@ def _job_id(name: str, value: Any) -> str:
     return lowered
 
 
+def _new_id(name: str, value: Any) -> str:
+    text = str(value).strip().lower() if isinstance(value, (str, UUID)) else ""
+    if not is_id(text) or unix_ms(text) is None:
+        raise OptionError(
+            f"{name}={value!r}: must be a UUIDv7, for ids sort by time: rota.new_id() makes one. "
+            "To tell jobs apart by data of your own, use key=…"
+        )
+    return text
+
+
+def check_id_time(id: str, now: datetime) -> None:
+    """OptionError for an id of a time to come: it would stay the newest job for as long."""
+    ms = unix_ms(id)
+    if ms is not None and ms / 1000 > now.timestamp() + MOST_AHEAD_S:
+        raise OptionError(f"id={id!r}: its time is more than a day ahead; rota.new_id() makes one of now")
+
+
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise OptionError(f"{name}={value!r}: must be True or False")
@@ -213,6 +234,7 @@ _CHECKS: dict[str, Any] = {
     "auto_remove": _flag,
     "tags": _tags,
     "parent": _job_id,
+    "id": _new_id,
     "connection": lambda n, v: v,
     "fail_on": check_error_types,
     "retry_on": check_error_types,

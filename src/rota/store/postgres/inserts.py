@@ -35,7 +35,7 @@ MOST_WRITES = 4  # of two to six the best for 32 callers
 _INSERT = "SELECT ord, id, outcome, state FROM rota.{}(CAST(%s AS json), %s, %s, %s)"
 _INSERT_WITH = (
     "SELECT ord, CAST(id AS text), outcome, state FROM rota.{}("
-    "CAST(CAST(? AS text) AS json), CAST(CAST(? AS text) AS timestamptz), false, true)"
+    "CAST(CAST(? AS text) AS json), CAST(CAST(? AS text) AS timestamptz), {}, true)"
 )
 # What follows is in the order of ``_shared``. No key: jobs with one are stored by rota.insert_jobs.
 _OPTIONS = tuple(field for field in OPTIONS if field.name != "key")
@@ -62,10 +62,10 @@ _ALSO_RUNNING_BY_ID = "SELECT 1 FROM rota.running AS r WHERE r.id = ANY (CAST(%s
 LOOK_UP_BYTES = 4096  # of a table are walked in the time of one look-up
 
 
-def script(jobs: Sequence[NewJob], now: datetime | None) -> Script[Sequence[InsertResult]]:
+def script(jobs: Sequence[NewJob], now: datetime | None, retrying: bool) -> Script[Sequence[InsertResult]]:
     """The insert on a caller's own connection: one statement that every driver can send."""
     rows = yield (
-        _INSERT_WITH.format(_choose_path(jobs)),
+        _INSERT_WITH.format(_choose_path(jobs), "true" if retrying else "false"),
         (jobs_text(jobs), None if now is None else now.isoformat()),
     )
     return inserted(jobs, rows)

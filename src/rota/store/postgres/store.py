@@ -167,10 +167,10 @@ class PostgresStore:
         return await self._inserter.insert(jobs, now, retrying)
 
     def insert_with(
-        self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
+        self, connection: Any, jobs: Sequence[NewJob], now: datetime | None, *, retrying: bool = False
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         on = external_kinds.caller(connection, "postgresql", self._address.shown)
-        return external.run(self._caller_schema.check(function_for(jobs), script(jobs, now)), on)
+        return external.run(self._caller_schema.check(function_for(jobs), script(jobs, now, retrying)), on)
 
     async def turn(
         self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None

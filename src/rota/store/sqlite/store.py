@@ -127,7 +127,7 @@ class SqliteStore:
         return await self._engine.insert(jobs, micros(now))
 
     def insert_with(
-        self, connection: Any, jobs: Sequence[NewJob], now: datetime | None
+        self, connection: Any, jobs: Sequence[NewJob], now: datetime | None, *, retrying: bool = False
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         script = inserts.script_for_caller(jobs, some_micros(now), self._url)
         return run(script, caller(connection, "sqlite", self._url))

@@ -10,8 +10,9 @@ import pytest
 
 from ...errors import ConfigError
 from ...model import InsertResult, NewJob, State
+from ...store.calls import settle
 from ...store.protocol import Store
-from .factories import T0, found, new, read
+from .factories import T0, at, change, found, new, read, running
 from .host import StoreHost
 from .rules import keeps
 
@@ -51,6 +52,22 @@ class TransactionRules:
         assert await read(store, job.id) is None
         (again,) = await store.insert([new(key="k")], T0)
         assert again.outcome == "created", "the key is still taken by a job that was rolled back"
+
+    @keeps(1, 20)
+    async def test_a_job_that_has_ended_is_not_stored_again_when_the_caller_retries(
+        self, store: Store, host: StoreHost
+    ) -> None:
+        transaction = host.transaction(commit=True)
+        if transaction is None:
+            return
+        job = await running(store)
+        await settle(store, [change(job, State.SUCCEEDED)], at(1))
+        again = new(id=job.id)
+        async with transaction as connection:
+            answer = store.insert_with(connection, [again], at(2), retrying=True)
+            (one,) = await answer if inspect.isawaitable(answer) else answer
+        assert (one.id, one.outcome, one.state) == (job.id, "existing", State.SUCCEEDED)
+        assert (await found(store, job.id)).state is State.SUCCEEDED
 
 
 class ConnectionRules:

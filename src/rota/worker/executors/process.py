@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ import msgspec
 
 from ...core.jobs.lifecycle import Cancelled, Failed, Outcome, Snoozed, Succeeded
 from ...errors import ConfigError
-from ...model import AuditEntry, ErrorRecord, LogLine
+from ...model import AuditEntry, ErrorRecord, LogLine, NewJob
+from ...runtime.clock import monotonic
 from ..error_records import TaskError
 from ..execution import Execution, NotStarted, ProcessDied, outcome_of_error
 from .protocol import ExecutorHost
@@ -42,6 +44,8 @@ class ChildRequest(msgspec.Struct, kw_only=True):
     worker: str
     limit: int
     secret_fields: tuple[str, ...] = ()
+    at: datetime  # the worker's time, at sent_at (monotonic)
+    sent_at: float
 
 
 class ChildReply(msgspec.Struct, kw_only=True):
@@ -59,6 +63,7 @@ class ChildReply(msgspec.Struct, kw_only=True):
     cost_cents: float = 0.0
     lines: list[LogLine] = msgspec.field(default_factory=list)
     audit_entries: tuple[AuditEntry, ...] = ()  # all so far
+    follow_ups: tuple[NewJob, ...] = ()  # only at the end
 
 
 class Child:
@@ -224,6 +229,8 @@ def child_request(execution: Execution, limit: int) -> bytes:
         worker=execution.context.worker,
         limit=limit,
         secret_fields=execution.context.secret_fields,
+        at=execution.context.now(),
+        sent_at=monotonic(),
     )
     return msgspec.json.encode(request)
 
@@ -233,6 +240,8 @@ def _update_context(execution: Execution, reply: ChildReply) -> None:
     context.cost_cents = reply.cost_cents
     context.extend(reply.lines)
     context.audit_entries = reply.audit_entries
+    if reply.follow_ups:
+        context.gather(reply.follow_ups)
     if reply.progress_json is not None:
         context.progress_json = reply.progress_json
 

@@ -71,11 +71,14 @@ def serve(request: ChildRequest, replies: BinaryIO) -> None:
             cost_cents=context.cost_cents,
             lines=new,
             audit_entries=context.audit_entries,
+            follow_ups=context.follow_ups if end else (),
             **end,
         )
         replies.write(msgspec.json.encode(message) + b"\n")
 
-    context = Context(job, request.worker, Clock(), changed=reply, secret_fields=request.secret_fields)
+    clock = Clock()
+    clock.correct(request.at, request.sent_at)
+    context = Context(job, request.worker, clock, changed=reply, secret_fields=request.secret_fields)
     reply(context, done=True, **_reply_fields(attempt(request, job, context)))
 
 

@@ -179,7 +179,7 @@ BEGIN
         PERFORM rota.delete_details(removed);
     END IF;
     IF follow IS NOT NULL THEN
-        PERFORM FROM rota.insert_jobs(follow, now, false, false);
+        PERFORM FROM rota.insert_jobs(follow, now, true, false);
     END IF;
     IF lines IS NOT NULL THEN
         PERFORM rota.append_audit(lines);
