@@ -299,7 +299,7 @@ def test_the_list_is_sorted_and_shows_rule_next_and_last_run(folder: Path) -> No
     create("ape", "--cron", "0 8 * * 1-5", "--timezone", "America/New_York")
     do("schedules", "trigger", "zebra")
     header, ape, zebra = do("schedules", "list").splitlines()
-    assert header.split() == ["NAME", "STATE", "WHEN", "NEXT", "LAST", "RUN", "TASK"]
+    assert header.split() == ["NAME", "STATE", "WHEN", "NEXT", "LAST", "RUN", "SUCCESS", "30D", "TASK"]
     assert "At 08:00, Monday through Friday, New York time" in ape
     assert "08:00 E" in ape and "  in " in ape
     assert "Every 15 minutes" in zebra and "queued" in zebra
@@ -376,7 +376,7 @@ def test_a_triggered_run_is_manual_and_keeps_the_next_run(folder: Path) -> None:
     assert (failed["schedule"], failed["message"]) == ("bad", "no luck")
     assert "no luck" in do("runs", "list", "--failed")
     summary = invoke("runs", "list", "--schedule", "sum").stderr
-    assert "1 run in the last 7 days: 100 % of 1 succeeded" in summary
+    assert "1 run in the last 30 days: 100 % of 1 succeeded" in summary
     text = do("schedules", "show", "bad")
     assert "failed" in text and "no luck" in text
 

@@ -10,7 +10,13 @@ from rota import Rota
 from rota.core.payload.masking import HIDDEN
 from rota.model import State
 from rota.operate import Operations
-from rota.operate.requests import CreateScheduleRequest, RunsRequest, SchedulesRequest, TenantRequest
+from rota.operate.requests import (
+    CreateScheduleRequest,
+    RunsRequest,
+    SchedulesRequest,
+    SummaryRequest,
+    TenantRequest,
+)
 from rota.schedules.runs import ScheduleRun
 from rota.testing import drain
 
@@ -96,7 +102,7 @@ async def test_a_run_that_reports_failure_has_failed_everywhere(operations: Oper
     failed = await operations.jobs.show(job.id)
     assert (failed.error["type"], failed.attempt) == ("ReportedFailure", 1)
     assert heard == [(job.id, "3 of 5 rows")]
-    summary = await operations.schedules.summary("bad", TenantRequest())
+    summary = await operations.schedules.summary("bad", SummaryRequest())
     assert (summary.failed, summary.success_rate_percent) == (1, 0.0)
     assert (await app.stats())["failed"] == 1
     assert await by_hand.result(timeout=10) == {
@@ -110,5 +116,8 @@ async def test_a_cancelled_run_is_neither_a_success_nor_a_failure(operations: Op
     await (await app.job(job.id)).cancel()
     await operations.schedules.trigger("s", TenantRequest())
     await drain(app)
-    summary = await operations.schedules.summary("s", TenantRequest())
+    summary = await operations.schedules.summary("s", SummaryRequest())
     assert (summary.runs, summary.succeeded, summary.failed, summary.success_rate_percent) == (2, 1, 0, 100.0)
+    assert summary.cancelled == 1
+    (view,) = (await operations.schedules.list(SchedulesRequest(summary=True))).items
+    assert view.summary == summary

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from datetime import date
 
 import psycopg
 import pytest
 
 from rota.errors import ConfigError, SchemaMismatch, StoreUnavailable
+from rota.model import RunCounts
 from rota.store.calls import claim
 from rota.store.postgres import definitions
 from rota.store.postgres.definitions import FIRST_FUNCTIONS, FUNCTIONS, PREAMBLE
@@ -208,6 +210,13 @@ async def test_a_database_of_the_first_release_is_brought_up_to_date(postgres_ur
             "INSERT INTO rota.queued (id, created_at, run_at, task, due) "
             "VALUES (gen_random_uuid(), now(), now(), 'old', true)"
         )
+        connection.execute(
+            "INSERT INTO rota.done (id, created_at, run_at, started_at, finished_at, task, queue, tenant, "
+            "rank, schedule, state, lease_token, attempt, origin, max_attempts, auto_remove) "
+            "SELECT gen_random_uuid(), t, t, t, t + interval '2 s', 'old', 'q', 'default', 0, 's', state, 1, "
+            "1, 'scheduler', 3, false FROM (SELECT timestamptz '2030-01-01 23:59Z' AS t) AS x, "
+            "unnest(ARRAY['failed', 'succeeded']) AS state"
+        )
     store = PostgresStore(postgres_url)
     with pytest.raises(SchemaMismatch, match=r"0005_crashes.*rota migrate"):
         await store.open()
@@ -215,6 +224,8 @@ async def test_a_database_of_the_first_release_is_brought_up_to_date(postgres_ur
     await store.open()
     (job,) = await claim(store, want(), None)
     assert (job.task, job.crashes) == ("old", 0)
+    (runs,) = await store.survey(RunCounts([("default", "s")], date(2030, 1, 1)))
+    assert (runs.succeeded, runs.failed, runs.total_ms, runs.longest_ms) == (1, 1, 4000.0, 2000.0)
     await store.close()
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from rota.errors import SchemaMismatch
-from rota.model import PageRequest
+from rota.model import JobFilter, PageRequest, RunCounts, State
 from rota.store.sqlite.schema import MIGRATIONS, PREAMBLE
 from rota.store.sqlite.store import SqliteStore
 from rota.testing.conformance.factories import EVERYTHING, T0, new
@@ -52,10 +53,18 @@ async def test_a_file_of_the_first_release_is_brought_up_to_date(tmp_path: Path)
             "INSERT INTO rota_jobs (id, task, state, due, run_at, created_at, queue, tenant, origin, "
             "payload_json) VALUES ('0', 'old', 'queued', 1, 0, 0, 'default', 'default', 'api', '{}')"
         )
+        connection.executemany(
+            "INSERT INTO rota_jobs (id, task, state, due, run_at, created_at, queue, tenant, origin, "
+            "payload_json, schedule, started_at, finished_at) "
+            "VALUES (?, 'old', ?, 0, 0, 0, 'default', 'default', 'api', '{}', 's', 1000000, 3000000)",
+            [("1", "failed"), ("2", "succeeded")],
+        )
     store = SqliteStore(f"sqlite:///{path}")
     assert await store.schema.migrate() == ALL[4:]
-    (job,) = (await store.jobs(EVERYTHING, PageRequest())).items
+    (job,) = (await store.jobs(JobFilter(states=(State.QUEUED,)), PageRequest())).items
     assert (job.task, job.crashes) == ("old", 0)
+    (runs,) = await store.survey(RunCounts([("default", "s")], date(1970, 1, 1)))
+    assert (runs.succeeded, runs.failed, runs.total_ms, runs.longest_ms) == (1, 1, 4000.0, 2000.0)
     await store.close()
 
 

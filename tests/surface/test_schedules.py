@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rota import Rota
-from rota.errors import AlreadyRegistered, InvalidSchedule, NotFound
-from rota.model import JobFilter, PageRequest, State
+from rota.errors import AlreadyRegistered, InvalidSchedule, NotFound, OptionError
+from rota.model import JobFilter, PageRequest, RetentionCutoffs, State
 from rota.testing import FakeClock, drain
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -294,11 +294,42 @@ async def test_runs_are_listed_and_the_summary_counts_them(still_app: Rota, cloc
     assert len((await app.schedules.runs("s", failed=True)).items) == 2
     assert len((await app.schedules.runs(tenant="missing")).items) == 0
     summary = await app.schedules.summary("s")
-    assert (summary.runs, summary.succeeded, summary.failed) == (4, 1, 2)
+    assert (summary.runs, summary.succeeded, summary.failed) == (3, 1, 2)
     assert (summary.success_rate_percent, summary.average_ms, summary.longest_ms) == (33.33, 2000, 2000)
+    assert (summary.window_days, summary.since) == (30, NOON.replace(hour=0) - timedelta(days=30))
     clock.advance(8 * 86400)
-    assert (await app.schedules.summary("s")).runs == 0
-    assert (await app.schedules.summary("s")).success_rate_percent is None
+    assert (await app.schedules.summary("s")).runs == 3
+    assert (await app.schedules.summary("s", days=7)).runs == 0
+    assert (await app.schedules.summary("s", days=7)).success_rate_percent is None
+    for days in (0, 367):
+        with pytest.raises(OptionError, match="days="):
+            await app.schedules.summary("s", days=days)
+
+
+async def test_the_success_rate_is_true_though_jobs_are_deleted_at_different_ages(
+    still_app: Rota, clock: FakeClock
+) -> None:
+    """Successes are kept for a week and failures for a month: the jobs that are left say less."""
+    app, outcomes = still_app, [n % 15 != 7 for n in range(30)]
+
+    @app.task(max_attempts=1)
+    async def report(success: bool) -> dict[str, bool]:
+        return {"success": success}
+
+    await app.schedules.create(name="s", task="report", cron="0 12 * * *", payload={"success": True})
+    store = await app.stores.get()
+    for success in outcomes:
+        await app.schedules.update("s", payload={"success": success})
+        await tick(app, 86400)
+        await drain(app)
+        now = clock.now()
+        kept = {State.SUCCEEDED: now - timedelta(days=7), State.FAILED: now - timedelta(days=30)}
+        await store.maintain(RetentionCutoffs(jobs=kept), 1000, now)
+    left = [run.success for run in (await app.schedules.runs("s", limit=100)).items]
+    assert left.count(True) / len(left) < 0.9
+    summary = await app.schedules.summary("s", days=30)
+    assert (summary.succeeded, summary.failed) == (outcomes.count(True), outcomes.count(False))
+    assert summary.success_rate_percent == 93.33
 
 
 async def test_runs_come_in_pages_newest_first_and_hold_no_other_jobs(

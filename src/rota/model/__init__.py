@@ -42,6 +42,7 @@ from .job import (
     Progress,
 )
 from .overview import (
+    KEPT_RUN_DAYS,
     ActivityBetween,
     ActivityCount,
     Answer,
@@ -53,6 +54,8 @@ from .overview import (
     Overview,
     Question,
     QueueDepth,
+    RunCount,
+    RunCounts,
 )
 from .paging import Page, PageRequest
 from .schedule import DueSchedules, Firing, Schedule, ScheduleFilter
@@ -62,6 +65,7 @@ from .value import JobId, Value
 
 __all__ = [
     "FINAL",
+    "KEPT_RUN_DAYS",
     "LIVE",
     "ActivityBetween",
     "ActivityCount",
@@ -115,6 +119,8 @@ __all__ = [
     "QueueDepth",
     "RetentionCutoffs",
     "Role",
+    "RunCount",
+    "RunCounts",
     "Schedule",
     "ScheduleFilter",
     "Scope",

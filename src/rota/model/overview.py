@@ -7,11 +7,13 @@ is an ``int``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Generic, TypeVar
 
 from .job import Job, JobFilter
 from .value import Value
+
+KEPT_RUN_DAYS = 400  # how long a store keeps the counts of runs, at least
 
 Answer = TypeVar("Answer")  # of a call
 Answer_co = TypeVar("Answer_co", covariant=True)  # of a question
@@ -86,3 +88,27 @@ class LastRuns(Question[Sequence[Job]], frozen=True, kw_only=False):
     """The newest job of each (tenant, schedule name) pair that has one, in any order."""
 
     schedules: Sequence[tuple[str, str]]
+
+
+class RunCount(Value, frozen=True, kw_only=True):
+    """How the runs of a schedule ended within some days. Durations are of those whose code began.
+
+    Counted when a run ends, and kept whatever becomes of its job. A retry takes the outcome back, not the
+    duration: of a run that was retried, the last outcome counts.
+    """
+
+    tenant: str
+    schedule: str
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    timed: int = 0  # runs with a duration
+    total_ms: float = 0.0
+    longest_ms: float = 0.0
+
+
+class RunCounts(Question[Sequence[RunCount]], frozen=True, kw_only=False):
+    """The counts of each (tenant, schedule name) pair that has any, of the UTC days from ``since`` on."""
+
+    schedules: Sequence[tuple[str, str]]
+    since: date

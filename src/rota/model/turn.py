@@ -37,6 +37,7 @@ class Settlement(Value, frozen=True, kw_only=False):
     then: tuple[NewJob, ...] = ()  # follow-up jobs, stored together with the change
     audit: tuple[AuditEntry, ...] = ()  # audit entries, stored together with the settlement
     crashes: int | None = None  # the count to store; None: keep
+    schedule: str | None = None  # the schedule that created the job, whose runs are counted
 
 
 class ClaimRequest(Value, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import msgspec
 from ..model import LastRuns, Page, Schedule
 from ..schedules.runs import RunSummary, ScheduleRun, run_of
 from .actions import ActionGroup, requires
-from .requests import RunsRequest, TenantRequest
+from .requests import RunsRequest, SummaryRequest
 from .schedule_selection import by_full_name, visible_schedule
 
 
@@ -38,10 +38,10 @@ class RunActions(ActionGroup):
         )
 
     @requires("read")
-    async def summary(self, id: str, request: TenantRequest) -> RunSummary:
-        """Summarise the last seven days: success rate and durations."""
+    async def summary(self, id: str, request: SummaryRequest) -> RunSummary:
+        """Summarise the runs that ended in the last days: success rate and durations."""
         schedule = await visible_schedule(self.operations, id, request.tenant)
-        return await self.services.schedules.summary(schedule.name, tenant=schedule.tenant)
+        return await self.services.schedules.summary(schedule.name, tenant=schedule.tenant, days=request.days)
 
     async def _last_runs(self, schedules: Sequence[Schedule]) -> Mapping[tuple[str, str], ScheduleRun]:
         """The newest run of each schedule that has one, by tenant and name, in one store call."""

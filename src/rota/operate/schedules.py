@@ -45,17 +45,25 @@ class ScheduleActions(RunActions, CalendarActions):
 
     @requires("read")
     async def list(self, request: SchedulesRequest) -> Page[ScheduleView]:
-        """List schedules by tenant and name; with ``last_run``, each with its newest run."""
+        """List schedules by tenant and name; each with its newest run or summary if requested."""
         page = await self.services.schedules.list(
             tenant=self.operations.tenant(request.tenant), task=request.task, enabled=request.enabled,
             limit=request.limit, cursor=request.cursor,
         )  # fmt: skip
         gates = await self.operations.active_gates()
         views = [self._view(schedule, gates) for schedule in page.items]
+        pairs = [(view.tenant, view.name) for view in views]
         if request.last_run:
             runs = await self._last_runs(page.items)
             views = [
-                msgspec.structs.replace(view, last_run=runs.get((view.tenant, view.name))) for view in views
+                msgspec.structs.replace(view, last_run=runs.get(pair))
+                for view, pair in zip(views, pairs, strict=True)
+            ]
+        if request.summary:
+            summaries = await self.services.schedules.summaries(pairs)
+            views = [
+                msgspec.structs.replace(view, summary=summary)
+                for view, summary in zip(views, summaries, strict=True)
             ]
         return Page(items=views, next=page.next)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Unpack
 
 import msgspec
@@ -13,7 +13,7 @@ from ..core.schedules.describe import FirePreview
 from ..core.schedules.draft import snapshot
 from ..core.schedules.options import TIMING, ScheduleOptions
 from ..errors import InvalidSchedule
-from ..model import JobFilter, NewJob, Page, PageRequest, Schedule, ScheduleFilter, State
+from ..model import JobFilter, NewJob, Page, PageRequest, RunCounts, Schedule, ScheduleFilter, State
 from ..runtime.heavy import Work, off_the_loop
 from ..runtime.runtime import Runtime
 from ..tasks.handle import JobAccess, JobHandle, from_new
@@ -21,10 +21,8 @@ from ..tasks.registry import Registry
 from .backfill import not_stored, past_fires
 from .drafts import ScheduleDrafts
 from .edits import ScheduleEdits, get
-from .runs import RunSummary, ScheduleRun, run_of, summary_of
+from .runs import WINDOW_DAYS, RunSummary, ScheduleRun, run_of, summary_of, window_start
 from .scheduler import scheduled_job
-
-SUMMARISED = 1000
 
 
 class Schedules:
@@ -150,11 +148,20 @@ class Schedules:
         page = await store.jobs(where, PageRequest(limit=limit, cursor=cursor))
         return Page(items=[run_of(job) for job in page.items], next=page.next)
 
-    async def summary(self, name: str, *, tenant: str = "default", days: float = 7.0) -> RunSummary:
-        """Success rate and durations over the last days (at most the newest thousand runs)."""
-        found = await self.runs(name, tenant=tenant, limit=SUMMARISED)
-        since = self._runtime.clock.now() - timedelta(days=days)
-        return summary_of([run for run in found.items if (run.finished_at or run.created_at) >= since])
+    async def summary(self, name: str, *, tenant: str = "default", days: int = WINDOW_DAYS) -> RunSummary:
+        """Success rate and durations over the last days; see ``RunSummary`` for what is counted."""
+        (found,) = await self.summaries([(tenant, name)], days=days)
+        return found
+
+    async def summaries(
+        self, schedules: Sequence[tuple[str, str]], *, days: int = WINDOW_DAYS
+    ) -> Sequence[RunSummary]:
+        """The summary of each (tenant, name) pair, in their order."""
+        since = window_start(self._runtime.clock.now(), days)
+        store = await self._runtime.stores.get()
+        counts = await store.survey(RunCounts(schedules, since.date()))
+        found = {(count.tenant, count.schedule): count for count in counts}
+        return [summary_of(found.get(pair), days, since) for pair in schedules]
 
     # --- run now, backfill -----------------------------------------------------------------------
 

@@ -1,15 +1,19 @@
-"""Runs: the history of a schedule, read from its jobs. Pure values."""
+"""Runs: the history of a schedule, read from its jobs, and the counts of how they ended. Pure values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import msgspec
 
 from ..core.schedules.run_success import run_success
-from ..model import Job, JobId, State, Value
+from ..errors import OptionError
+from ..model import KEPT_RUN_DAYS, Job, JobId, RunCount, State, Value
+
+WINDOW_DAYS = 30  # of a summary, unless asked for another
+MOST_DAYS = 366
+assert MOST_DAYS < KEPT_RUN_DAYS
 
 
 class ScheduleRun(Value, frozen=True, kw_only=True):
@@ -31,14 +35,20 @@ class ScheduleRun(Value, frozen=True, kw_only=True):
 
 
 class RunSummary(Value, frozen=True, kw_only=True):
-    """Counts and durations of some runs."""
+    """How the runs of a schedule ended in the last days: counted as they end, kept whatever becomes of jobs.
 
-    runs: int
+    ``window_days`` whole UTC days and the current one, which is everything since ``since``.
+    """
+
+    runs: int  # those that ended within the window
     succeeded: int
     failed: int
-    success_rate_percent: float | None
+    cancelled: int
+    success_rate_percent: float | None  # of those that succeeded or failed
     average_ms: float | None
     longest_ms: float | None
+    window_days: int
+    since: datetime
 
 
 def run_of(job: Job) -> ScheduleRun:
@@ -64,18 +74,34 @@ def run_of(job: Job) -> ScheduleRun:
     )
 
 
-def summary_of(runs: Sequence[ScheduleRun]) -> RunSummary:
-    finished = [run for run in runs if run.success is not None]
-    durations = [run.duration_ms for run in finished if run.duration_ms is not None]
-    succeeded = sum(bool(run.success) for run in finished)
+def window_start(now: datetime, days: int) -> datetime:
+    """When the window of a summary begins: counts are by UTC day."""
+    if not 1 <= days <= MOST_DAYS:
+        raise OptionError(f"days={days!r}: must be from 1 to {MOST_DAYS}")
+    return datetime.combine((now - timedelta(days=days)).astimezone(UTC).date(), time(), UTC)
+
+
+def summary_of(count: RunCount | None, days: int, since: datetime) -> RunSummary:
+    found = count or RunCount(tenant="", schedule="")
+    finished = found.succeeded + found.failed
     return RunSummary(
-        runs=len(runs),
-        succeeded=succeeded,
-        failed=len(finished) - succeeded,
-        success_rate_percent=round(100 * succeeded / len(finished), 2) if finished else None,
-        average_ms=sum(durations) / len(durations) if durations else None,
-        longest_ms=max(durations, default=None),
+        runs=finished + found.cancelled,
+        succeeded=found.succeeded,
+        failed=found.failed,
+        cancelled=found.cancelled,
+        success_rate_percent=_rate(found.succeeded, finished),
+        average_ms=found.total_ms / found.timed if found.timed else None,
+        longest_ms=found.longest_ms if found.timed else None,
+        window_days=days,
+        since=since,
     )
+
+
+def _rate(succeeded: int, finished: int) -> float | None:
+    """In percent; never rounded up to 100."""
+    if not finished:
+        return None
+    return 100.0 if succeeded == finished else min(round(100 * succeeded / finished, 2), 99.99)
 
 
 def _read(text: str | None) -> dict[str, Any]:

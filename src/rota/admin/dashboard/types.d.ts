@@ -533,9 +533,12 @@ export interface RunSummary {
   runs: number;
   succeeded: number;
   failed: number;
+  cancelled: number;
   success_rate_percent: number | null;
   average_ms: number | null;
   longest_ms: number | null;
+  window_days: number;
+  since: string;
 }
 
 export interface RunsRequest {
@@ -600,6 +603,7 @@ export interface ScheduleView {
   updated_at: string;
   gate: GateView | null;
   last_run?: ScheduleRun | null;
+  summary?: RunSummary;
 }
 
 export interface SchedulesRequest {
@@ -607,6 +611,7 @@ export interface SchedulesRequest {
   task?: string | null;
   enabled?: boolean | null;
   last_run?: boolean;
+  summary?: boolean;
   limit?: number;
   cursor?: string | null;
 }
@@ -654,6 +659,11 @@ export interface Stats {
   estimated: string[];
   paused: boolean;
   now: string;
+}
+
+export interface SummaryRequest {
+  tenant?: string | null;
+  days?: number;
 }
 
 export interface TaskView {

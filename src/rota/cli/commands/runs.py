@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import click
@@ -12,15 +12,12 @@ import msgspec
 
 from ...model import Value
 from ...operate import Operations
-from ...operate.requests import MOST, RunsRequest
-from ...schedules.runs import RunSummary, ScheduleRun, summary_of
+from ...operate.requests import RunsRequest, SummaryRequest
+from ...schedules.runs import MOST_DAYS, WINDOW_DAYS, RunSummary, ScheduleRun
 from ...terminal.text import qualified_name, relative_time, safe, state, utc_time
 from ..parts.lists import Columns, Filters, ListColumn, listing
 from ..parts.request_parsing import parse_request
-from ..parts.schedule_detail import DAYS, run_duration, summary_line
-from ..parts.target import store_time
-
-SUMMARISED = 1000
+from ..parts.schedule_detail import run_duration, summary_line
 
 
 class RunsPage(Value, frozen=True, kw_only=True):
@@ -63,7 +60,7 @@ def _no_match(filters: Filters) -> str:
 
 
 def _footer(page: RunsPage, given: Mapping[str, Any]) -> str:
-    return "" if page.summary is msgspec.UNSET else summary_line(page.summary, given["days"])
+    return "" if page.summary is msgspec.UNSET else summary_line(page.summary)
 
 
 @listing(
@@ -77,14 +74,14 @@ def _footer(page: RunsPage, given: Mapping[str, Any]) -> str:
 @click.option("--schedule", metavar="NAME", help="Only this schedule, with a summary.")
 @click.option("--tenant", help="Only this tenant.")
 @click.option("--failed", is_flag=True, help="Only failed runs.")
-@click.option("--days", type=click.FloatRange(0, 36_500, min_open=True), default=DAYS, show_default=True,
+@click.option("--days", type=click.IntRange(1, MOST_DAYS), default=WINDOW_DAYS, show_default=True,
               help="Days in the summary of --schedule.")  # fmt: skip
 async def list_runs(
     operations: Operations,
     schedule: str | None,
     tenant: str | None,
     failed: bool,
-    days: float,
+    days: int,
     limit: int,
     cursor: str | None,
 ) -> RunsPage:
@@ -95,19 +92,5 @@ async def list_runs(
     page = await operations.schedules.runs(request)
     if schedule is None:
         return RunsPage(items=page.items, next=page.next)
-    summary = await _summarise(operations, schedule, tenant, days)
+    summary = await operations.schedules.summary(schedule, SummaryRequest(tenant=tenant, days=days))
     return RunsPage(items=page.items, next=page.next, summary=summary)
-
-
-async def _summarise(operations: Operations, name: str, tenant: str | None, days: float) -> RunSummary:
-    """The summary of the last days, from at most the newest thousand runs."""
-    found: list[ScheduleRun] = []
-    request = RunsRequest(tenant=tenant, limit=MOST)
-    while len(found) < SUMMARISED:
-        page = await operations.schedules.runs_of(name, request)
-        found += page.items
-        if page.next is None:
-            break
-        request = msgspec.structs.replace(request, cursor=page.next)
-    since = await store_time(operations) - timedelta(days=days)
-    return summary_of([run for run in found if (run.finished_at or run.created_at) >= since])

@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 import click
+import msgspec
 
 from ...model import Page
 from ...operate import Operations
 from ...operate.requests import DisableRequest, SchedulesRequest, TenantRequest
 from ...operate.views import ScheduleView
+from ...schedules.runs import WINDOW_DAYS
 from ...terminal.schedules import next_run
 from ...terminal.text import json_text, qualified_name, safe, state
 from ..parts import schedule_detail
@@ -23,7 +25,7 @@ from ..parts.exit_codes import exit_if_failed
 from ..parts.lists import Columns, ListColumn, listing
 from ..parts.options import json_option, yes_option
 from ..parts.request_parsing import parse_request
-from ..parts.schedule_detail import last_run, paused_by
+from ..parts.schedule_detail import last_run, paused_by, success_rate
 from ..parts.schedule_options import tenant_option
 from ..parts.target import Target, pass_target, store_time, target_options
 from .schedule_edit import backfill, create, update
@@ -51,12 +53,17 @@ def _next(schedule: ScheduleView, now: datetime) -> str:
     return next_run(schedule, now) if schedule.gate is None else safe(paused_by(schedule.gate))[:200]
 
 
+def _rate(schedule: ScheduleView) -> str:
+    return "–" if schedule.summary is msgspec.UNSET else success_rate(schedule.summary)
+
+
 COLUMNS: Columns[ScheduleView] = (
     ListColumn("NAME", lambda schedule, now: qualified_name(schedule.tenant, schedule.name)),
     ListColumn("STATE", lambda schedule, now: _switch(schedule), yields=3),
     ListColumn("WHEN", lambda schedule, now: safe(schedule.rule_summary), yields=4),
     ListColumn("NEXT", _next, yields=5),
     ListColumn("LAST RUN", lambda schedule, now: last_run(schedule.last_run or None, now), yields=2),
+    ListColumn(f"SUCCESS {WINDOW_DAYS}D", lambda schedule, now: _rate(schedule), yields=1, right=True),
     ListColumn("TASK", lambda schedule, now: safe(schedule.task), yields=1),
 )
 
@@ -84,8 +91,9 @@ async def list_schedules(
 ) -> Page[ScheduleView]:
     """List schedules, by tenant and name."""
     request = parse_request(
-        SchedulesRequest, tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor, last_run=True
-    )
+        SchedulesRequest, tenant=tenant, task=task, enabled=enabled, limit=limit, cursor=cursor,
+        last_run=True, summary=True,
+    )  # fmt: skip
     return await operations.schedules.list(request)
 
 

@@ -15,7 +15,7 @@ from ...durations import short
 from ...errors import InvalidSchedule, NotFound
 from ...model import Value
 from ...operate import Operations
-from ...operate.requests import PreviewRequest, RunsRequest, TenantRequest
+from ...operate.requests import PreviewRequest, RunsRequest, SummaryRequest, TenantRequest
 from ...operate.views import FireView, GateView, ScheduleView
 from ...schedules.runs import RunSummary, ScheduleRun
 from ...terminal.schedules import local_time, next_run
@@ -24,7 +24,6 @@ from .detail import block, fact_lines, section, warning
 from .target import store_time
 
 SHOWN = 5
-DAYS = 7.0
 
 
 class ScheduleDetail(Value, frozen=True, kw_only=True):
@@ -49,7 +48,7 @@ async def gather(operations: Operations, name: str, tenant: str | None) -> Sched
         schedule=schedule,
         fires=fires,
         runs=(await operations.schedules.runs_of(id, RunsRequest(limit=SHOWN))).items,
-        summary=await operations.schedules.summary(id, TenantRequest()),
+        summary=await operations.schedules.summary(id, SummaryRequest()),
         now=await store_time(operations),
         hindrance=hindrance,
     )
@@ -78,16 +77,22 @@ def run_duration(run: ScheduleRun) -> str:
     return short_duration(run.duration_ms / 1000) if run.duration_ms is not None else ""
 
 
-def summary_line(summary: RunSummary, days: float) -> str:
+def success_rate(summary: RunSummary) -> str:
+    rate = summary.success_rate_percent
+    return "–" if rate is None else f"{rate:g} %"
+
+
+def summary_line(summary: RunSummary) -> str:
+    days = plural(summary.window_days, "day")
     if not summary.runs:
-        return f"no runs in the last {days:g} days"
+        return f"no runs in the last {days}"
     finished = summary.succeeded + summary.failed
-    rate = f"{summary.success_rate_percent:g} % of {finished} succeeded" if finished else "none finished"
+    rate = f"{success_rate(summary)} of {finished} succeeded" if finished else "none finished"
     took = ""
     if summary.average_ms is not None and summary.longest_ms is not None:
         average, longest = (short_duration(ms / 1000) for ms in (summary.average_ms, summary.longest_ms))
         took = f", {average} on average, {longest} at most"
-    return f"{plural(summary.runs, 'run')} in the last {days:g} days: {rate}{took}"
+    return f"{plural(summary.runs, 'run')} in the last {days}: {rate}{took}"
 
 
 # --- as text -------------------------------------------------------------------------------------
@@ -102,9 +107,7 @@ def as_text(detail: ScheduleDetail) -> str:
         *warning(detail.hindrance),
         *block("Payload", json_text(schedule.payload, indent=2)),
         *_fires(detail),
-        *section(
-            "Runs", (_run(run, schedule.timezone) for run in detail.runs), summary_line(detail.summary, DAYS)
-        ),
+        *section("Runs", (_run(run, schedule.timezone) for run in detail.runs), summary_line(detail.summary)),
     ]
     return "\n".join(parts)
 

@@ -337,6 +337,7 @@ def _settlement(
         report.then if state is State.SUCCEEDED else (),
         report.audit + audit,
         crashes,
+        job.schedule,
     )
 
 

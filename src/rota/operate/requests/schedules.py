@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, UnsetType
 
 from ...model import CalendarMode, Missed, Overlap
+from ...schedules.runs import MOST_DAYS, WINDOW_DAYS
 from .fields import (
     ActionRequest,
     Attempts,
@@ -24,12 +25,13 @@ from .fields import (
 
 
 class SchedulesRequest(ActionRequest, frozen=True, kw_only=True):
-    """Which page of which schedules. ``last_run``: each with its newest run."""
+    """Which page of which schedules. ``last_run``, ``summary``: each with its own."""
 
     tenant: Text | None = None
     task: Text | None = None
     enabled: bool | None = None
     last_run: bool = False
+    summary: bool = False
     limit: Limit = 50
     cursor: Cursor | None = None
 
@@ -77,6 +79,12 @@ class TenantRequest(ActionRequest, frozen=True, kw_only=True):
     """The tenant of a schedule that is named in the path."""
 
     tenant: Text | None = None  # required if two tenants use the name
+
+
+class SummaryRequest(TenantRequest, frozen=True, kw_only=True):
+    """Over how many days to count runs."""
+
+    days: Annotated[int, Meta(ge=1, le=MOST_DAYS)] = WINDOW_DAYS
 
 
 class DisableRequest(TenantRequest, frozen=True, kw_only=True):

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from ...model import Gate, Schedule
-from ...schedules.runs import ScheduleRun
+from ...schedules.runs import RunSummary, ScheduleRun
 from .base import Timestamp, View, Visibility
 from .gates import GateView, gate_view
 
 
 class ScheduleView(View, frozen=True, kw_only=True):
-    """A schedule. ``last_run`` is there if the list was requested with it; null: it has never run."""
+    """A schedule. ``last_run`` (null: it has never run) and ``summary`` are in a list that asks for them."""
 
     id: str
     name: str
@@ -53,6 +53,7 @@ class ScheduleView(View, frozen=True, kw_only=True):
     updated_at: Timestamp
     gate: GateView | None
     last_run: ScheduleRun | msgspec.UnsetType | None = msgspec.UNSET
+    summary: RunSummary | msgspec.UnsetType = msgspec.UNSET
 
 
 _SAME = tuple(

@@ -16,6 +16,7 @@ from ...core.jobs.options import (
     PRIORITY_LIMIT,
     SHORTEST_TIMEOUT,
 )
+from ...model import KEPT_RUN_DAYS
 from ..sql.fields import (
     ALL,
     CARRIED,
@@ -155,6 +156,7 @@ LISTS: Mapping[str, ColumnList] = {
     "newest segment": lambda _, __: [NEWEST_SEGMENT],
     "sees newest": lambda _, __: [SEES_NEWEST],
     "tally slot": lambda _, __: [TALLY_SLOT],
+    "run days": _constant(KEPT_RUN_DAYS),
     "large running": _constant(LARGE_RUNNING),
     "many dead": _constant(MANY_DEAD),
     "strays lock": _constant(STRAYS_LOCK),

@@ -470,6 +470,38 @@ CREATE TRIGGER schedule_added BEFORE INSERT ON rota.schedules
 
 INSERT INTO rota.migrations (version, name) VALUES (7, '0007_schedules_by_hand');
 
+-- 0008_run_counts
+-- How the runs of a schedule ended, by UTC day: whatever becomes of their jobs, which are deleted after
+-- days that differ by outcome. Slots are as in rota.tally.
+CREATE TABLE rota.run_counts (
+    tenant text COLLATE "C" NOT NULL,
+    schedule text COLLATE "C" NOT NULL,
+    day date NOT NULL,
+    slot smallint NOT NULL,
+    succeeded bigint NOT NULL,
+    failed bigint NOT NULL,
+    cancelled bigint NOT NULL,
+    timed bigint NOT NULL,
+    total_us bigint NOT NULL,
+    longest_us bigint NOT NULL,
+    PRIMARY KEY (tenant, schedule, day, slot)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
+
+INSERT INTO rota.run_counts
+SELECT tenant, schedule, (finished_at AT TIME ZONE 'UTC')::date, 0,
+       count(*) FILTER (WHERE state = 'succeeded'),
+       count(*) FILTER (WHERE state = 'failed'),
+       count(*) FILTER (WHERE state = 'cancelled'),
+       count(started_at) FILTER (WHERE state <> 'cancelled'),
+       coalesce(sum(extract(epoch FROM finished_at - started_at) * 1000000) FILTER (WHERE state <> 'cancelled'), 0),
+       coalesce(max(extract(epoch FROM finished_at - started_at) * 1000000) FILTER (WHERE state <> 'cancelled'), 0)
+  FROM rota.done WHERE schedule IS NOT NULL
+ GROUP BY 1, 2, 3;
+
+COMMENT ON TABLE rota.run_counts IS 'How the runs of schedules ended, by UTC day.';
+
+INSERT INTO rota.migrations (version, name) VALUES (8, '0008_run_counts');
+
 -- The audit log.
 
 -- Add the lines, in their order. JSON inside JSON travels as text: see rows.py.
@@ -867,6 +899,10 @@ DECLARE
     part uuid[];
     queues text[];
     tasks text[];
+    part_tenants text[];
+    part_names text[];
+    run_tenants text[] := '{}';
+    run_names text[] := '{}';
 BEGIN
     -- Twice, each time with a snapshot of its own: a job may move between the tables meanwhile.
     FOR pass IN 1..2 LOOP
@@ -887,9 +923,14 @@ BEGIN
                 DELETE FROM rota.keys AS k USING taken AS t
                  WHERE t.key IS NOT NULL AND k.tenant = t.tenant AND k.key = t.key AND k.job = t.id
             )
-            SELECT coalesce(array_agg(id), '{}'), array_agg(queue), array_agg(task) INTO part, queues, tasks FROM taken;
+            SELECT coalesce(array_agg(id), '{}'), array_agg(queue), array_agg(task),
+                   array_agg(tenant) FILTER (WHERE schedule IS NOT NULL),
+                   array_agg(schedule) FILTER (WHERE schedule IS NOT NULL)
+              INTO part, queues, tasks, part_tenants, part_names FROM taken;
             IF part <> '{}' THEN
                 ended := ended || part;
+                run_tenants := run_tenants || part_tenants;
+                run_names := run_names || part_names;
                 PERFORM rota.count_ended(queues, tasks, array_fill('cancelled'::text, ARRAY[cardinality(part)]),
                                          array_fill(now, ARRAY[cardinality(part)]), 1);
             END IF;
@@ -903,6 +944,11 @@ BEGIN
         END IF;
         EXIT WHEN cardinality(ended || asked) >= cardinality(ids);
     END LOOP;
+    IF run_names <> '{}' THEN
+        PERFORM rota.count_runs(
+            run_tenants, run_names, array_fill('cancelled'::text, ARRAY[cardinality(run_names)]), NULL,
+            array_fill(now, ARRAY[cardinality(run_names)]), 0, 1);
+    END IF;
     PERFORM rota.notify_ended(ended);
     RETURN ended || asked;
 END
@@ -922,6 +968,10 @@ DECLARE
     tasks text[];
     ended text[];
     minutes timestamptz[];
+    run_tenants text[];
+    run_names text[];
+    run_states text[];
+    run_ended timestamptz[];
 BEGIN
     WITH wanted AS MATERIALIZED (
         SELECT id, tenant, key FROM rota.done WHERE id = ANY (ids) AND state = ANY (states)
@@ -951,9 +1001,16 @@ BEGIN
           FROM taken WHERE state = 'succeeded'
         ON CONFLICT DO NOTHING
     )
-    SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
-      INTO moved, queues, tasks, ended, minutes FROM taken;
+    SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at),
+           array_agg(tenant) FILTER (WHERE schedule IS NOT NULL),
+           array_agg(schedule) FILTER (WHERE schedule IS NOT NULL),
+           array_agg(state) FILTER (WHERE schedule IS NOT NULL),
+           array_agg(finished_at) FILTER (WHERE schedule IS NOT NULL)
+      INTO moved, queues, tasks, ended, minutes, run_tenants, run_names, run_states, run_ended FROM taken;
     PERFORM rota.count_ended(queues, tasks, ended, minutes, -1);
+    IF run_names IS NOT NULL THEN
+        PERFORM rota.count_runs(run_tenants, run_names, run_states, NULL, run_ended, 0, -1);
+    END IF;
     RETURN coalesce(moved, '{}');
 END
 $$;
@@ -1022,6 +1079,35 @@ BEGIN
       FROM unnest(queues, tasks, states, minutes) AS e(q, k, s, m)
      GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n;
+END
+$$;
+
+-- Count runs of schedules, in one order everywhere. step: -1 takes outcomes back, not durations. began: when
+-- the task's code did. spread: 0, or 64 for a second count within one transaction, as in rota.succeed.
+CREATE OR REPLACE FUNCTION rota.count_runs(
+    tenants text[], schedules text[], states text[], began timestamptz[], ended timestamptz[], spread integer,
+    step integer) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO rota.run_counts AS c (
+        tenant, schedule, day, slot, succeeded, failed, cancelled, timed, total_us, longest_us)
+    SELECT t, s, (e AT TIME ZONE 'UTC')::date, spread +
+        (pg_backend_pid() % 64 + 128 * (coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0) % 255)),
+           step * count(*) FILTER (WHERE x IN ('succeeded', 'removed')),
+           step * count(*) FILTER (WHERE x = 'failed'),
+           step * count(*) FILTER (WHERE x = 'cancelled'),
+           count(took), coalesce(sum(took), 0), coalesce(max(took), 0)
+      FROM unnest(tenants, schedules, states, began, ended) AS r(t, s, x, b, e), LATERAL (
+               SELECT CASE WHEN step > 0 AND x <> 'cancelled' AND b IS NOT NULL
+                           THEN (greatest(extract(epoch FROM e - b), 0) * 1000000)::bigint END) AS d(took)
+     GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (tenant, schedule, day, slot) DO UPDATE SET
+        succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed,
+        cancelled = c.cancelled + excluded.cancelled, timed = c.timed + excluded.timed,
+        total_us = c.total_us + excluded.total_us, longest_us = greatest(c.longest_us, excluded.longest_us);
 END
 $$;
 
@@ -1306,6 +1392,26 @@ AS $$
     SELECT date_trunc('hour', minute), queue, task, state, 0, sum(n) FROM old
      GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0 ORDER BY 1, 2, 3, 4
     ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
+$$;
+
+-- Slots of days that are over become one, so that summing them stays cheap; very old days go.
+CREATE OR REPLACE FUNCTION rota.fold_runs(now timestamptz) RETURNS void
+LANGUAGE sql
+SET search_path = rota, pg_temp
+SET "TimeZone" = 'UTC'
+AS $$
+    DELETE FROM rota.run_counts WHERE day < now::date - 400;
+    WITH old AS (
+        DELETE FROM rota.run_counts WHERE day < now::date - 1 AND slot <> 0 RETURNING *
+    )
+    INSERT INTO rota.run_counts AS c
+    SELECT tenant, schedule, day, 0, sum(succeeded), sum(failed), sum(cancelled), sum(timed), sum(total_us),
+           max(longest_us)
+      FROM old GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (tenant, schedule, day, slot) DO UPDATE SET
+        succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed,
+        cancelled = c.cancelled + excluded.cancelled, timed = c.timed + excluded.timed,
+        total_us = c.total_us + excluded.total_us, longest_us = greatest(c.longest_us, excluded.longest_us)
 $$;
 
 -- Storing jobs. Every hot function pins its plans: fresh or stale statistics must never turn a probe into a
@@ -2197,6 +2303,9 @@ DECLARE
     holders uuid[];
     tenants text[];
     keys text[];
+    run_tenants text[];
+    run_names text[];
+    run_began timestamptz[];
 BEGIN
     IF outputs IS NOT NULL THEN
         texts := ARRAY(SELECT json_array_elements_text(outputs));
@@ -2236,8 +2345,17 @@ BEGIN
         ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
     )
     SELECT array_agg(id), array_agg(id) FILTER (WHERE key IS NOT NULL),
-           array_agg(tenant) FILTER (WHERE key IS NOT NULL), array_agg(key) FILTER (WHERE key IS NOT NULL)
-      INTO held, holders, tenants, keys FROM taken;
+           array_agg(tenant) FILTER (WHERE key IS NOT NULL), array_agg(key) FILTER (WHERE key IS NOT NULL),
+           array_agg(tenant) FILTER (WHERE schedule IS NOT NULL),
+           array_agg(schedule) FILTER (WHERE schedule IS NOT NULL),
+           array_agg('epoch'::timestamptz + began[array_position(ids, id)] * interval '1 microsecond')
+               FILTER (WHERE schedule IS NOT NULL)
+      INTO held, holders, tenants, keys, run_tenants, run_names, run_began FROM taken;
+    IF run_names IS NOT NULL THEN
+        PERFORM rota.count_runs(
+            run_tenants, run_names, array_fill('succeeded'::text, ARRAY[cardinality(run_names)]), run_began,
+            array_fill(now, ARRAY[cardinality(run_names)]), 64, 1);
+    END IF;
     PERFORM rota.notify_ended(held);
     IF holders IS NOT NULL THEN
         PERFORM rota.free_keys(tenants, keys, holders);
@@ -2266,6 +2384,10 @@ DECLARE
     tenants text[];
     keys text[];
     removed uuid[];
+    run_tenants text[];
+    run_names text[];
+    run_states text[];
+    run_began timestamptz[];
     follow json;
     lines json;
 BEGIN
@@ -2283,6 +2405,7 @@ BEGIN
     ), held AS MATERIALIZED (
         SELECT r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
                c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
+               c.started_at AS code_began,
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
                nullif(coalesce(c.crashes, r.crashes), 0) AS lost,
@@ -2324,13 +2447,22 @@ BEGIN
            array_agg(tenant) FILTER (WHERE state <> 'queued'),
            array_agg(key) FILTER (WHERE state <> 'queued'),
            array_agg(id) FILTER (WHERE remove),
+           array_agg(tenant) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
+           array_agg(schedule) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
+           array_agg(state) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
+           array_agg(code_began) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
            (SELECT json_agg(l) FROM held AS h, LATERAL json_array_elements(h.audit) AS l WHERE h.audit IS NOT NULL)
-      INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, woken, follow, lines
+      INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, run_tenants, run_names, run_states, run_began,
+           woken, follow, lines
       FROM held;
     IF ended IS NOT NULL THEN
         PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
+        IF run_names IS NOT NULL THEN
+            PERFORM rota.count_runs(run_tenants, run_names, run_states, run_began,
+                                    array_fill(now, ARRAY[cardinality(run_names)]), 0, 1);
+        END IF;
         PERFORM rota.notify_ended(ended);
         IF array_remove(keys, NULL) <> '{}' THEN
             PERFORM rota.free_keys(tenants, keys, ended);

@@ -45,6 +45,7 @@ class History:
             made = await self._rows(_MAKE, (now, list(DAYS_AHEAD)))
             self._learn(row[0] for row in made)
         await self._rows("SELECT rota.fold_tally(%s)", (now,))
+        await self._rows("SELECT rota.fold_runs(%s)", (now,))
         await self._rows("DELETE FROM rota.waiters WHERE until < %s", (now,))
         await self._rows("DELETE FROM rota.tally WHERE state = 'removed' AND minute < %s", (now - 90 * DAY,))
 

@@ -7,7 +7,7 @@ said to be.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, cast
 
 from ...errors import StoreError
@@ -25,6 +25,8 @@ from ...model import (
     Overview,
     Question,
     QueueDepth,
+    RunCount,
+    RunCounts,
     State,
 )
 from .connections import Connections, Fetch
@@ -63,6 +65,13 @@ _ACTIVITY = """
 SELECT minute, queue, task, state, sum(n)::bigint FROM rota.tally WHERE minute >= %s AND minute < %s
  GROUP BY 1, 2, 3, 4 HAVING sum(n) > 0 ORDER BY 1, 2, 3, 4
 """
+_RUNS = """
+SELECT tenant, schedule, sum(succeeded)::bigint, sum(failed)::bigint, sum(cancelled)::bigint,
+       sum(timed)::bigint, sum(total_us)::double precision / 1000, max(longest_us)::double precision / 1000
+  FROM rota.run_counts
+ WHERE (tenant, schedule) IN (SELECT * FROM unnest(%s::text[], %s::text[])) AND day >= %s
+ GROUP BY 1, 2 ORDER BY 1, 2
+"""
 _AHEAD = "SELECT rota.ahead(%s, %s, %s, %s, %s)"
 
 
@@ -84,6 +93,8 @@ async def _answer(connections: Connections, question: Question[Answer]) -> objec
             return await overview(connections, now, tenant)
         case LastRuns(schedules):
             return await last_runs(connections, schedules)
+        case RunCounts(schedules, since):
+            return await run_counts(connections, schedules, since)
     raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 
@@ -162,3 +173,11 @@ async def count_ahead(connections: Connections, job: Job, most: int) -> int:
         return 0
     ((count,),) = await connections.rows(_AHEAD, (job.queue, -job.priority, job.run_at, job.id, most))
     return int(count)
+
+
+async def run_counts(
+    connections: Connections, schedules: Sequence[tuple[str, str]], since: date
+) -> list[RunCount]:
+    tenants, names = [tenant for tenant, _ in schedules], [name for _, name in schedules]
+    rows = await connections.rows(_RUNS, (tenants, names, since))
+    return [RunCount(**dict(zip(RunCount.__struct_fields__, row, strict=True))) for row in rows]

@@ -27,7 +27,10 @@ _NAME = itemgetter(FIELDS.index("tenant"), FIELDS.index("name"))
 _PUT = "SELECT ord, version FROM rota.put_schedules(CAST(%s AS json), %s)"
 _DELETE = """
 WITH found AS MATERIALIZED (
-    SELECT id FROM rota.schedules WHERE id = ANY (%s::text[]) ORDER BY tenant, name FOR UPDATE)
+    SELECT id, tenant, name FROM rota.schedules WHERE id = ANY (%s::text[]) ORDER BY tenant, name FOR UPDATE
+), counts AS (
+    DELETE FROM rota.run_counts AS c USING found AS f WHERE c.tenant = f.tenant AND c.schedule = f.name
+)
 DELETE FROM rota.schedules WHERE id IN (SELECT id FROM found) RETURNING id
 """
 # Also the time it is, which comes alone if there is no schedule.

@@ -288,6 +288,32 @@ END;
 
 INSERT INTO rota_migrations (version, name) VALUES (6, '0006_schedules_by_hand');
 
+-- 0007_run_counts
+-- How the runs of a schedule ended, by UTC day (days since 1970): whatever becomes of their jobs, which are
+-- deleted after days that differ by outcome.
+CREATE TABLE rota_run_counts (
+  tenant     TEXT    NOT NULL,
+  schedule   TEXT    NOT NULL,
+  day        INTEGER NOT NULL,
+  succeeded  INTEGER NOT NULL,
+  failed     INTEGER NOT NULL,
+  cancelled  INTEGER NOT NULL,
+  timed      INTEGER NOT NULL,
+  total_us   INTEGER NOT NULL,
+  longest_us INTEGER NOT NULL,
+  PRIMARY KEY (tenant, schedule, day)
+) WITHOUT ROWID;
+
+INSERT INTO rota_run_counts
+SELECT tenant, schedule, finished_at / 86400000000, sum(state = 'succeeded'), sum(state = 'failed'),
+  sum(state = 'cancelled'), sum(state <> 'cancelled' AND started_at IS NOT NULL),
+  coalesce(sum(iif(state <> 'cancelled', finished_at - started_at, 0)), 0),
+  coalesce(max(iif(state <> 'cancelled', finished_at - started_at, 0)), 0)
+FROM rota_jobs WHERE schedule IS NOT NULL AND finished_at IS NOT NULL
+GROUP BY 1, 2, 3;
+
+INSERT INTO rota_migrations (version, name) VALUES (7, '0007_run_counts');
+
 -- sql/activity.sql
 -- Less than nothing: uncounted after its minute had been folded into a day.
 SELECT minute, queue, task, state, n FROM rota_tally
@@ -354,6 +380,15 @@ ON CONFLICT DO UPDATE SET n = n + excluded.n;
 
 -- sql/count_live.sql
 SELECT count(*) FROM (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_live WHERE finished_at IS NULL LIMIT ?);
+
+-- sql/count_run.sql
+INSERT INTO rota_run_counts (
+  tenant, schedule, day, succeeded, failed, cancelled, timed, total_us, longest_us
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+  succeeded = succeeded + excluded.succeeded, failed = failed + excluded.failed,
+  cancelled = cancelled + excluded.cancelled, timed = timed + excluded.timed,
+  total_us = total_us + excluded.total_us, longest_us = max(longest_us, excluded.longest_us);
 
 -- sql/count_waiting.sql
 SELECT count(*) FROM (
@@ -427,6 +462,11 @@ SELECT kind, key, body, version, updated_at FROM rota_documents WHERE kind = ? O
 
 -- sql/drop_document.sql
 DELETE FROM rota_documents WHERE kind = ? AND key = ?;
+
+-- sql/drop_run_counts.sql
+DELETE FROM rota_run_counts WHERE (tenant, schedule) IN (
+  SELECT tenant, name FROM rota_schedules WHERE id IN (SELECT value FROM json_each(?))
+);
 
 -- sql/drop_schedules.sql
 DELETE FROM rota_schedules WHERE id IN (SELECT value FROM json_each(?)) RETURNING id;
@@ -593,7 +633,7 @@ SELECT min(due_at) FROM rota_schedules INDEXED BY rota_schedules_due WHERE enabl
 SELECT min(run_at) FROM rota_jobs INDEXED BY rota_jobs_later WHERE state = 'queued' AND due = 0;
 
 -- sql/outdated.sql
-SELECT finished_at, id, queue, task, state FROM rota_jobs INDEXED BY rota_jobs_finished
+SELECT finished_at, id, queue, task, state, tenant, schedule FROM rota_jobs INDEXED BY rota_jobs_finished
 WHERE state = ? AND finished_at < ? AND finished_at IS NOT NULL
 ORDER BY finished_at
 LIMIT ?;
@@ -618,6 +658,9 @@ WHERE rowid IN (
 -- sql/prune_audit.sql
 DELETE FROM rota_audit
 WHERE rowid IN (SELECT rowid FROM rota_audit INDEXED BY rota_audit_at WHERE at < ? ORDER BY at LIMIT ?);
+
+-- sql/prune_run_counts.sql
+DELETE FROM rota_run_counts WHERE day < ?;
 
 -- sql/put_document.sql
 INSERT INTO rota_documents (kind, key, body, version, updated_at) VALUES (?, ?, ?, 1, ?)
@@ -696,6 +739,13 @@ UPDATE OR IGNORE rota_schedules SET (id, name, task, tenant, cron, every, at, ti
     missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, manual_run_at,
     check_at, held, last_fire_at, version, created_at, updated_at) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ? AND version = ?;
+
+-- sql/run_counts.sql
+SELECT tenant, schedule, sum(succeeded), sum(failed), sum(cancelled), sum(timed), sum(total_us) / 1000.0,
+  max(longest_us) / 1000.0
+FROM json_each(?) CROSS JOIN rota_run_counts
+WHERE tenant = json_extract(value, '$[0]') AND schedule = json_extract(value, '$[1]') AND day >= ?
+GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- sql/select_claimable.sql
 -- What is marked as due is due: the clock of this process may be a moment behind that of the enqueuer.

@@ -9,11 +9,13 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import cast
 
 from ...errors import StoreError
 from ...model import (
     FINAL,
+    KEPT_RUN_DAYS,
     LIVE,
     ActivityBetween,
     ActivityCount,
@@ -26,10 +28,12 @@ from ...model import (
     Overview,
     Question,
     QueueDepth,
+    RunCount,
+    RunCounts,
     State,
 )
 from .job_pages import count, count_ahead, last_runs
-from .rows import MINUTE, instant, micros
+from .rows import DAY, EPOCH, MINUTE, as_json, instant, micros
 from .statements import statement
 from .writer import Transaction
 
@@ -58,6 +62,8 @@ def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> objec
             return overview_of(connection, tenant, micros(now))
         case LastRuns(schedules):
             return last_runs(connection, schedules)
+        case RunCounts(schedules, since):
+            return run_counts(connection, schedules, since)
     raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 
@@ -177,8 +183,16 @@ def activity(connection: sqlite3.Connection, since: int, until: int) -> Sequence
     ]
 
 
+def run_counts(
+    connection: sqlite3.Connection, schedules: Sequence[tuple[str, str]], since: date
+) -> Sequence[RunCount]:
+    rows = connection.execute(statement("run_counts"), (as_json(schedules), (since - EPOCH.date()).days))
+    return [RunCount(**dict(zip(RunCount.__struct_fields__, row, strict=True))) for row in rows]
+
+
 def fold(transaction: Transaction, now: int) -> None:
     """Keep old counts by day: the sums stay, the rows do not pile up."""
+    transaction.execute(statement("prune_run_counts"), (now // DAY - KEPT_RUN_DAYS,))
     before = now // MINUTE - KEPT_BY_MINUTE
     before -= before % 1440
     transaction.execute(statement("fold_tally"), (before,))

@@ -21,12 +21,14 @@ class EditedJob(NamedTuple):
     queue: str
     task: str
     state: str
+    tenant: str
+    schedule: str | None
 
 
 def edit(transaction: Transaction, ids: Sequence[JobId], edit: Edit, now: int) -> Sequence[JobId]:
     """Apply the edit to those that are in a state it may touch, oldest id first; the ids it changed."""
     text, params = matching(JobFilter(ids=tuple(ids), states=tuple(edit.touches)))
-    query = f"SELECT finished_at, id, queue, task, state {text} ORDER BY id"
+    query = f"SELECT finished_at, id, queue, task, state, tenant, schedule {text} ORDER BY id"
     found = [EditedJob(*row) for row in transaction.execute(query, params)]
     return _VERBS[edit.verb](transaction, found, edit, now)
 
@@ -38,6 +40,8 @@ def _cancel(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now
         else:
             transaction.execute(statement("cancel"), (edit.error_json, now, job.id))
             transaction.tally(State.CANCELLED.value, now // MINUTE, job.queue, job.task)
+            if job.schedule is not None:
+                transaction.count_run(job.tenant, job.schedule, State.CANCELLED.value, now)
             transaction.finished.add(job.id)
     return [job.id for job in jobs]
 
@@ -50,6 +54,8 @@ def _retry(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now:
         # ignored if another live job holds its key now
         if transaction.execute(statement("retry"), (int(run_at <= now), run_at, job.id)).rowcount:
             _uncount(transaction, job)
+            if job.schedule is not None and job.finished_at is not None:
+                transaction.count_run(job.tenant, job.schedule, job.state, job.finished_at, step=-1)
             transaction.ready.add(job.queue)
             done.append(job.id)
     return done

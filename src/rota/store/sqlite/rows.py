@@ -36,6 +36,7 @@ Row = tuple[Any, ...]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE = 60_000_000
+DAY = 1440 * MINUTE
 
 _BACKOFF = msgspec.json.Decoder(Backoff)
 _TAGS = msgspec.json.Decoder(tuple[str, ...])

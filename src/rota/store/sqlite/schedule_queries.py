@@ -40,6 +40,7 @@ def _rewrite(transaction: Transaction, name: str, schedule: Schedule, expected: 
 
 
 def delete(transaction: Transaction, ids: Sequence[str]) -> Sequence[str]:
+    transaction.execute(statement("drop_run_counts"), (as_json(ids),))
     return [row[0] for row in transaction.execute(statement("drop_schedules"), (as_json(ids),)).fetchall()]
 
 

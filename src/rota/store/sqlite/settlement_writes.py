@@ -16,7 +16,7 @@ from ...model import Heartbeat, HeartbeatReply, JobId, Settlement, State
 from . import audit
 from .documents import write_document
 from .inserts import insert
-from .rows import MINUTE, Row, as_json, instant, new_attempt, some_micros, span
+from .rows import MINUTE, Row, as_json, instant, micros, new_attempt, some_micros, span
 from .statements import statement
 from .writer import Transaction
 
@@ -77,8 +77,17 @@ def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now:
         transaction.execute(statement("delete_attempts"), (as_json([change.id for change in changes]),))
     for (queue, task), count in Counter([(change.queue, change.task) for change in changes]).items():
         transaction.tally(way, now // MINUTE, queue, task, count)
+    for change in [one for one in changes if one.schedule is not None]:
+        _count_run(transaction, change, now)
     transaction.finished.update([change.id for change in changes])
     return changes
+
+
+def _count_run(transaction: Transaction, change: Settlement, now: int) -> None:
+    took = None
+    if change.started_at is not None and change.state != State.CANCELLED:
+        took = max(now - micros(change.started_at), 0)
+    transaction.count_run(change.tenant, change.schedule or "", change.state.value, now, took)
 
 
 def _write(transaction: Transaction, way: str, changes: Sequence[Settlement], text: str, now: int) -> int:

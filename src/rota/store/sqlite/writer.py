@@ -18,6 +18,7 @@ from ...model import NewJob
 from .connection import patiently, rollback
 from .connection_threads import ConnectionThreads, LazyConnection, StoreCall
 from .file_watch import FileWatch, watch
+from .rows import DAY
 from .statements import statement
 from .url import SqliteUrl
 from .waker import SqliteHintHub
@@ -36,7 +37,7 @@ MOST_PASSED_OVER = 5
 class Transaction:
     """A write transaction, and the hints to publish when it is committed."""
 
-    __slots__ = ("_tally", "connection", "execute", "executemany", "finished", "ready", "schedules")
+    __slots__ = ("_runs", "_tally", "connection", "execute", "executemany", "finished", "ready", "schedules")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -46,11 +47,22 @@ class Transaction:
         self.finished: set[str] = set()  # jobs that ended
         self.schedules = False  # whether one was added or edited
         self._tally: Counter[tuple[str, int, str, str]] = Counter()
+        self._runs: list[tuple[str | int, ...]] = []
 
     def tally(self, state: str, minute: int, queue: str, task: str, n: int = 1) -> None:
         self._tally[state, minute, queue, task] += n
 
+    def count_run(
+        self, tenant: str, schedule: str, state: str, ended: int, took: int | None = None, step: int = 1
+    ) -> None:
+        """Count the end of a schedule's run; ``step`` -1 takes its outcome back, not its duration."""
+        outcomes = [step if state == one else 0 for one in ("succeeded", "failed", "cancelled")]
+        timed = 0 if took is None else 1
+        self._runs.append((tenant, schedule, ended // DAY, *outcomes, timed, took or 0, took or 0))
+
     def write_tally(self) -> None:
+        if self._runs:
+            self.executemany(statement("count_run"), self._runs)
         if self._tally:
             self.executemany(statement("count"), [(*what, n) for what, n in self._tally.items() if n])
 

@@ -46,6 +46,7 @@ from .prune import PruneRules
 from .race import RaceRules
 from .reads import ReadRules
 from .reclaim import ReclaimRules
+from .run_counts import RunCountRules
 from .schedules import ScheduleRules
 from .settle import SettleRules
 from .time import TimeRules
@@ -68,6 +69,7 @@ class StoreConformance(
     DocumentRules,
     OverviewRules,
     CountRules,
+    RunCountRules,
     AuditRules,
     ScheduleRules,
     FiringRules,

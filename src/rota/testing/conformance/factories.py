@@ -63,9 +63,8 @@ def lease(job: Job) -> Lease:
 
 
 def change(job: Job, state: State, **fields: Any) -> Settlement:
-    held = {
-        name: getattr(job, name) for name in ("id", "lease_token", "worker", "queue", "task", "tenant", "key")
-    }
+    names = ("id", "lease_token", "worker", "queue", "task", "tenant", "key", "schedule")
+    held = {name: getattr(job, name) for name in names}
     return Settlement(**(held | {"state": state, "attempt": job.attempt} | fields))
 
 

@@ -13,6 +13,10 @@ DECLARE
     part uuid[];
     queues text[];
     tasks text[];
+    part_tenants text[];
+    part_names text[];
+    run_tenants text[] := '{}';
+    run_names text[] := '{}';
 BEGIN
     -- Twice, each time with a snapshot of its own: a job may move between the tables meanwhile.
     FOR pass IN 1..2 LOOP
@@ -29,9 +33,14 @@ BEGIN
                 DELETE FROM rota.keys AS k USING taken AS t
                  WHERE t.key IS NOT NULL AND k.tenant = t.tenant AND k.key = t.key AND k.job = t.id
             )
-            SELECT coalesce(array_agg(id), '{}'), array_agg(queue), array_agg(task) INTO part, queues, tasks FROM taken;
+            SELECT coalesce(array_agg(id), '{}'), array_agg(queue), array_agg(task),
+                   array_agg(tenant) FILTER (WHERE schedule IS NOT NULL),
+                   array_agg(schedule) FILTER (WHERE schedule IS NOT NULL)
+              INTO part, queues, tasks, part_tenants, part_names FROM taken;
             IF part <> '{}' THEN
                 ended := ended || part;
+                run_tenants := run_tenants || part_tenants;
+                run_names := run_names || part_names;
                 PERFORM rota.count_ended(queues, tasks, array_fill('cancelled'::text, ARRAY[cardinality(part)]),
                                          array_fill(now, ARRAY[cardinality(part)]), 1);
             END IF;
@@ -45,6 +54,11 @@ BEGIN
         END IF;
         EXIT WHEN cardinality(ended || asked) >= cardinality(ids);
     END LOOP;
+    IF run_names <> '{}' THEN
+        PERFORM rota.count_runs(
+            run_tenants, run_names, array_fill('cancelled'::text, ARRAY[cardinality(run_names)]), NULL,
+            array_fill(now, ARRAY[cardinality(run_names)]), 0, 1);
+    END IF;
     PERFORM rota.notify_ended(ended);
     RETURN ended || asked;
 END
@@ -64,6 +78,10 @@ DECLARE
     tasks text[];
     ended text[];
     minutes timestamptz[];
+    run_tenants text[];
+    run_names text[];
+    run_states text[];
+    run_ended timestamptz[];
 BEGIN
     WITH wanted AS MATERIALIZED (
         SELECT id, tenant, key FROM rota.done WHERE id = ANY (ids) AND state = ANY (states)
@@ -89,9 +107,16 @@ BEGIN
           FROM taken WHERE state = 'succeeded'
         ON CONFLICT DO NOTHING
     )
-    SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
-      INTO moved, queues, tasks, ended, minutes FROM taken;
+    SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at),
+           array_agg(tenant) FILTER (WHERE schedule IS NOT NULL),
+           array_agg(schedule) FILTER (WHERE schedule IS NOT NULL),
+           array_agg(state) FILTER (WHERE schedule IS NOT NULL),
+           array_agg(finished_at) FILTER (WHERE schedule IS NOT NULL)
+      INTO moved, queues, tasks, ended, minutes, run_tenants, run_names, run_states, run_ended FROM taken;
     PERFORM rota.count_ended(queues, tasks, ended, minutes, -1);
+    IF run_names IS NOT NULL THEN
+        PERFORM rota.count_runs(run_tenants, run_names, run_states, NULL, run_ended, 0, -1);
+    END IF;
     RETURN coalesce(moved, '{}');
 END
 $$;

@@ -16,6 +16,34 @@ BEGIN
 END
 $$;
 
+-- Count runs of schedules, in one order everywhere. step: -1 takes outcomes back, not durations. began: when
+-- the task's code did. spread: 0, or 64 for a second count within one transaction, as in rota.succeed.
+CREATE FUNCTION rota.count_runs(
+    tenants text[], schedules text[], states text[], began timestamptz[], ended timestamptz[], spread integer,
+    step integer) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO rota.run_counts AS c (
+        tenant, schedule, day, slot, succeeded, failed, cancelled, timed, total_us, longest_us)
+    SELECT t, s, (e AT TIME ZONE 'UTC')::date, spread + {tally slot},
+           step * count(*) FILTER (WHERE x IN ('succeeded', 'removed')),
+           step * count(*) FILTER (WHERE x = 'failed'),
+           step * count(*) FILTER (WHERE x = 'cancelled'),
+           count(took), coalesce(sum(took), 0), coalesce(max(took), 0)
+      FROM unnest(tenants, schedules, states, began, ended) AS r(t, s, x, b, e), LATERAL (
+               SELECT CASE WHEN step > 0 AND x <> 'cancelled' AND b IS NOT NULL
+                           THEN (greatest(extract(epoch FROM e - b), 0) * 1000000)::bigint END) AS d(took)
+     GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (tenant, schedule, day, slot) DO UPDATE SET
+        succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed,
+        cancelled = c.cancelled + excluded.cancelled, timed = c.timed + excluded.timed,
+        total_us = c.total_us + excluded.total_us, longest_us = greatest(c.longest_us, excluded.longest_us);
+END
+$$;
+
 -- Notify those who wait for one of these jobs.
 CREATE FUNCTION rota.notify_ended(ids uuid[]) RETURNS void
 LANGUAGE plpgsql

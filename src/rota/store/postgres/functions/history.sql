@@ -94,3 +94,23 @@ AS $$
      GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0 ORDER BY 1, 2, 3, 4
     ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
 $$;
+
+-- Slots of days that are over become one, so that summing them stays cheap; very old days go.
+CREATE FUNCTION rota.fold_runs(now timestamptz) RETURNS void
+LANGUAGE sql
+SET search_path = rota, pg_temp
+SET "TimeZone" = 'UTC'
+AS $$
+    DELETE FROM rota.run_counts WHERE day < now::date - {run days};
+    WITH old AS (
+        DELETE FROM rota.run_counts WHERE day < now::date - 1 AND slot <> 0 RETURNING *
+    )
+    INSERT INTO rota.run_counts AS c
+    SELECT tenant, schedule, day, 0, sum(succeeded), sum(failed), sum(cancelled), sum(timed), sum(total_us),
+           max(longest_us)
+      FROM old GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (tenant, schedule, day, slot) DO UPDATE SET
+        succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed,
+        cancelled = c.cancelled + excluded.cancelled, timed = c.timed + excluded.timed,
+        total_us = c.total_us + excluded.total_us, longest_us = greatest(c.longest_us, excluded.longest_us)
+$$;

@@ -46,6 +46,9 @@ DECLARE
     holders uuid[];
     tenants text[];
     keys text[];
+    run_tenants text[];
+    run_names text[];
+    run_began timestamptz[];
 BEGIN
     IF outputs IS NOT NULL THEN
         texts := ARRAY(SELECT json_array_elements_text(outputs));
@@ -79,8 +82,17 @@ BEGIN
         ON CONFLICT (minute, queue, task, state, slot) DO UPDATE SET n = t.n + excluded.n
     )
     SELECT array_agg(id), array_agg(id) FILTER (WHERE key IS NOT NULL),
-           array_agg(tenant) FILTER (WHERE key IS NOT NULL), array_agg(key) FILTER (WHERE key IS NOT NULL)
-      INTO held, holders, tenants, keys FROM taken;
+           array_agg(tenant) FILTER (WHERE key IS NOT NULL), array_agg(key) FILTER (WHERE key IS NOT NULL),
+           array_agg(tenant) FILTER (WHERE schedule IS NOT NULL),
+           array_agg(schedule) FILTER (WHERE schedule IS NOT NULL),
+           array_agg('epoch'::timestamptz + began[array_position(ids, id)] * interval '1 microsecond')
+               FILTER (WHERE schedule IS NOT NULL)
+      INTO held, holders, tenants, keys, run_tenants, run_names, run_began FROM taken;
+    IF run_names IS NOT NULL THEN
+        PERFORM rota.count_runs(
+            run_tenants, run_names, array_fill('succeeded'::text, ARRAY[cardinality(run_names)]), run_began,
+            array_fill(now, ARRAY[cardinality(run_names)]), 64, 1);
+    END IF;
     PERFORM rota.notify_ended(held);
     IF holders IS NOT NULL THEN
         PERFORM rota.free_keys(tenants, keys, holders);
@@ -109,6 +121,10 @@ DECLARE
     tenants text[];
     keys text[];
     removed uuid[];
+    run_tenants text[];
+    run_names text[];
+    run_states text[];
+    run_began timestamptz[];
     follow json;
     lines json;
 BEGIN
@@ -126,6 +142,7 @@ BEGIN
     ), held AS MATERIALIZED (
         SELECT r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
                c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
+               c.started_at AS code_began,
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
                nullif(coalesce(c.crashes, r.crashes), 0) AS lost,
@@ -163,13 +180,22 @@ BEGIN
            array_agg(tenant) FILTER (WHERE state <> 'queued'),
            array_agg(key) FILTER (WHERE state <> 'queued'),
            array_agg(id) FILTER (WHERE remove),
+           array_agg(tenant) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
+           array_agg(schedule) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
+           array_agg(state) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
+           array_agg(code_began) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
            (SELECT json_agg(l) FROM held AS h, LATERAL json_array_elements(h.audit) AS l WHERE h.audit IS NOT NULL)
-      INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, woken, follow, lines
+      INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, run_tenants, run_names, run_states, run_began,
+           woken, follow, lines
       FROM held;
     IF ended IS NOT NULL THEN
         PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
+        IF run_names IS NOT NULL THEN
+            PERFORM rota.count_runs(run_tenants, run_names, run_states, run_began,
+                                    array_fill(now, ARRAY[cardinality(run_names)]), 0, 1);
+        END IF;
         PERFORM rota.notify_ended(ended);
         IF array_remove(keys, NULL) <> '{}' THEN
             PERFORM rota.free_keys(tenants, keys, ended);

@@ -15,7 +15,7 @@ import { When } from "../base/time.js";
 const STEPS = 60;
 
 /**
- * Totals of the last seven days.
+ * Totals of the last days.
  * @param {{summary: import("../../types").RunSummary | null}} props null: not loaded yet
  */
 export function Figures({ summary }) {
@@ -34,10 +34,10 @@ export function Figures({ summary }) {
     return html`<dl class="figures">
       ${["Runs", "Succeeded", "Failed", "Average", "Longest"].map((word) => figure(word))}
     </dl>`;
-  const { runs, succeeded, failed, success_rate_percent: rate, average_ms, longest_ms } = summary;
-  const percent = rate === null ? "—" : `${Number(rate.toFixed(1))} %`;
+  const { runs, succeeded, failed, success_rate_percent: rate, average_ms, longest_ms, window_days } = summary;
+  const percent = rate === null ? "—" : `${rate} %`;
   return html`<dl class="figures">
-    ${figure("Runs", count(runs), "last 7 days")}
+    ${figure("Runs", count(runs), `last ${plural(window_days, "day")}`)}
     ${figure("Succeeded", percent, `${count(succeeded)} of ${count(succeeded + failed)}`)}
     ${figure("Failed", count(failed), failed ? "see history" : "none", failed > 0)}
     ${figure("Average", length(average_ms), "duration")}

@@ -1,0 +1,1 @@
+DELETE FROM rota_run_counts WHERE day < ?
