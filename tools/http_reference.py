@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rota.admin.openapi import STATUSES, document
+from rota.admin.routes import BY_ACTION, Route
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "http.md"
 METHODS = ("get", "post", "put", "delete")
@@ -27,6 +28,8 @@ The OpenAPI document is at `/api/openapi.json`, a page to try requests at `/api/
 **Errors** are `application/problem+json` with `code`, `title`, `detail`, `status`, `request_id`; `field` if one field is invalid, `state` if the current state does not allow the action, `done` if a step of a bulk action was interrupted by the store. Every response has a header `X-Request-Id`, which is also in the log and in the audit log.
 
 **Limits.** One token or session may have 8 requests under way (more wait a moment for their turn) and send 200 per second; an address four times as many. What exceeds that is a 429 with `Retry-After`. Fire times, previews and lists of tenants are bounded: `more`, `truncated` or `cut` say that something is left out. If such an answer took long, the same question is answered with it for up to five seconds, or until a change through this server. Settings and more: [secure the dashboard and API](../howto/secure.md#limits).
+
+**In Python**, `operations` is [`app.operations()`](app.md#operations); the requests are in `rota.operate.requests` and have the fields of the query or body.
 
 **Permissions.** `read`, `operate` and `admin` are for the roles viewer, operator and admin; `audit` is for operators, `enqueue` for operators and producers, `me` for all. Those with `.shared` cover what all tenants share, and need a token that is not limited to a tenant. Another tenant's object returns 404.
 """
@@ -74,6 +77,8 @@ def _operation(method: str, path: str, one: dict[str, Any], schemas: dict[str, A
     permission = one.get("x-permission")
     facts = [f"Needs `{permission}`." if permission else "Open to all."]
     facts.append(f"Returns {_response(one)}.")
+    if (route := BY_ACTION.get(one["operationId"])) is not None:
+        facts.append(f"In Python: `{_call(route)}`.")
     lines.append(" ".join(facts))
     given = [(p["name"], p["schema"], p["required"]) for p in one.get("parameters", ()) if p["in"] != "path"]
     body = one.get("requestBody")
@@ -87,6 +92,15 @@ def _operation(method: str, path: str, one: dict[str, Any], schemas: dict[str, A
         )
         lines.append(f"{'Body' if body is not None else 'Query'}: {fields}.")
     return "\n\n".join(lines) + "\n"
+
+
+def _call(route: Route) -> str:
+    """The same action through ``app.operations()``; its request has the fields that follow."""
+    signature = route.signature
+    arguments = list(signature.path)
+    if signature.request is not None:
+        arguments.append(f"{signature.request.__name__}(…)")
+    return f"await operations.{route.action}({', '.join(arguments)})"
 
 
 def _response(one: dict[str, Any]) -> str:

@@ -13,6 +13,12 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .app import Rota
+    from .core.jobs.options import JobOptions, TaskOptions
+    from .core.jobs.why import Why
+    from .core.schedules.calendars import Calendar
+    from .core.schedules.describe import FirePreview
+    from .core.schedules.options import ScheduleOptions
+    from .durations import Duration
     from .errors import (
         AlreadyRegistered,
         AlreadyRunning,
@@ -37,25 +43,32 @@ if TYPE_CHECKING:
         StoreError,
         StoreUnavailable,
     )
-    from .model import Backoff, Job, State
+    from .model import Actor, Attempt, Backoff, Job, Page, Schedule, State
     from .runtime.clock import new_id
     from .runtime.events import Event
+    from .schedules.runs import RunSummary, ScheduleRun
     from .tasks.handle import JobHandle
-    from .tasks.task import Task
+    from .tasks.task import BoundTask, Task
     from .tasks.task_set import TaskSet
     from .worker.context import Context
 
 __all__ = [
+    "Actor",
     "AlreadyRegistered",
     "AlreadyRunning",
     "AppClosed",
+    "Attempt",
     "Backoff",
+    "BoundTask",
+    "Calendar",
     "Cancel",
     "ConfigError",
     "Context",
     "DuplicateJob",
+    "Duration",
     "Event",
     "Fail",
+    "FirePreview",
     "Forbidden",
     "IllegalMove",
     "InvalidSchedule",
@@ -63,36 +76,58 @@ __all__ = [
     "JobCancelled",
     "JobFailed",
     "JobHandle",
+    "JobOptions",
     "LeaseLost",
     "MissingDriver",
     "NotFound",
     "OptionError",
+    "Page",
     "PayloadError",
     "Rota",
     "RotaError",
+    "RunSummary",
+    "Schedule",
+    "ScheduleOptions",
+    "ScheduleRun",
     "SchemaMismatch",
     "Snooze",
     "State",
     "StoreError",
     "StoreUnavailable",
     "Task",
+    "TaskOptions",
     "TaskSet",
+    "Why",
     "__version__",
     "new_id",
 ]
 
 # Where a name lives, unless it is an error.
 _HOMES = {
+    "Actor": "model",
+    "Attempt": "model",
     "Backoff": "model",
+    "BoundTask": "tasks.task",
+    "Calendar": "core.schedules.calendars",
     "Context": "worker.context",
+    "Duration": "durations",
     "Event": "runtime.events",
+    "FirePreview": "core.schedules.describe",
     "Job": "model",
     "JobHandle": "tasks.handle",
+    "JobOptions": "core.jobs.options",
+    "Page": "model",
     "Rota": "app",
+    "RunSummary": "schedules.runs",
+    "Schedule": "model",
+    "ScheduleOptions": "core.schedules.options",
+    "ScheduleRun": "schedules.runs",
     "State": "model",
     "Task": "tasks.task",
+    "TaskOptions": "core.jobs.options",
     "TaskSet": "tasks.task_set",
     "new_id": "runtime.clock",
+    "Why": "core.jobs.why",
 }
 
 

@@ -230,23 +230,26 @@ class Rota(TaskDeclarations):
     async def jobs(
         self,
         *,
-        state: str | None = None,
+        state: str | Iterable[str] | None = None,
         task: str | None = None,
         queue: str | None = None,
         tenant: str | None = None,
+        key: str | None = None,
         tag: str | None = None,
         parent: JobId | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[JobHandle]:
-        """A page of jobs, newest first."""
+        """A page of jobs, newest first. ``state`` may be several: ``state=("queued", "running")``."""
+        states = None if state is None else (state,) if isinstance(state, str) else tuple(state)
         where = JobFilter(
-            states=(operate.check_state(state),) if state is not None else None,
+            states=None if states is None else tuple(operate.check_state(one) for one in states),
             task=task,
             queue=queue,
             tenant=tenant,
+            key=key,
             tag=tag,
-            parent=parent,
+            parent=None if parent is None else operate.check_id(parent),
         )
         page = await (await self.stores.get()).jobs(where, PageRequest(limit=limit, cursor=cursor))
         return Page(items=[from_job(job, self) for job in page.items], next=page.next)
@@ -327,7 +330,7 @@ class Rota(TaskDeclarations):
         finally:
             await waker.close()
         if job.state is State.SUCCEEDED:
-            return job.output
+            return self.registry.output(job)
         cause = job.error or {}
         if job.state is State.CANCELLED:
             raise JobCancelled(f"job {job_id} ({job.task}) was cancelled: {cause.get('message')}")

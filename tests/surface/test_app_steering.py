@@ -83,15 +83,36 @@ async def test_a_job_that_ended_can_be_run_again(app: Rota) -> None:
     assert [attempt.outcome for attempt in recorded] == ["failed", "succeeded"]
 
 
-@pytest.mark.parametrize("job_id", ["", "7", "not-an-id", "0197f0a2-7c1e-4b3a-9d2f-1b2c3d4e5f6", None])
+@pytest.mark.parametrize("job_id", ["", "7", "not-an-id", "0197f0a2-7c1e-4b3a-9d2f-1b2c3d4e5f6"])
 async def test_an_id_that_cannot_be_one_is_named(lite: Rota, job_id: Any) -> None:
-    with pytest.raises(OptionError, match="is not a job id"):
+    with pytest.raises(NotFound, match=r"there is no job .*is not a job id"):
         await lite.job(job_id)
+    with pytest.raises(OptionError, match="None is not a job id"):
+        await lite.job(None)  # type: ignore[arg-type]
 
 
 async def test_an_unknown_id_is_not_found(app: Rota) -> None:
     with pytest.raises(NotFound, match="no job 0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60"):
         await app.job("0197f0a2-7c1e-7b3a-9d2f-1b2c3d4e5f60")
+
+
+async def test_jobs_are_found_by_key_and_by_several_states(app: Rota) -> None:
+    @app.task
+    async def note(n: int) -> None: ...
+
+    keyed = await note.options(key="receipt:1", delay="1h").enqueue(n=1)
+    cancelled = await note.options(delay="1h").enqueue(n=2)
+    await cancelled.cancel()
+    done = await note.enqueue(n=3)
+    await drain(app)
+    assert [job.id for job in (await app.jobs(key="receipt:1")).items] == [keyed.id]
+    found = (await app.jobs(state=("succeeded", "cancelled"))).items
+    assert {job.id for job in found} == {done.id, cancelled.id}
+    assert (await app.jobs(key="receipt:1", state=["succeeded"])).items == []
+    with pytest.raises(OptionError, match="state='done': must be one of"):
+        await app.jobs(state=["queued", "done"])
+    with pytest.raises(OptionError, match="is not a job id"):
+        await app.jobs(parent="nonsense")
 
 
 async def test_jobs_are_listed_newest_first_page_by_page(app: Rota) -> None:

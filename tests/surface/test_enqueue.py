@@ -319,3 +319,47 @@ def test_a_handle_of_a_new_job_has_every_field_as_stored(sqlite_url: str) -> Non
     handle, stored = from_new(new, InsertResult(id="x", outcome="created"), now, app), job_of(new, now)
     assert {name: getattr(handle, name) for name in Job.__struct_fields__} == msgspec.structs.asdict(stored)
     assert handle.access is app
+
+
+async def test_an_option_among_the_arguments_is_named_with_its_place(lite: Rota) -> None:
+    @lite.task
+    async def send(order_id: int, note: str = "") -> None: ...
+
+    with pytest.raises(
+        PayloadError, match=r"it takes order_id, note\. delay is a job option: \.options\(delay=…\)"
+    ):
+        await send.enqueue(order_id=1, delay=10)  # type: ignore[call-arg]
+
+
+async def test_a_context_without_an_annotation_is_explained(lite: Rota) -> None:
+    @lite.task
+    async def send(ctx, order_id: int) -> None: ...  # type: ignore[no-untyped-def]
+
+    with pytest.raises(PayloadError, match=r"argument 'ctx' is missing.*annotate it: ctx: Context"):
+        await send.enqueue(order_id=1)
+
+
+@dataclass
+class Receipt:
+    number: int
+    at: datetime
+
+
+async def test_a_result_has_the_type_that_the_task_returns(lite: Rota) -> None:
+    @lite.task
+    async def issue(number: int) -> Receipt:
+        return Receipt(number, datetime(2030, 1, 1, tzinfo=UTC))
+
+    @lite.task
+    def pair() -> tuple[int, str]:
+        return 1, "a"
+
+    @lite.task
+    def untrue() -> int:
+        return "text"  # type: ignore[return-value]
+
+    jobs = [await issue.enqueue(7), await pair.enqueue(), await untrue.enqueue()]
+    await drain(lite)
+    assert await jobs[0].result(1) == Receipt(7, datetime(2030, 1, 1, tzinfo=UTC))
+    assert [await job.result(1) for job in jobs[1:]] == [(1, "a"), "text"]
+    assert (await jobs[0].refresh()).output == {"number": 7, "at": "2030-01-01T00:00:00Z"}

@@ -16,7 +16,27 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from rota import Backoff, Cancel, Context, Event, JobFailed, JobHandle, Rota, Snooze, Task, TaskSet
+from typing_extensions import Unpack
+
+from rota import (
+    Backoff,
+    BoundTask,
+    Cancel,
+    Context,
+    Duration,
+    Event,
+    JobFailed,
+    JobHandle,
+    JobOptions,
+    Page,
+    Rota,
+    RunSummary,
+    Schedule,
+    ScheduleRun,
+    Snooze,
+    Task,
+    TaskSet,
+)
 from rota.testing import FakeClock, assert_enqueued, drain
 
 app = Rota("sqlite://:memory:", clock=FakeClock(), max_attempts=5)
@@ -69,6 +89,19 @@ async def options() -> None:
     await app.enqueue("send", {"order_id": 42}, run_at=datetime(2030, 1, 1, tzinfo=UTC))
     await app.enqueue("two", {"a": 1}, prioritty=5)  # wrong
     add.options(delay=[1])  # wrong
+
+
+async def later(task: Task[[int], int], wait: Duration, **given: Unpack[JobOptions]) -> JobHandle[int]:
+    bound: BoundTask[[int], int] = task.options(**given).options(delay=wait)
+    return await bound.enqueue(1)
+
+
+async def lists() -> None:
+    schedule: Schedule = await app.schedules.get("nightly")
+    page: Page[ScheduleRun] = await app.schedules.runs("nightly")
+    total: RunSummary = await app.schedules.summary("nightly")
+    jobs: Page[JobHandle] = await app.jobs(state=("queued", "running"), key="k")
+    print(schedule.next_run_at, page.items[0].success, total.runs, jobs.next)
 
 
 async def arguments() -> None:

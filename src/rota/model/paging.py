@@ -21,5 +21,7 @@ T = TypeVar("T")
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
+    """Some items of a list, and the ``cursor`` of the following page; None: there is no other."""
+
     items: Sequence[T]
     next: str | None = None

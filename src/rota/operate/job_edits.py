@@ -19,8 +19,13 @@ from ..store.protocol import Store
 
 
 async def get(store: Store, job_id: str) -> Job:
-    """The job, or NotFound; an id that cannot be one is an OptionError."""
-    job_id = check_id(job_id)
+    """The job, or NotFound, which also says so if the text cannot be an id."""
+    try:
+        job_id = check_id(job_id)
+    except OptionError as error:
+        if not isinstance(job_id, str):
+            raise
+        raise NotFound(f"there is no job {job_id[:40]!r}: {error}") from None
     page = await store.jobs(JobFilter(ids=(job_id,)), PageRequest(limit=1))
     if not page.items:
         raise NotFound(f"there is no job {job_id}: it was never stored, or it has been removed since")

@@ -8,6 +8,7 @@ from typing import Any
 from ..core.jobs.options import Options, name_text
 from ..core.payload import codec
 from ..errors import AlreadyRegistered
+from ..model import Job
 from .task import Task
 
 NO_OPTIONS = Options()
@@ -53,6 +54,13 @@ class Registry:
         if task is not None:
             return task.signature.encode(payload, limit=limit)
         return codec.encode(payload, limit=limit)
+
+    def output(self, job: Job) -> Any:
+        """What the job's task returned: of the task's type if its code is here, else plain values."""
+        task = self.tasks.get(job.task)
+        if task is None or job.output_json is None:
+            return job.output
+        return task.signature.output(job.output_json)
 
     def check_name(self, name: str) -> None:
         """OptionError if no task can have this name; those registered were checked before."""

@@ -29,6 +29,7 @@ class TaskParameters(msgspec.Struct, frozen=True):
     parameters: tuple[Parameter, ...]
     context: str | None
     open_ended: bool
+    returns: Any  # the type that JSON can be decoded to; Any: none
 
 
 def read_parameters(function: Callable[..., Any], task: str, context: type | None) -> TaskParameters:
@@ -51,7 +52,10 @@ def read_parameters(function: Callable[..., Any], task: str, context: type | Non
         else:
             required = parameter.default is parameter.empty
             parameters.append(Parameter(name, decodable(hint), required))
-    return TaskParameters(tuple(parameters), receiver, open_ended)
+    returns = hints.get("return", Any)
+    return TaskParameters(
+        tuple(parameters), receiver, open_ended, Any if returns is type(None) else decodable(returns)
+    )
 
 
 def dec_hook(kind: type, value: Any) -> Any:

@@ -15,8 +15,11 @@ import msgspec
 from msgspec import UNSET
 
 from ...errors import PayloadError
+from ..jobs.options import FIELDS
 from .annotations import Parameter, dec_hook, read_parameters
 from .canonical import MAX_BYTES, decode, encode
+
+CONTEXT_NAMES = ("ctx", "context")  # what people call it
 
 __all__ = ["MAX_BYTES", "Parameter", "TaskSignature", "decode", "encode"]
 
@@ -31,6 +34,7 @@ class TaskSignature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     names: tuple[str, ...]
     optional: tuple[str, ...]  # those with a default, which is left to the function
     decoder: msgspec.json.Decoder[Any]
+    returned: msgspec.json.Decoder[Any] | None = None  # reads what the function returns; None: as plain JSON
 
     @classmethod
     def of(
@@ -47,6 +51,7 @@ class TaskSignature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             names=tuple(parameter.name for parameter in found.parameters),
             optional=tuple(parameter.name for parameter in found.parameters if not parameter.required),
             decoder=_decoder(found.parameters, found.open_ended),
+            returned=None if found.returns is Any else msgspec.json.Decoder(found.returns, dec_hook=dec_hook),
         )
 
     def encode(self, arguments: Mapping[str, Any], *, limit: int = MAX_BYTES) -> str:
@@ -76,6 +81,15 @@ class TaskSignature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             self._add_rest(arguments, decode(payload_json, limit=2**62))
         return arguments
 
+    def output(self, output_json: str) -> Any:
+        """What the function returned, as its annotation says; plain values if it returned something else."""
+        if self.returned is not None:
+            try:
+                return self.returned.decode(output_json)
+            except msgspec.ValidationError:
+                pass
+        return msgspec.json.decode(output_json)
+
     def _add_rest(self, arguments: dict[str, Any], given: dict[str, Any]) -> None:
         if self.context in given:
             raise PayloadError(self._about(f"{self.context!r} is filled in by rota: leave it out"))
@@ -99,14 +113,14 @@ class TaskSignature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 raise PayloadError(self._about(self._unknown(name)))
         for parameter in self.parameters:
             if parameter.required and parameter.name not in arguments:
-                raise PayloadError(self._about(_missing(parameter.name)))
+                raise PayloadError(self._about(self._missing(parameter.name)))
 
     def _reason(self, message: str) -> str:
         """msgspec's words in ours: ``Expected `int`, got `str` - at `$.order_id```."""
         cause, _, place = message.partition(" - at `$")
         place = place.rstrip("`").lstrip(".")
         if "missing required field" in cause and not place:
-            return _missing(cause.split("`")[1])
+            return self._missing(cause.split("`")[1])
         if "unknown field" in cause and not place:
             return self._unknown(cause.split("`")[1])
         if not place and cause.startswith("Expected `object`"):
@@ -114,7 +128,19 @@ class TaskSignature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         cause = cause.replace("`", "")
         return f"argument {place}: {cause[:1].lower()}{cause[1:]}" if place else cause
 
+    def _missing(self, name: str) -> str:
+        hint = ""
+        if name in CONTEXT_NAMES and any(one.name == name and one.type is Any for one in self.parameters):
+            hint = f"; if it is the job's context, annotate it: {name}: Context"
+        return f"argument {name!r} is missing: it has no default{hint}"
+
     def _unknown(self, name: object) -> str:
+        if name in FIELDS:
+            known = ", ".join(self.names) or "no arguments"
+            return (
+                f"unknown argument {name!r}; it takes {known}. {name} is a job option: "
+                f".options({name}=…).enqueue(…)"
+            )
         close = get_close_matches(str(name), self.names, n=1, cutoff=0.5)
         if close:
             return f"unknown argument {name!r}, did you mean {close[0]!r}?"
@@ -123,10 +149,6 @@ class TaskSignature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def _about(self, reason: str) -> str:
         return f"task {self.task!r}: {reason}"
-
-
-def _missing(name: str) -> str:
-    return f"argument {name!r} is missing: it has no default"
 
 
 def _decoder(parameters: tuple[Parameter, ...], open_ended: bool) -> msgspec.json.Decoder[Any]:
