@@ -44,6 +44,7 @@ from .tasks.declaration import TaskDeclarations
 from .tasks.discovery import import_modules
 from .tasks.handle import JobHandle, from_job
 from .tasks.producer import Producer
+from .tasks.published import PublishedTasks
 from .tasks.registry import Registry
 from .tasks.task import Task
 from .tasks.task_set import TaskSet
@@ -76,11 +77,12 @@ class Rota(TaskDeclarations):
         self.runtime = Runtime(config.load({"url": url, **settings}), clock)
         self.ids, self.hooks = self.runtime.ids, self.runtime.hooks
         self.registry = Registry()
-        self.producer = Producer(self.runtime, self.registry, self)
-        self.schedules = Schedules(self.runtime, self.registry, self, self.wake_scheduler)
+        self.published = PublishedTasks(self.runtime, self.registry)
+        self.producer = Producer(self.runtime, self.registry, self.published, self)
+        self.schedules = Schedules(self.runtime, self.registry, self.published, self, self.wake_scheduler)
         self.calendars = Calendars(self.runtime)
         drafts = ScheduleDrafts(self.runtime, self.registry)
-        self._declared = DeclaredSchedules(self.runtime, self.registry, drafts, name)
+        self._declared = DeclaredSchedules(self.runtime, self.registry, self.published, drafts, name)
         self._registered = RegisteredSchedules(
             self.runtime, self.registry, drafts, self.producer, self.wake_scheduler
         )
@@ -413,7 +415,7 @@ class Rota(TaskDeclarations):
         identity = f"{chosen.name or socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         scheduler = None
         if chosen.scheduler:
-            scheduler = Scheduler(self.runtime, store, self.registry, self._declared.sync, chosen.tick_s)
+            scheduler = Scheduler(self.runtime, store, self.published, self._declared.sync, chosen.tick_s)
         worker = Worker(
             store,
             self.registry,
@@ -423,6 +425,7 @@ class Rota(TaskDeclarations):
             chosen,
             identity,
             self.runtime.records,
+            self.published,
             scheduler,
         )
         self._worker = worker

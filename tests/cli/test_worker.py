@@ -77,7 +77,7 @@ def test_a_worker_answers_probes_and_reports_its_services(shop: Path) -> None:
         }
         assert probe(port, "/healthz") == (200, {"status": "alive", "services": []})
         assert probe(port, "/metrics")[0] == 404
-        names = {"turns", "heartbeat", "gates", "rescue", "prune", "unserved", "scheduler", "fleet"}
+        names = {"turns", "heartbeat", "gates", "rescue", "prune", "unserved", "scheduler", "fleet", "tasks"}
         eventually(
             lambda: {one["name"] for worker in workers() for one in worker["services"]} == names,
             "the services are in the worker's document",

@@ -60,6 +60,7 @@ from .overview import (
 from .paging import Page, PageRequest
 from .schedule import DueSchedules, Firing, Schedule, ScheduleFilter
 from .store import Capabilities, Document, Finding, PruneResult, RetentionCutoffs
+from .task import TaskDeclaration, TaskParameter
 from .turn import ClaimRequest, Heartbeat, HeartbeatReply, ProgressUpdate, Settlement, TurnResult
 from .value import JobId, Value
 
@@ -127,6 +128,8 @@ __all__ = [
     "Settlement",
     "Source",
     "State",
+    "TaskDeclaration",
+    "TaskParameter",
     "TurnResult",
     "Value",
     "Via",

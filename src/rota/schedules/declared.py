@@ -18,6 +18,7 @@ from ..model import PageRequest, Schedule, ScheduleFilter
 from ..runtime.audit import AuditDraft, record
 from ..runtime.runtime import Runtime
 from ..store.protocol import Store
+from ..tasks.published import PublishedTasks
 from ..tasks.registry import Registry
 from .drafts import ScheduleDrafts
 from .edits import ATTEMPTS, find
@@ -35,10 +36,16 @@ class DeclaredSchedules:
     """
 
     def __init__(
-        self, runtime: Runtime, registry: Registry, drafts: ScheduleDrafts, name: str | None
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        published: PublishedTasks,
+        drafts: ScheduleDrafts,
+        name: str | None,
     ) -> None:
         self._runtime = runtime
         self._registry = registry
+        self._published = published
         self._drafts = drafts
         self._name = name
         self._given: dict[tuple[str, str], Mapping[str, Any]] = {}
@@ -55,6 +62,7 @@ class DeclaredSchedules:
         if not self._given and not self._registry.tasks and self._name is None:
             return  # an app without tasks and name owns no schedules
         store = await self._runtime.stores.get()
+        await self._published.publish(store)  # before another process can fire one of them
         for (tenant, name), given in self._given.items():
             fresh = self._drafts.build(name, tenant, given)
             try:

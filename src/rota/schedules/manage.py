@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import msgspec
 
+from ..core.jobs.options import NO_OPTIONS, Options
 from ..core.schedules import describe, firing, rules
 from ..core.schedules.describe import FirePreview
 from ..core.schedules.draft import snapshot
@@ -16,7 +17,9 @@ from ..errors import InvalidSchedule
 from ..model import JobFilter, NewJob, Page, PageRequest, RunCounts, Schedule, ScheduleFilter, State
 from ..runtime.heavy import Work, off_the_loop
 from ..runtime.runtime import Runtime
+from ..store.protocol import Store
 from ..tasks.handle import JobAccess, JobHandle, from_new
+from ..tasks.published import PublishedTasks
 from ..tasks.registry import Registry
 from .backfill import not_stored, past_fires
 from .drafts import ScheduleDrafts
@@ -33,10 +36,15 @@ class Schedules:
     """
 
     def __init__(
-        self, runtime: Runtime, registry: Registry, access: JobAccess, wake: Callable[[], None]
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        published: PublishedTasks,
+        access: JobAccess,
+        wake: Callable[[], None],
     ) -> None:
         self._runtime = runtime
-        self._registry = registry
+        self._published = published
         self._access = access
         self._drafts = ScheduleDrafts(runtime, registry)
         self._edits = ScheduleEdits(runtime, self._drafts, wake)
@@ -52,8 +60,9 @@ class Schedules:
     ) -> Schedule:
         """Store a new schedule; its first fire is counted from now."""
         async with self._edits.audited("create", name, tenant) as entry:
-            await self._runtime.stores.get()  # reads the store's clock
+            store = await self._runtime.stores.get()  # reads the store's clock
             schedule = await self._edits.create(self._drafts.build(name, tenant, given))
+            await self._published.introduce(store, schedule.task)
             entry.after = snapshot(schedule)
             return schedule
 
@@ -71,7 +80,9 @@ class Schedules:
             return msgspec.structs.replace(after, reason=None)
 
         restart = bool((TIMING | {"enabled"}) & given.keys())
-        return await self._edits.change("update", name, tenant, change, restart=restart)
+        schedule = await self._edits.change("update", name, tenant, change, restart=restart)
+        await self._published.introduce(await self._runtime.stores.get(), schedule.task)
+        return schedule
 
     async def enable(self, name: str, *, tenant: str = "default") -> Schedule:
         """Fire again, counted from now: fires missed while it was disabled are not caught up."""
@@ -170,9 +181,9 @@ class Schedules:
         async with self._edits.audited("trigger", name, tenant) as entry:
             schedule, now = await self.get(name, tenant=tenant), self._runtime.clock.now()
             fire = firing.DueFire(at=now, origin="scheduler")
-            job = scheduled_job(schedule, fire, self._registry, self._runtime.settings)
-            job = msgspec.structs.replace(job, id=self._runtime.ids.new(now), origin="manual")
             store = await self._runtime.stores.get()
+            job = scheduled_job(schedule, fire, await self._task(store, schedule), self._runtime.settings)
+            job = msgspec.structs.replace(job, id=self._runtime.ids.new(now), origin="manual")
             (inserted,) = await store.insert([job], now)
             entry.after = {"job": job.id}
             return from_new(job, inserted, now, self._access)
@@ -184,11 +195,12 @@ class Schedules:
         schedule = await self.get(name, tenant=tenant)
         store, now = await self._runtime.stores.get(), self._runtime.clock.now()
         calendar = await self._drafts.calendar(store, schedule)
+        task, settings = await self._task(store, schedule), self._runtime.settings
 
         def past_jobs() -> list[NewJob]:
             fires = past_fires(schedule, calendar, since, until, now)
             due = [firing.DueFire(at=at, origin="catchup") for at in fires]
-            return [scheduled_job(schedule, fire, self._registry, self._runtime.settings) for fire in due]
+            return [scheduled_job(schedule, fire, task, settings) for fire in due]
 
         jobs = await not_stored(store, await off_the_loop(past_jobs))
         if jobs and not dry_run:
@@ -197,3 +209,7 @@ class Schedules:
                 jobs = [job for job, one in zip(jobs, results, strict=True) if one.outcome == "created"]
                 entry.after = {"since": since, "until": until, "jobs": len(jobs)}
         return [job.scheduled_for for job in jobs if job.scheduled_for is not None]
+
+    async def _task(self, store: Store, schedule: Schedule) -> Options:
+        """What its task says, the same in every process."""
+        return (await self._published.options_for_schedules(store)).get(schedule.task, NO_OPTIONS)

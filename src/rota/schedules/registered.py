@@ -85,6 +85,7 @@ class RegisteredSchedules:
         }
         fresh = msgspec.structs.replace(self._drafts.build(id, tenant, given), source="registry")
         task = Task(fn, name, Options(tenant=tenant), choose_executor(fn, None, name), self._producer)
+        task.is_shared = False
         if name in self._registry.tasks:
             raise AlreadyRegistered(f"a task named {name!r} is already registered: choose another id")
         self._registry.add(task)

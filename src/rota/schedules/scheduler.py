@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -17,6 +17,7 @@ import msgspec
 from ..config import Settings
 from ..core.jobs.gates import active, over_schedule
 from ..core.jobs.lifecycle import cancel
+from ..core.jobs.options import NO_OPTIONS, Options
 from ..core.schedules.calendars import Calendar
 from ..core.schedules.firing import DueFire, FireDecision, decide, job_id
 from ..core.schedules.names import key_of
@@ -33,7 +34,7 @@ from ..runtime.runtime import Runtime
 from ..runtime.service import pause
 from ..store.protocol import Store
 from ..tasks.handle import job_of
-from ..tasks.registry import Registry
+from ..tasks.published import PublishedTasks
 from .calendars import load
 
 log = logging.getLogger("rota.scheduler")
@@ -57,7 +58,7 @@ class Scheduler:
         self,
         runtime: Runtime,
         store: Store,
-        registry: Registry,
+        published: PublishedTasks,
         declare: Callable[[], Awaitable[None]],
         tick_s: float,
     ) -> None:
@@ -65,7 +66,7 @@ class Scheduler:
         self.metrics = WorkerMetrics()  # its worker's, once it has one
         self._runtime = runtime
         self._store = store
-        self._registry = registry
+        self._published = published
         self._declare = declare
         self.fleet: Fleet | None = None  # its worker's
         self._declared = False
@@ -117,8 +118,9 @@ class Scheduler:
             or decide(schedule, now, grace, calendars.get(schedule.calendar or ""), schedule.id in due.busy)
             for schedule in schedules
         ]
+        tasks = await self._published.options_for_schedules(self._store)
         firings = [
-            Firing(schedule=decision.schedule, expected=before.version, jobs=self._jobs(decision))
+            Firing(schedule=decision.schedule, expected=before.version, jobs=self._jobs(decision, tasks))
             for before, decision in zip(schedules, decisions, strict=True)
         ]
         hit("fire.before")
@@ -192,11 +194,10 @@ class Scheduler:
                 self._runtime.hooks.emit(event)
         return entries
 
-    def _jobs(self, decision: FireDecision) -> tuple[NewJob, ...]:
+    def _jobs(self, decision: FireDecision, tasks: Mapping[str, Options]) -> tuple[NewJob, ...]:
         schedule = decision.schedule
-        return tuple(
-            scheduled_job(schedule, fire, self._registry, self._runtime.settings) for fire in decision.fires
-        )
+        task = tasks.get(schedule.task, NO_OPTIONS)
+        return tuple(scheduled_job(schedule, fire, task, self._runtime.settings) for fire in decision.fires)
 
     async def _cancel_previous(self, decision: FireDecision, now: datetime) -> None:
         """Only after the fire is stored: a scheduler that came too late must not cancel another's run."""
@@ -240,9 +241,8 @@ def held_back(schedule: Schedule, gates: Sequence[Gate], now: datetime) -> FireD
     return FireDecision(schedule=msgspec.structs.replace(schedule, check_at=again_at))
 
 
-def scheduled_job(schedule: Schedule, fire: DueFire, registry: Registry, settings: Settings) -> NewJob:
-    """The job of one fire. What the schedule leaves open is the task's, if its code is here."""
-    task = registry.options(schedule.task)
+def scheduled_job(schedule: Schedule, fire: DueFire, task: Options, settings: Settings) -> NewJob:
+    """The job of one fire. What the schedule leaves open is as the task says."""
     return NewJob(
         id=job_id(schedule.id, fire.at),
         task=schedule.task,

@@ -21,6 +21,7 @@ from ..store.protocol import Store
 from .current import CURRENT, RunningJob
 from .handle import Handles, JobAccess, JobHandle, from_job, from_new
 from .job_builder import JobBuilder
+from .published import PublishedTasks
 from .registry import Registry
 
 
@@ -30,9 +31,12 @@ class Producer:
     Never runs a job, and never writes one that was not checked whole.
     """
 
-    def __init__(self, runtime: Runtime, registry: Registry, access: JobAccess) -> None:
+    def __init__(
+        self, runtime: Runtime, registry: Registry, published: PublishedTasks, access: JobAccess
+    ) -> None:
         self.runtime = runtime
         self._registry = registry
+        self._published = published
         self._access = access
         self._builder = JobBuilder(runtime, registry)
 
@@ -43,6 +47,8 @@ class Producer:
             return await self._enqueue_with(name, arguments, chosen)
         began = monotonic()
         store = await self._store(began)
+        if name not in self._registry.tasks:
+            chosen = await self._declared(store, name, chosen, began)
         now = self.runtime.clock.now()
         new = self._builder.one(name, arguments, chosen, now)
         try:
@@ -59,7 +65,7 @@ class Producer:
     def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:
             now = self.runtime.clock.now()
-            new = self._builder.one(name, arguments, chosen, now)
+            new = self._builder.one(name, arguments, self._as_known(name, chosen), now)
             (inserted,) = self._insert_with_sync(chosen, [new], "enqueue")
             return self._handle_within(new, inserted, now)
         parent = CURRENT.get()  # the portal's loop runs in a context of its own
@@ -69,8 +75,11 @@ class Producer:
 
     async def prepared(self, name: str, arguments: Any, chosen: Options) -> NewJob:
         """The job that this would store, everything checked and nothing written."""
-        await self.runtime.stores.get()  # reads the store's clock
-        both = merge(self._registry.options(name), chosen)
+        store = await self.runtime.stores.get()  # reads the store's clock
+        if name in self._registry.tasks:
+            both = merge(self._registry.options(name), chosen)
+        else:
+            both = merge(await self._published.options(store, name), chosen)
         return self._builder.one(name, arguments, both, self.runtime.clock.now())
 
     async def enqueue_as(self, new: NewJob, id: JobId | None) -> JobHandle:
@@ -99,6 +108,10 @@ class Producer:
         _refuse_key(chosen)
         began = monotonic()
         store = await self._store(began) if chosen.connection is None else None
+        if store is None:
+            chosen = self._as_known(name, chosen)
+        elif name not in self._registry.tasks:
+            chosen = await self._declared(store, name, chosen, began)
         now = self.runtime.clock.now()
         jobs = self._builder.many(name, arguments, chosen, now)
         if store is not None:
@@ -113,6 +126,10 @@ class Producer:
         _refuse_key(chosen)
         portal, began = self.runtime.portal, monotonic()
         store = portal.call(self._store, began) if chosen.connection is None else None
+        if store is None:
+            chosen = self._as_known(name, chosen)
+        elif name not in self._registry.tasks:
+            chosen = portal.call(self._declared, store, name, chosen, began)
         now = self.runtime.clock.now()
         # The caller's iterable may be bound to its thread, as a database cursor is: read it here.
         jobs = self._builder.many(name, arguments, chosen, now)
@@ -121,6 +138,24 @@ class Producer:
         else:
             inserted = self._insert_with_sync(chosen, jobs, "enqueue_many")
         return Handles(jobs, inserted, now, self._access)
+
+    # --- tasks whose code is elsewhere -----------------------------------------------------------
+
+    async def _declared(self, store: Store, name: str, chosen: Options, began: float) -> Options:
+        """The options with those that the task's own program has published."""
+
+        def ask() -> Awaitable[Options]:
+            return self._published.options(store, name)
+
+        try:
+            base = await ask()
+        except StoreUnavailable as error:
+            base = await self.runtime.stores.patience.outlast(ask, error, began, self._patience_s)
+        return merge(base, chosen)
+
+    def _as_known(self, name: str, chosen: Options) -> Options:
+        """The same in the caller's transaction, where no connection of our own may be waited for."""
+        return chosen if name in self._registry.tasks else merge(self._published.known(name), chosen)
 
     # --- waiting through an outage ---------------------------------------------------------------
 
@@ -157,7 +192,7 @@ class Producer:
 
     async def _enqueue_with(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         now = self.runtime.clock.now()
-        new = self._builder.one(name, arguments, chosen, now)
+        new = self._builder.one(name, arguments, self._as_known(name, chosen), now)
         (inserted,) = await self._insert_with(chosen, [new])
         return self._handle_within(new, inserted, now)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..core.jobs.options import Options, name_text
+from ..core.jobs.options import NO_OPTIONS, Options, name_text
 from ..core.payload import codec
 from ..errors import AlreadyRegistered
 from ..model import Job
 from .task import Task
-
-NO_OPTIONS = Options()
 
 
 class Registry:

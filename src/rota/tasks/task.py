@@ -66,6 +66,7 @@ class Task(Generic[P, R_co]):
     """
 
     producer: TaskProducer
+    is_shared = True  # published for other programs; False: what one tenant registers
 
     def __init__(
         self,

@@ -103,7 +103,7 @@ class _InlineAccess:
 class _InlineProducer(Producer):
     def __init__(self, app: Rota) -> None:
         self._now = _InlineAccess(app)
-        super().__init__(app.runtime, app.registry, self._now)
+        super().__init__(app.runtime, app.registry, app.published, self._now)
 
     async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         handle = await super().enqueue(name, arguments, chosen)

@@ -38,7 +38,12 @@ MOST_UNSERVED_S = 600.0
 UNSERVED_SAMPLE = 200
 WORKER_LOST_S = 60.0
 # Documents that are never deleted by those who write them, and how long they are kept unchanged.
-DOCUMENTS_KEPT_S = {"worker": 24 * 3600.0, "idempotency": 24 * 3600.0, "session": 12 * 3600.0}
+DOCUMENTS_KEPT_S = {
+    "worker": 24 * 3600.0,
+    "idempotency": 24 * 3600.0,
+    "session": 12 * 3600.0,
+    "task": 30 * 24 * 3600.0,
+}
 
 Rescued = Callable[[Job, State], None]
 

@@ -26,6 +26,7 @@ from ..runtime.service import Tick, repeat
 from ..runtime.service_records import ServiceRecord, ServiceRecords, ServiceStatus, listener_status
 from ..schedules.scheduler import Scheduler
 from ..store.protocol import Store
+from ..tasks.published import PublishedTasks
 from ..tasks.registry import Registry
 from ..version import __version__
 from .context import LogCapture
@@ -43,6 +44,7 @@ log = logging.getLogger("rota.worker")
 SERVICES_STOP_S = 1.0
 SIGN_OFF_S = 2.0
 GATES_SHARE = 0.8  # of the age that a claim allows
+PUBLISH_EVERY_S = 30.0  # what was declared meanwhile; costs nothing if there is nothing new
 GATES_WHEN_IDLE = 7  # poll intervals: longer than those between two polls
 
 
@@ -63,6 +65,7 @@ class Worker:
         options: WorkerOptions,
         identity: str,
         records: ServiceRecords,
+        published: PublishedTasks,
         scheduler: Scheduler | None = None,
     ) -> None:
         self.id = identity
@@ -70,6 +73,7 @@ class Worker:
         self.was_forced = False
         self.metrics = WorkerMetrics()
         self.scheduler = scheduler
+        self._published = published
         if scheduler is not None:
             scheduler.metrics = self.metrics
         self._environment = WorkerEnvironment(
@@ -157,7 +161,7 @@ class Worker:
     def _services(self) -> list[asyncio.Task[None]]:
         stopping = self.turns.stopping
         fleet = self._environment.fleet
-        steps: dict[str, Tick] = {"gates": self._check_gates, "fleet": fleet.read}
+        steps: dict[str, Tick] = {"gates": self._check_gates, "fleet": fleet.read, "tasks": self._publish}
         if self.options.upkeep:
             steps |= Maintenance(self._environment, self.turns.changed.set).steps
         wakes = {"gates": self.turns.left_idleness, "fleet": fleet.read_now}
@@ -174,6 +178,11 @@ class Worker:
         if "scheduler" in steps and self.scheduler is not None:
             tasks.append(asyncio.create_task(self.scheduler.listen(), name="rota-service"))
         return tasks
+
+    async def _publish(self) -> float:
+        """Let those who do not have the tasks' code know what they declare."""
+        await self._published.publish(self._environment.store)
+        return PUBLISH_EVERY_S
 
     async def _check_gates(self) -> float:
         """Read the gates often enough for a claim not to have to; an idle worker reads them when it polls."""

@@ -89,6 +89,7 @@ class JobOptions(SharedOptions, total=False):
     connection: Any
 
 
+NO_OPTIONS = Options()
 FIELDS = Options.__struct_fields__
 ABOUT_THE_JOB = frozenset({"run_at", "delay", "key", "parent", "id", "connection"})  # no default on a task
 
