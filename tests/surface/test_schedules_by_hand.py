@@ -135,6 +135,8 @@ async def test_a_next_run_set_by_hand_fires_then_once_and_the_rule_continues(
     await app.schedules.create(name="hand", task="t", cron="0 * * * *")
     by_hand(app_url, "UPDATE {table} SET next_run_at = ?", moved)
     assert (await app.schedules.get("hand")).next_run_at == moved
+    (first, second) = await app.schedules.preview("hand", 2)
+    assert (first.at, first.note, second.at > moved) == (moved, "set by hand", True)
     for _ in range(15):
         await tick(app, 600)
     following = [NOON + n * HOUR for n in (1, 2) if NOON + n * HOUR > moved]

@@ -132,10 +132,14 @@ class Schedules:
         """The next fires of this schedule, as far as the work has time for them."""
         calendar = await self._drafts.calendar(await self._runtime.stores.get(), schedule)
         rule, now = firing.rule_of(schedule), self._runtime.clock.now()
+        first = describe.manual_fire(schedule)[:n]
+        if first:
+            now, n = max(now, first[0].at), n - 1
         if calendar is None:
-            return await work.run(describe.preview, rule, now, n, work.step)
+            return [*first, *await work.run(describe.preview, rule, now, n, work.step)]
         mode = schedule.calendar_mode
-        return await work.run(describe.preview_with_calendar, rule, calendar, mode, now, n, work.check)
+        rest = await work.run(describe.preview_with_calendar, rule, calendar, mode, now, n, work.check)
+        return [*first, *rest]
 
     def validate(self, n: int = 5, **given: Any) -> tuple[str, Sequence[FirePreview]]:
         """A summary of a rule, and its next fires; InvalidSchedule names the mistake and the field."""

@@ -11,7 +11,7 @@ from cronsim.explain import explain
 
 from ...durations import short, spelled_out
 from ...errors import InvalidSchedule
-from ...model import CalendarMode, Value
+from ...model import CalendarMode, Schedule, Value
 from . import cron as crons
 from .calendars import Calendar, OpenDays, runs
 from .dst import RuleMatch, follows_real_time
@@ -54,6 +54,14 @@ def preview(
         fires.append(FirePreview(at=match.at, local=local, note=_note(rule, after, match)))
         after = match.at
     return fires
+
+
+def manual_fire(schedule: Schedule) -> list[FirePreview]:
+    """The next fire, if someone set it by hand: the rule continues after it."""
+    at = schedule.manual_run_at
+    if at is None or at != schedule.next_run_at or not schedule.enabled:
+        return []
+    return [FirePreview(at=at, local=at.astimezone(zone(schedule.timezone)), note="set by hand")]
 
 
 def preview_with_calendar(
