@@ -13,7 +13,7 @@ from rota.model import FINAL, CurrentOverview, JobFilter, PageRequest, Retention
 from rota.store.calls import claim, settle
 from rota.store.postgres.job_pages import count_statement, page_statement
 from rota.store.postgres.store import PostgresStore
-from rota.testing.conformance.factories import T0, change, in_state, new, read, running, want
+from rota.testing.conformance.factories import T0, change, in_state, new, read, record, running, want
 
 DAY = timedelta(days=1)
 PART = "SELECT relname FROM pg_class WHERE oid = (SELECT tableoid FROM rota.done WHERE id = %s)"
@@ -156,3 +156,21 @@ async def test_a_question_about_live_jobs_does_not_look_through_those_that_have_
     for statement, params in (page_statement(where, PageRequest()), count_statement(where, 10)):
         plan = "\n".join(row[0] for row in await store._connections.rows(f"EXPLAIN {statement}", params))
         assert (" on queued" in plan, " on done" in plan) == (live, ended), plan
+
+
+async def test_a_day_that_is_dropped_leaves_the_jobs_with_a_retention_of_their_own(
+    store: PostgresStore,
+) -> None:
+    await store.maintain(RetentionCutoffs(), 1, T0)
+    third = T0 + 2 * DAY
+    kept, gone = await running(store, now=third, keep=400 * 86400.0), await running(store, now=third)
+    settled = [change(one, State.SUCCEEDED, record=record(one, "succeeded", third)) for one in (kept, gone)]
+    await settle(store, settled, third)
+    cutoffs = RetentionCutoffs(jobs={state: T0 + 10 * DAY for state in FINAL})
+    await store.maintain(cutoffs, 100, T0 + 10 * DAY)
+    assert "done_20300103" not in await days(store)
+    assert await read(store, gone.id) is None
+    assert await part_of(store, kept.id) == "done_default"
+    assert len(await store.attempts(kept.id)) == 1 and await succeeded(store) == 1
+    await store.maintain(cutoffs, 100, third + 401 * DAY)
+    assert await read(store, kept.id) is None and await succeeded(store) == 0

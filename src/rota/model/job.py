@@ -78,6 +78,8 @@ class NewJob(Value, frozen=True, kw_only=True):
     origin: Origin = "api"
     schedule: str | None = None
     scheduled_for: datetime | None = None
+    expires_at: datetime | None = None  # if it has not begun by then, it is cancelled
+    keep: float | None = None  # seconds to keep it once it has finished; None: as the settings say
 
 
 class InsertResult(Value, frozen=True, kw_only=True):
@@ -125,6 +127,9 @@ class Job(Value, frozen=True, kw_only=False):
     progress_json: str | None = None
     cancel_requested: bool = False
     crashes: int = 0  # leases lost in a row: since an attempt last ended by itself
+    expires_at: datetime | None = None  # None too once it has begun and returned to the queue
+    keep: float | None = None
+    snoozes: int = 0  # since it was enqueued or retried by an operator
 
     @property
     def payload(self) -> Any:
@@ -204,9 +209,10 @@ class JobFilter(Value, frozen=True, kw_only=True):
 class Edit(Value, frozen=True, kw_only=True):
     """An operator's patch and the states it may touch. Created only in ``core/jobs/lifecycle.py``.
 
-    cancel: QUEUED/WAITING become CANCELLED at once; RUNNING is asked to stop (``cancel_requested``).
-    retry:  a final job becomes QUEUED again: attempt 0, no crashes, due at ``run_at``, error kept until it
-            finishes.
+    cancel: QUEUED/WAITING become CANCELLED at once; RUNNING is asked to stop (``cancel_requested``). With
+            ``expired_by`` only those whose ``expires_at`` is not later.
+    retry:  a final job becomes QUEUED again: attempt 0, no crashes, no snoozes, no expiry, due at ``run_at``,
+            error kept until it finishes.
     move:   a QUEUED job gets the given ``run_at``, ``priority``, ``queue`` (None: unchanged).
     delete: the row, its attempts and its key are gone. Never a RUNNING job.
     """
@@ -217,3 +223,4 @@ class Edit(Value, frozen=True, kw_only=True):
     priority: int | None = None
     queue: str | None = None
     error_json: str | None = None
+    expired_by: datetime | None = None

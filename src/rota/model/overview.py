@@ -84,6 +84,28 @@ class CurrentOverview(Question[Overview], frozen=True, kw_only=False):
     tenant: str | None = None
 
 
+class ExpiredJobs(Question[Sequence[Job]], frozen=True, kw_only=False):
+    """Queued jobs whose ``expires_at`` is not later than ``now``, the first to expire first."""
+
+    now: datetime
+    most: int
+
+
+class DueLane(Value, frozen=True, kw_only=True):
+    """Due jobs of one task in one queue, among those that were read."""
+
+    queue: str
+    task: str
+    due: int
+
+
+class DueLanes(Question[Sequence[DueLane]], frozen=True, kw_only=False):
+    """Which tasks have due jobs in which queues, from at most ``most`` queued jobs, the oldest first."""
+
+    now: datetime
+    most: int
+
+
 class LastRuns(Question[Sequence[Job]], frozen=True, kw_only=False):
     """The newest job of each (tenant, schedule name) pair that has one, in any order."""
 

@@ -14,7 +14,8 @@ from .value import JobId, Value
 class Settlement(Value, frozen=True, kw_only=False):
     """The decided end of an attempt: where the job goes, written only if the worker still holds it.
 
-    It carries what a store needs to write it without reading the job first.
+    It carries what a store needs to write it without reading the job first. A job that returns to the queue
+    after it has begun (``started_at`` or ``crashes`` is given) no longer expires.
     """
 
     id: JobId
@@ -38,6 +39,7 @@ class Settlement(Value, frozen=True, kw_only=False):
     audit: tuple[AuditEntry, ...] = ()  # audit entries, stored together with the settlement
     crashes: int | None = None  # the count to store; None: keep
     schedule: str | None = None  # the schedule that created the job, whose runs are counted
+    snoozes: int | None = None  # the count to store; None: keep
 
 
 class ClaimRequest(Value, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ from .workers import live_workers
 MOST_AHEAD = 1000
 ENQUEUE_OPTIONS = (
     "queue", "priority", "run_at", "delay", "key", "on_conflict", "max_attempts", "timeout", "auto_remove",
-    "parent",
+    "parent", "expires", "keep",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import msgspec
 from ..config import Settings
 from ..core.jobs.gates import active, over_schedule
 from ..core.jobs.lifecycle import cancel
-from ..core.jobs.options import NO_OPTIONS, Options
+from ..core.jobs.options import NO_OPTIONS, Options, expiry
 from ..core.schedules.calendars import Calendar
 from ..core.schedules.firing import DueFire, FireDecision, decide, job_id
 from ..core.schedules.names import key_of
@@ -257,4 +257,6 @@ def scheduled_job(schedule: Schedule, fire: DueFire, task: Options, settings: Se
         origin=fire.origin,
         schedule=schedule.name,
         scheduled_for=fire.at,
+        expires_at=expiry(task, fire.at),
+        keep=task.keep,
     )

@@ -92,7 +92,7 @@ def from_new(new: NewJob, inserted: InsertResult, now: datetime, access: JobAcce
         inserted.id, new.task, inserted.state, new.run_at or now, now, new.queue, new.tenant, new.priority,
         new.payload_json, None, None, 0, new.max_attempts, 0, None, None, None, None, new.timeout,
         new.backoff, new.key, new.auto_remove, new.tags, new.parent, new.origin, new.schedule,
-        new.scheduled_for, 0.0, None, False, 0, access,
+        new.scheduled_for, 0.0, None, False, 0, new.expires_at, new.keep, 0, access,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..core.jobs.options import Options, check_id_time, due
+from ..core.jobs.options import Options, check_id_time, due, expiry
 from ..errors import OptionError, PayloadError
 from ..model import Backoff, NewJob
 from ..runtime.runtime import Runtime
@@ -56,6 +56,7 @@ class JobBuilder:
         running: RunningJob | None,
     ) -> NewJob:  # fmt: skip
         task = self._registry.options(name)
+        run_at = due(chosen, now)
         parent = chosen.parent or (running.job.id if running is not None else None)
         return NewJob(
             id=id,
@@ -64,7 +65,7 @@ class JobBuilder:
             queue=chosen.queue or "default",
             tenant=chosen.tenant or (running.job.tenant if running is not None else "default"),
             priority=chosen.priority or 0,
-            run_at=due(chosen, now),
+            run_at=run_at,
             max_attempts=chosen.max_attempts or self._runtime.settings.max_attempts,
             # What the task itself says is read from the task when the job runs.
             timeout=chosen.timeout if chosen.timeout != task.timeout else None,
@@ -77,6 +78,8 @@ class JobBuilder:
             tags=chosen.tags or (),
             parent=parent,
             origin="job" if parent is not None else "api",
+            expires_at=None if chosen.expires is None else expiry(chosen, run_at or now),
+            keep=chosen.keep,
         )
 
 

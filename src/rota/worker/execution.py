@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ..core.jobs.backoff import function_delay
 from ..core.jobs.lifecycle import Cancelled, ExecutionReport, Failed, Outcome, Released, Snoozed, Succeeded
-from ..core.jobs.retries import fails_at_once
+from ..core.jobs.retries import fails_at_once, is_snoozed_out
 from ..core.payload import codec
 from ..core.schedules.run_success import reported_failure
 from ..errors import Cancel, Fail, PayloadError, Snooze
@@ -153,6 +153,10 @@ def outcome_of_error(execution: Execution, error: BaseException) -> Outcome:
         case "released":
             return Released()
     match error:
+        case Snooze() if is_snoozed_out(execution.job, execution.task.chosen.max_snoozes):
+            last = f"; the last reason: {error.reason}" if error.reason else ""
+            message = f"snoozed {execution.job.snoozes} times, as often as max_snoozes allows{last}"
+            return Failed(fault=_fault(execution, "SnoozedTooOften", message), final=True)
         case Snooze():
             return Snoozed(seconds=error.seconds, reason=error.reason)
         case Cancel():

@@ -1,4 +1,4 @@
-"""Maintenance that any worker does for all: rescue, prune, store upkeep, and a check for unserved tasks.
+"""Maintenance that any worker does for all: rescue, expiry, prune, store upkeep, a check for unserved tasks.
 
 Each pass is a step of a service and returns the seconds until the next. Any number of workers may run
 them at once. Never runs a job: a rescued one is claimed again like any other.
@@ -13,8 +13,19 @@ from datetime import datetime, timedelta
 import msgspec
 
 from ..config import Settings
+from ..core.jobs import lifecycle
 from ..core.jobs.lifecycle import LeaseExpired, decide, most_crashes
-from ..model import Document, Job, JobFilter, JobId, PageRequest, RetentionCutoffs, Settlement, State
+from ..model import (
+    Document,
+    ExpiredJobs,
+    Job,
+    JobFilter,
+    JobId,
+    PageRequest,
+    RetentionCutoffs,
+    Settlement,
+    State,
+)
 from ..runtime.clock import Clock, monotonic
 from ..runtime.events import about
 from ..runtime.failpoints import hit
@@ -31,6 +42,9 @@ RESCUE_SHARE = 100  # rescue passes take one part in this many of the time, as l
 MOST_SWEEPS = 1.6  # between two passes, with a spread of up to 1.25: never more than two
 LOSSES_KEPT_S = 600.0
 RESCUING = "+rescue"  # after the id of a worker: the holder of what it is about to rescue
+EXPIRE_EVERY_S = 10.0
+MOST_EXPIRE_S = 60.0
+EXPIRE_BATCH = 500
 PRUNE_EVERY_S = 600.0
 PRUNE_BATCH = 5000
 UNSERVED_EVERY_S = 60.0
@@ -80,7 +94,12 @@ class Maintenance:
 
     @property
     def steps(self) -> Mapping[str, Tick]:
-        return {"rescue": self._rescue, "prune": self._prune, "unserved": self._check_unserved}
+        return {
+            "rescue": self._rescue,
+            "expire": self._expire,
+            "prune": self._prune,
+            "unserved": self._check_unserved,
+        }
 
     async def _rescue(self) -> float:
         started = monotonic()
@@ -97,6 +116,16 @@ class Maintenance:
         if state is not State.QUEUED:
             emit(f"job.{state}", job, job.error)
         self._changed()
+
+    async def _expire(self) -> float:
+        environment = self._environment
+        ended = await expire(self._store, self._clock, environment.worker)
+        for job in ended:
+            environment.metrics.runs["cancelled"] += 1
+            environment.reporter.emit("job.cancelled", job, job.error)
+        if len(ended) >= EXPIRE_BATCH:
+            return 0.0
+        return environment.fleet.share_s(EXPIRE_EVERY_S, MOST_EXPIRE_S)
 
     async def _prune(self) -> float:
         if not await prune(self._store, self._clock, self._environment.settings):
@@ -192,6 +221,24 @@ def _job_after(job: Job, settlement: Settlement) -> Job:
         error_json=settlement.error_json,
         crashes=settlement.crashes,
     )
+
+
+async def expire(store: Store, clock: Clock, worker: str) -> list[Job]:
+    """Cancel a batch of queued jobs that have expired; those that were.
+
+    A worker that claims one does the same: this is for those that no worker claims.
+    """
+    now = clock.now()
+    found = await store.survey(ExpiredJobs(now, EXPIRE_BATCH))
+    if not found:
+        return []
+    edit = lifecycle.expire(now)
+    changed = set(await store.edit([job.id for job in found], edit, now))
+    ended = [lifecycle.edited(job, edit, now) for job in found if job.id in changed]
+    if ended:
+        log.info("jobs that expired before they began: %d", len(ended))
+        await store.append_audit(lifecycle.expiry_entries(ended, worker, now))
+    return ended
 
 
 async def prune(store: Store, clock: Clock, settings: Settings) -> bool:

@@ -130,4 +130,5 @@ def _job_after(execution: Execution, settlement: Settlement) -> Job:
         progress_json=settlement.progress_json or job.progress_json,
         cost_cents=job.cost_cents + settlement.cost_cents,
         crashes=job.crashes if settlement.crashes is None else settlement.crashes,
+        snoozes=job.snoozes if settlement.snoozes is None else settlement.snoozes,
     )

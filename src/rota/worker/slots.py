@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from ..core.jobs.lifecycle import Outcome, Released
-from ..model import Job
+from ..core.jobs.lifecycle import EXPIRED, NeverBegun, Outcome, Released, has_expired
+from ..model import Job, State
 from ..runtime.clock import monotonic
 from ..runtime.failpoints import hit
 from .context import Context
@@ -110,6 +110,8 @@ class Slots:
             if is_late:  # a late answer, or a suspended process: if the job is still ours, others may have it
                 self.end(execution, Released())
                 continue
+            if execution.job.expires_at is not None and self._end_expired(execution, now):
+                continue
             running[execution] = None
             executor = execution.task.executor
             if executor == "async":
@@ -119,6 +121,13 @@ class Slots:
                 self.begin(execution, now)
             self._executors[executor].start(execution)  # a process begins when a child is free
         return None
+
+    def _end_expired(self, execution: Execution, now: datetime | None) -> bool:
+        """Whether the job may no longer begin; then it is cancelled."""
+        if not has_expired(execution.job, now or self._clock.now()):
+            return False
+        self.end(execution, NeverBegun(state=State.CANCELLED, fault=EXPIRED, action="job.expired"))
+        return True
 
     def _is_stale(self, execution: Execution) -> bool:
         self.is_sparing()  # the guard may have renewed it; a mere hope is not enough to start it

@@ -195,6 +195,8 @@ export interface EnqueueRequest {
   max_attempts?: number | null;
   timeout?: number | null;
   auto_remove?: boolean | null;
+  expires?: string | number | null;
+  keep?: number | null;
   tags?: string[];
   parent?: string | null;
   idempotency_key?: string | null;
@@ -330,6 +332,9 @@ export interface JobView {
   auto_remove: boolean;
   cancel_requested: boolean;
   crashes: number;
+  expires_at: string | null;
+  keep: number | null;
+  snoozes: number;
 }
 
 export interface JobsRequest {

@@ -22,7 +22,7 @@ from ..parts.exit_codes import CommandFailed
 from ..parts.job_options import PAYLOAD_HELP, checked, note_unknown_task, read_payload
 from ..parts.options import given_options, json_option
 from ..parts.target import Target, pass_target, store_time, target_options
-from ..parts.time_parsing import parse_duration, parse_time
+from ..parts.time_parsing import parse_duration, parse_expiry, parse_time
 
 FIRST_POLL_S, LAST_POLL_S = 0.05, 1.0
 
@@ -45,6 +45,11 @@ FIRST_POLL_S, LAST_POLL_S = 0.05, 1.0
               help="Attempts, 1 to 100.  [default: the task's]")  # fmt: skip
 @click.option("--timeout", type=parse_duration, callback=checked("timeout"), metavar="DURATION",
               help="Time limit per attempt.  [default: the task's]")  # fmt: skip
+@click.option("--expires", type=parse_expiry, callback=checked("expires"), metavar="DURATION|TIME",
+              help="Cancel the job if it has not begun this long after it is due, or by this time.  "
+              "[default: the task's]")  # fmt: skip
+@click.option("--keep", type=parse_duration, callback=checked("keep"), metavar="DURATION",
+              help="Keep the job for this long once it has finished.  [default: the task's]")  # fmt: skip
 @click.option("--tag", "tags", multiple=True, callback=checked("tags"), help="Tag (repeatable).")
 @click.option("--auto-remove", is_flag=True, default=None, help="Delete the job when it succeeds.")
 @click.option("--wait", is_flag=True, help="Wait until the job finishes and print its output.")

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ...core.jobs.options import FOREVER
+from ...durations import short
 from ...model import State, Value
 from ...operate import Operations
 from ...operate.views import AttemptView, JobView
@@ -76,6 +78,8 @@ def _facts(job: JobView) -> list[tuple[str, Any]]:
         ("tags", ", ".join(job.tags)),
         ("timeout", f"{job.timeout:g} s" if job.timeout is not None else None),
         ("auto-remove", "after it succeeds" if job.auto_remove else None),
+        ("kept for", _kept(job.keep)),
+        ("snoozed", f"{job.snoozes} time{'s' * (job.snoozes != 1)}" if job.snoozes else None),
         ("origin", job.origin),
         ("schedule", job.schedule),
         ("parent", job.parent),
@@ -84,12 +88,20 @@ def _facts(job: JobView) -> list[tuple[str, Any]]:
     ]
 
 
+def _kept(keep: float | None) -> str | None:
+    """How long it is kept once it has finished, if it does not follow the settings."""
+    if keep is None:
+        return None
+    return "ever" if keep >= FOREVER else short(keep)
+
+
 def _times(job: JobView, now: datetime) -> list[tuple[str, str]]:
     times = (
         ("created", job.created_at),
         ("due", job.run_at),
         ("scheduled for", job.scheduled_for),
         ("started", job.started_at),
+        ("expires", job.expires_at if job.state is State.QUEUED else None),
         ("lease until", job.lease_until if job.state is State.RUNNING else None),
         ("finished", job.finished_at),
     )

@@ -32,6 +32,20 @@ def parse_time(value: str) -> datetime:
     return at
 
 
+def parse_expiry(value: str) -> float | datetime:
+    """Seconds, or a date and time."""
+    try:
+        return parse_duration(value)
+    except click.BadParameter:
+        pass
+    try:
+        return parse_time(value)
+    except click.BadParameter:
+        raise click.BadParameter(
+            f"{value!r} is neither a duration (90s, 15m, 2h) nor a date and time (2030-01-31T08:00Z)"
+        ) from None
+
+
 def parse_when(value: str) -> datetime | timedelta:
     """A date and time, or how long ago."""
     try:

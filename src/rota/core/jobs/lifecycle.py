@@ -82,7 +82,15 @@ class Released(Value, frozen=True, kw_only=True, tag=True):
     """Released unfinished, or never started, by a worker that stops. The attempt is refunded."""
 
 
-Outcome = Succeeded | Failed | Snoozed | Cancelled | LeaseExpired | Released
+class NeverBegun(Value, frozen=True, kw_only=True, tag=True):
+    """The job ends without an attempt: it has expired, or no worker has its task."""
+
+    state: State  # CANCELLED or FAILED
+    fault: ErrorRecord
+    action: str  # of the audit entry
+
+
+Outcome = Succeeded | Failed | Snoozed | Cancelled | LeaseExpired | Released | NeverBegun
 
 
 class ExecutionReport(Value, frozen=True, kw_only=True):
@@ -129,6 +137,13 @@ def decide(
                 refund=True,
                 error_json=job.error_json,
                 crashes=_ended_by_itself(job),
+                snoozes=job.snoozes + 1,
+            )
+        case NeverBegun(state=state, fault=fault, action=decided):
+            error = fault_json(msgspec.structs.replace(fault, at=now))
+            entries = _entries(job, decided, fault, report.worker or job.worker, now)
+            return _settlement(
+                job, state, "released", now, report, error_json=error, refund=True, audit=entries
             )
         case Released():
             return _settlement(
@@ -299,6 +314,7 @@ def _settlement(
     audit: tuple[AuditEntry, ...] = (),
     holder: str | None = None,
     crashes: int | None = None,
+    snoozes: int | None = None,
 ) -> Settlement:
     quiet = state is State.SUCCEEDED and job.attempt == 1 and not report.logs
     never_begun = outcome == "released" and report.started_at is None
@@ -338,11 +354,35 @@ def _settlement(
         report.audit + audit,
         crashes,
         job.schedule,
+        snoozes,
     )
 
 
 def fault_json(fault: ErrorRecord) -> str:
     return msgspec.json.encode(fault).decode()
+
+
+# --- jobs that never begin ------------------------------------------------------------------------
+
+
+EXPIRED = ErrorRecord(type="Expired", message="expired before it began")
+
+
+def has_expired(job: Job, now: datetime) -> bool:
+    """Whether a job that has not begun may begin no more. One that has begun keeps no ``expires_at``."""
+    return job.expires_at is not None and job.expires_at <= now
+
+
+def expire(now: datetime) -> Edit:
+    """The edit that cancels queued jobs which have expired, unless they have begun meanwhile."""
+    error = fault_json(msgspec.structs.replace(EXPIRED, at=now))
+    touches = frozenset({State.QUEUED, State.WAITING})
+    return Edit(verb="cancel", touches=touches, error_json=error, expired_by=now)
+
+
+def expiry_entries(jobs: Sequence[Job], worker: str, now: datetime) -> list[AuditEntry]:
+    """The audit entries for queued jobs that have expired."""
+    return [entry for job in jobs for entry in _entries(job, "job.expired", EXPIRED, worker, now)]
 
 
 # --- operators' edits ----------------------------------------------------------------------------
@@ -385,6 +425,7 @@ def edited(job: Job, edit: Edit, now: datetime) -> Job:
         case "retry":
             return msgspec.structs.replace(
                 job, state=State.QUEUED, run_at=edit.run_at or now, attempt=0, crashes=0, output_json=None,
+                snoozes=0, expires_at=None,
                 progress_json=None, started_at=None, finished_at=None, worker=None, cancel_requested=False,
             )  # fmt: skip
         case "move":

@@ -24,6 +24,8 @@ PRIORITY_LIMIT = 2**31 - 2  # both signs fit a 32-bit column
 MOST_ATTEMPTS = 100
 SHORTEST_TIMEOUT = 0.001  # seconds
 MOST_AHEAD_S = 86_400.0  # of a chosen id; stores allow for wrong clocks of a day
+MOST_SNOOZES = 1_000_000
+FOREVER = 100 * 365 * 86400.0  # seconds
 CONFLICTS: tuple[str, ...] = get_args(OnConflict)
 
 
@@ -45,8 +47,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None = None
     id: str | None = None
     connection: Any = None
+    expires: float | datetime | None = None  # seconds after it is due, or a time
+    keep: float | None = None  # seconds
     fail_on: ErrorTypes | None = None
     retry_on: ErrorTypes | None = None
+    max_snoozes: int | None = None
 
 
 class SharedOptions(TypedDict, total=False):
@@ -60,12 +65,15 @@ class SharedOptions(TypedDict, total=False):
     timeout: Duration | None
     auto_remove: bool | None
     tags: Sequence[str] | None
+    keep: Duration | None  # how long it is kept once it has finished; or "forever"
 
 
 class TaskOptions(SharedOptions, total=False):
     """The defaults of a task's jobs, and how its errors are treated."""
 
     backoff: Backoff | BackoffFunction | None
+    expires: Duration | None  # cancelled if it has not begun this long after it is due
+    max_snoozes: int | None  # one more fails the job
     fail_on: type[Exception] | Iterable[type[Exception]] | None  # errors that fail the job at once
     retry_on: type[Exception] | Iterable[type[Exception]] | None  # the only errors that are retried
 
@@ -81,6 +89,7 @@ class JobOptions(SharedOptions, total=False):
     """What ``.options(…)`` and ``app.enqueue(…)`` take: also what belongs to one job alone."""
 
     backoff: Backoff | None
+    expires: Duration | datetime | None  # the same, or a time
     run_at: datetime | None
     delay: Duration | None
     key: str | None
@@ -92,8 +101,8 @@ class JobOptions(SharedOptions, total=False):
 NO_OPTIONS = Options()
 FIELDS = Options.__struct_fields__
 ABOUT_THE_JOB = frozenset({"run_at", "delay", "key", "parent", "id", "connection"})  # no default on a task
-
-ABOUT_THE_TASK = frozenset({"fail_on", "retry_on"})  # code, so that they are not stored with a job
+# Code, so that they are not stored with a job.
+ABOUT_THE_TASK = frozenset({"fail_on", "retry_on", "max_snoozes"})
 
 
 def options(given: Mapping[str, Any], *, for_task: str | None = None) -> Options:
@@ -111,6 +120,10 @@ def options(given: Mapping[str, Any], *, for_task: str | None = None) -> Options
             raise OptionError(
                 f"{name} belongs to the task's code, not to one job; give it to @app.task({name}=…)"
             )
+    if for_task is not None and isinstance(given.get("expires"), datetime):
+        raise OptionError(
+            f"task {for_task!r}: expires must be a duration such as '15m'; a time belongs to one job"
+        )
     if for_task is None and callable(given.get("backoff")):
         raise OptionError(
             "backoff: a function belongs to the task's code, not to one job; give it to @app.task(…), "
@@ -139,6 +152,19 @@ def due(chosen: Options, now: datetime) -> datetime | None:
     return chosen.run_at
 
 
+def expiry(chosen: Options, due_at: datetime) -> datetime | None:
+    """When the job expires that is due at this time; None: never."""
+    match chosen.expires:
+        case None:
+            return None
+        case datetime() as at:
+            if at < due_at and (chosen.delay is not None or chosen.run_at is not None):
+                raise OptionError(f"expires={at.isoformat()}: is before the job is due, {due_at.isoformat()}")
+            return at
+        case after:
+            return due_at + timedelta(seconds=after)
+
+
 def name_text(what: str, value: Any) -> str:
     """The value, if it is a short printable string: queue, tenant, task, key, tag."""
     if not isinstance(value, str):
@@ -156,8 +182,16 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
     return value
 
 
-def _seconds(name: str, value: Any, low: float = 0.0, high: float = 100 * 365 * 86400.0) -> float:
+def _seconds(name: str, value: Any, low: float = 0.0, high: float = FOREVER) -> float:
     return durations.seconds(name, value, low, high, OptionError)
+
+
+def _expires(name: str, value: Any) -> float | datetime:
+    return _time(name, value) if isinstance(value, datetime) else _seconds(name, value, SHORTEST_TIMEOUT)
+
+
+def _keep(name: str, value: Any) -> float:
+    return FOREVER if value == "forever" else _seconds(name, value)
 
 
 def _time(name: str, value: Any) -> datetime:
@@ -237,6 +271,9 @@ _CHECKS: dict[str, Any] = {
     "parent": _job_id,
     "id": _new_id,
     "connection": lambda n, v: v,
+    "expires": _expires,
+    "keep": _keep,
+    "max_snoozes": lambda n, v: _whole(n, v, 0, MOST_SNOOZES),
     "fail_on": check_error_types,
     "retry_on": check_error_types,
 }

@@ -1,4 +1,4 @@
-"""Which errors of a task are retried. Pure: the exception and the task's options come in.
+"""Which errors of a task are retried, and how often it may snooze. Pure: errors and options come in.
 
 Asked where the exception object is, which for a process task is the child: only JSON leaves it.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...errors import Fail, OptionError
+from ...model import Job
 
 ErrorTypes = tuple[type[Exception], ...]
 
@@ -18,6 +19,11 @@ def fails_at_once(error: BaseException, fail_on: ErrorTypes | None, retry_on: Er
     if isinstance(error, Fail) or (fail_on is not None and isinstance(error, fail_on)):
         return True
     return retry_on is not None and not isinstance(error, retry_on)
+
+
+def is_snoozed_out(job: Job, most: int | None) -> bool:
+    """Whether the job has used up its snoozes."""
+    return most is not None and job.snoozes >= most
 
 
 def check_error_types(name: str, value: Any) -> ErrorTypes:

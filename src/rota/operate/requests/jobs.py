@@ -84,6 +84,8 @@ class EnqueueRequest(ActionRequest, frozen=True, kw_only=True):
     max_attempts: Attempts | None = None
     timeout: Seconds | None = None
     auto_remove: bool | None = None
+    expires: Timestamp | Seconds | None = None  # seconds after it is due, or a time
+    keep: Seconds | None = None  # how long to keep it once it has finished
     tags: Annotated[tuple[Name, ...], Meta(max_length=20)] = ()
     parent: Text | None = None
     idempotency_key: Text | None = None  # over HTTP: the header Idempotency-Key

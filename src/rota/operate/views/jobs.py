@@ -42,6 +42,9 @@ class JobView(View, frozen=True, kw_only=True):
     auto_remove: bool
     cancel_requested: bool
     crashes: int
+    expires_at: Timestamp | None
+    keep: float | None
+    snoozes: int
 
 
 _SAME = tuple(

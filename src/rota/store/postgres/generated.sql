@@ -502,6 +502,26 @@ COMMENT ON TABLE rota.run_counts IS 'How the runs of schedules ended, by UTC day
 
 INSERT INTO rota.migrations (version, name) VALUES (8, '0008_run_counts');
 
+-- 0009_expiry_and_retention
+-- When a job that has not begun is cancelled, how long it is kept once it has finished, how often it was
+-- snoozed (NULL: never).
+ALTER TABLE rota.queued ADD COLUMN expires_at timestamptz;
+ALTER TABLE rota.queued ADD COLUMN keep double precision;
+ALTER TABLE rota.queued ADD COLUMN snoozes integer;
+ALTER TABLE rota.running ADD COLUMN expires_at timestamptz;
+ALTER TABLE rota.running ADD COLUMN keep double precision;
+ALTER TABLE rota.running ADD COLUMN snoozes integer;
+ALTER TABLE rota.done ADD COLUMN expires_at timestamptz;
+ALTER TABLE rota.done ADD COLUMN keep double precision;
+ALTER TABLE rota.done ADD COLUMN snoozes integer;
+-- Only jobs that expire, or that have a retention of their own, pay for these.
+CREATE INDEX queued_expires ON rota.queued (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX done_keep ON rota.done (keep, finished_at) WHERE keep IS NOT NULL;
+-- The default partition also receives the jobs that outlive their day: the others in it must be found without them.
+CREATE INDEX done_default_by_settings ON rota.done_default (state, finished_at) WHERE keep IS NULL;
+
+INSERT INTO rota.migrations (version, name) VALUES (9, '0009_expiry_and_retention');
+
 -- The audit log.
 
 -- Add the lines, in their order. JSON inside JSON travels as text: see rows.py.
@@ -661,7 +681,8 @@ RETURNS TABLE (
     id uuid, lease_token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
         tenant text, queue text, task text, origin text, cost_cents double precision, timeout double precision,
         scheduled_for timestamptz, schedule text, key text, tags text[], parent uuid, backoff json, error json,
-        progress json, crashes integer, cancel_requested boolean)
+        progress json, crashes integer, expires_at timestamptz, keep double precision, snoozes integer,
+        cancel_requested boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
@@ -837,18 +858,19 @@ BEGIN
             INSERT INTO rota.running AS r (
                 id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                     cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, progress,
-                    crashes,
+                    crashes, expires_at, keep, snoozes,
                 lease_token, attempt, started_at, worker, lease_until, cancel_requested)
             SELECT p.id, p.created_at, p.run_at, p.rank, p.max_attempts, p.auto_remove, p.tenant, p.queue,
                 p.task, p.origin, p.payload, p.cost_cents, p.timeout, p.scheduled_for, p.schedule, p.key,
-                p.tags, p.parent, p.backoff, p.error, p.progress, p.crashes,
+                p.tags, p.parent, p.backoff, p.error, p.progress, p.crashes, p.expires_at, p.keep, p.snoozes,
                    p.lease_token + 1, p.attempt + 1, now, claim.worker, lease_until, p.cancel_requested
               FROM picked AS p
             RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
                       coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
                       r.id, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant, r.queue,
                           r.task, r.origin, r.cost_cents, r.timeout, r.scheduled_for, r.schedule, r.key, r.tags,
-                          r.parent, r.backoff, r.error, r.progress, r.crashes, r.cancel_requested;
+                          r.parent, r.backoff, r.error, r.progress, r.crashes, r.expires_at, r.keep, r.snoozes,
+                          r.cancel_requested;
         END IF;
         asked := wanted;
         wanted := wanted - coalesce(cardinality(places), 0);
@@ -887,7 +909,9 @@ $$;
 -- An operator's edits, each on the given jobs and only while they are in one of the given states.
 -- Returns the jobs that were changed.
 
-CREATE OR REPLACE FUNCTION rota.cancel_jobs(ids uuid[], states text[], fault json, now timestamptz) RETURNS uuid[]
+-- expired_by: only jobs that expire by then; NULL: all.
+CREATE OR REPLACE FUNCTION rota.cancel_jobs(
+    ids uuid[], states text[], fault json, expired_by timestamptz, now timestamptz) RETURNS uuid[]
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
@@ -908,15 +932,17 @@ BEGIN
     FOR pass IN 1..2 LOOP
         IF 'queued' = ANY (states) THEN
             WITH taken AS (
-                DELETE FROM rota.queued WHERE id = ANY (ids) RETURNING *
+                DELETE FROM rota.queued WHERE id = ANY (ids) AND (expired_by IS NULL OR expires_at <= expired_by)
+                RETURNING *
             ), stored AS (
                 INSERT INTO rota.done (
                     id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
                         queue, task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule,
-                        key, tags, parent, backoff, progress, crashes, error, state, finished_at)
+                        key, tags, parent, backoff, progress, crashes, expires_at, keep, snoozes, error, state,
+                        finished_at)
                 SELECT id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
                     queue, task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key,
-                    tags, parent, backoff, progress, crashes,
+                    tags, parent, backoff, progress, crashes, expires_at, keep, snoozes,
                        coalesce(fault, error), 'cancelled', now
                   FROM taken
             ), freed AS (
@@ -986,10 +1012,10 @@ BEGIN
     ), stored AS (
         INSERT INTO rota.queued (
             id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
-                cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, run_at,
+                cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, keep, run_at,
                 attempt, due, segment)
         SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
-            payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error,
+            payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, keep,
                coalesce(next_at, now), 0, coalesce(next_at, now) <= now,
                    coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
           FROM taken
@@ -1259,7 +1285,8 @@ RETURNS TABLE (id uuid, created_at timestamptz, run_at timestamptz, lease_token 
     attempt integer, max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
     cost_cents double precision, timeout double precision, started_at timestamptz, scheduled_for timestamptz,
     schedule text, key text, tags text[], parent uuid, backoff json, error json, progress json, crashes integer,
-    payload json, worker text, lease_until timestamptz, cancel_requested boolean)
+    expires_at timestamptz, keep double precision, snoozes integer, payload json, worker text, lease_until
+    timestamptz, cancel_requested boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off SET jit = off
@@ -1286,7 +1313,7 @@ BEGIN
       FROM expired AS e WHERE r.id = e.id
     RETURNING r.id, r.created_at, r.run_at, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove,
         r.tenant, r.queue, r.task, r.origin, r.cost_cents, r.timeout, r.started_at, r.scheduled_for, r.schedule,
-        r.key, r.tags, r.parent, r.backoff, r.error, r.progress, r.crashes,
+        r.key, r.tags, r.parent, r.backoff, r.error, r.progress, r.crashes, r.expires_at, r.keep, r.snoozes,
               coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)), e.worker,
               r.lease_until, r.cancel_requested;
     GET DIAGNOSTICS found = ROW_COUNT;
@@ -1329,17 +1356,28 @@ EXCEPTION
 END
 $$;
 
--- Drop a whole day. False if another session is reading it: the next run will do. NULL if the role may not.
+-- Drop a whole day; jobs with a retention of their own go to the default partition first. False if another session is reading it: the next run will do. NULL if the role may not.
 CREATE OR REPLACE FUNCTION rota.drop_day(part regclass, start timestamptz) RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET lock_timeout = '100ms'
 AS $$
+DECLARE
+    queues text[];
+    tasks text[];
+    finals text[];
+    minutes timestamptz[];
 BEGIN
     EXECUTE format('ALTER TABLE rota.done DETACH PARTITION %s', part);
+    EXECUTE format(
+        'WITH kept AS (INSERT INTO rota.done SELECT * FROM %s WHERE keep IS NOT NULL'
+        '    RETURNING queue, task, state, finished_at)'
+        'SELECT array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at) FROM kept', part)
+       INTO queues, tasks, finals, minutes;
     EXECUTE format('DROP TABLE %s', part);
     DELETE FROM rota.tally
      WHERE minute >= start AND minute < start + interval '24 hours' AND state <> 'removed';
+    PERFORM rota.count_ended(queues, tasks, finals, minutes, 1);
     RETURN true;
 EXCEPTION
     WHEN lock_not_available OR deadlock_detected OR undefined_table THEN
@@ -1365,11 +1403,48 @@ BEGIN
     EXECUTE format(
         'WITH gone AS (DELETE FROM %1$s WHERE ctid = ANY (ARRAY('
         '    SELECT d.ctid FROM %1$s AS d JOIN unnest($1, $2) AS c(state, before)'
-        '        ON d.state = c.state AND d.finished_at < c.before LIMIT $3 FOR UPDATE OF d SKIP LOCKED))'
+        '        ON d.state = c.state AND d.finished_at < c.before AND d.keep IS NULL LIMIT $3 FOR UPDATE OF d SKIP LOCKED))'
         '    RETURNING id, queue, task, state, finished_at)'
         'SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at) FROM gone',
         part)
        INTO ids, queues, tasks, finals, minutes USING states, befores, lim;
+    PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
+    PERFORM rota.delete_details(ids);
+    RETURN coalesce(cardinality(ids), 0);
+END
+$$;
+
+-- Delete at most lim jobs whose own retention is over; how many. Few different durations are in use: each is
+-- looked up by itself, so that jobs which are kept longer are not read.
+CREATE OR REPLACE FUNCTION rota.prune_kept(now timestamptz, lim integer) RETURNS integer
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    ids uuid[];
+    queues text[];
+    tasks text[];
+    finals text[];
+    minutes timestamptz[];
+BEGIN
+    WITH RECURSIVE spans AS (
+        SELECT min(keep) AS keep FROM rota.done WHERE keep IS NOT NULL
+        UNION ALL
+        SELECT (SELECT min(d.keep) FROM rota.done AS d WHERE d.keep > s.keep) FROM spans AS s WHERE s.keep IS NOT NULL
+    ), over AS MATERIALIZED (
+        SELECT d.id, d.finished_at FROM spans AS s, LATERAL (
+            SELECT k.id, k.finished_at FROM rota.done AS k
+             WHERE k.keep = s.keep AND k.finished_at < now - make_interval(secs => s.keep)
+             ORDER BY k.finished_at LIMIT lim) AS d
+         LIMIT lim
+    ), gone AS (
+        DELETE FROM rota.done AS d USING over AS o WHERE d.id = o.id AND d.finished_at = o.finished_at
+        RETURNING d.id, d.queue, d.task, d.state, d.finished_at
+    )
+    SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
+      INTO ids, queues, tasks, finals, minutes FROM gone;
     PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
     PERFORM rota.delete_details(ids);
     RETURN coalesce(cardinality(ids), 0);
@@ -1437,12 +1512,12 @@ BEGIN
         SELECT * FROM json_to_recordset(jobs) AS j(id uuid, run_at timestamptz, priority integer,
             max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
             payload_json text, timeout double precision, scheduled_for timestamptz, schedule text, key text,
-            tags text[], parent uuid, backoff json)
+            tags text[], parent uuid, backoff json, expires_at timestamptz, keep double precision)
     ), stored AS (
         INSERT INTO rota.queued AS q (
             id, created_at, run_at, rank, payload, due, segment,
             max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, key, tags,
-                parent, backoff)
+                parent, backoff, expires_at, keep)
         SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0),
                CASE WHEN octet_length(g.payload_json) <= 2000 THEN g.payload_json::json
                     WHEN g.payload_json IS NULL THEN '{}' END,
@@ -1451,7 +1526,7 @@ BEGIN
                    coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
                coalesce(g.max_attempts, 3), coalesce(g.auto_remove, false), coalesce(g.tenant, 'default'),
                    coalesce(g.queue, 'default'), g.task, coalesce(g.origin, 'api'), g.timeout, g.scheduled_for,
-                   g.schedule, g.key, nullif(g.tags, '{}'), g.parent, g.backoff
+                   g.schedule, g.key, nullif(g.tags, '{}'), g.parent, g.backoff, g.expires_at, g.keep
           FROM given AS g
         ON CONFLICT DO NOTHING
         RETURNING q.id, q.payload IS NULL AS is_large
@@ -1495,7 +1570,7 @@ CREATE OR REPLACE FUNCTION rota.insert_alike(
     ids uuid[], payloads json[], created_at timestamptz, run_at timestamptz, rank integer, due boolean,
     max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
         timeout double precision, scheduled_for timestamptz, schedule text, tags text[], parent uuid,
-        backoff json, wake boolean)
+        backoff json, expires_at timestamptz, keep double precision, wake boolean)
 RETURNS void
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -1506,11 +1581,11 @@ BEGIN
     INSERT INTO rota.queued (
         id, payload, created_at, run_at, rank, due, segment,
         max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
-            backoff)
+            backoff, expires_at, keep)
     SELECT unnest(ids), unnest(payloads), created_at, run_at, rank, due,
         coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
            max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, tags,
-               parent, backoff;
+               parent, backoff, expires_at, keep;
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
     IF EXISTS (SELECT FROM rota.running AS r WHERE r.id = ANY (ids)) THEN
         RAISE unique_violation;
@@ -1615,7 +1690,8 @@ BEGIN
     SELECT * INTO j FROM json_to_record(job) AS x(id uuid, run_at timestamptz, priority integer,
         max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
         payload_json text, timeout double precision, scheduled_for timestamptz, schedule text, key text,
-        tags text[], parent uuid, backoff json, on_conflict text);
+        tags text[], parent uuid, backoff json, expires_at timestamptz, keep double precision, on_conflict
+        text);
     IF again THEN
         SELECT s.id, 'existing', s.state INTO id, outcome, state FROM rota.states(ARRAY[j.id], true) AS s;
         IF FOUND THEN
@@ -1627,7 +1703,7 @@ BEGIN
         UPDATE rota.queued SET
             (payload, rank, run_at, due, segment, attempt, error, cancel_requested,
              max_attempts, auto_remove, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
-                 backoff) =
+                 backoff, expires_at, keep) =
             (CASE WHEN octet_length(j.payload_json) <= 2000 THEN j.payload_json::json END,
              -coalesce(j.priority, 0), coalesce(j.run_at, now),
              coalesce(j.run_at, now) <= now AND (current_setting('transaction_isolation') = 'read committed' OR
@@ -1636,7 +1712,7 @@ BEGIN
                  false,
              coalesce(j.max_attempts, 3), coalesce(j.auto_remove, false), coalesce(j.queue, 'default'), j.task,
                  coalesce(j.origin, 'api'), j.timeout, j.scheduled_for, j.schedule, nullif(j.tags, '{}'),
-                 j.parent, j.backoff)
+                 j.parent, j.backoff, j.expires_at, j.keep)
          WHERE id = holder
         RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;
         IF FOUND THEN
@@ -2322,11 +2398,12 @@ BEGIN
         INSERT INTO rota.done (
             id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
                 origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-                progress, crashes,
+                progress, crashes, expires_at, keep, snoozes,
             started_at, state, finished_at, worker, output)
         SELECT t.id, t.created_at, t.run_at, t.lease_token, t.rank, t.attempt, t.max_attempts, t.auto_remove,
             t.tenant, t.queue, t.task, t.origin, t.payload, t.cost_cents, t.timeout, t.scheduled_for,
-            t.schedule, t.key, t.tags, t.parent, t.backoff, t.progress, t.crashes,
+            t.schedule, t.key, t.tags, t.parent, t.backoff, t.progress, t.crashes, t.expires_at, t.keep,
+            t.snoozes,
                least(coalesce('epoch'::timestamptz + began * interval '1 microsecond', started_at), now), 'succeeded', now, t.worker, output::json
           FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker
     ), recorded AS (
@@ -2396,7 +2473,7 @@ BEGIN
             id uuid, lease_token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
             error_json text, started_at timestamptz, cost_cents double precision, progress_json text, remove boolean,
             outcome text, tried integer, by text, ended_at timestamptz, blamed boolean, own_error text, logs_json text,
-            spent double precision, "then" json, audit json, crashes integer)
+            spent double precision, "then" json, audit json, crashes integer, snoozes integer)
     ), taken AS (
         -- as in rota.succeed
         DELETE FROM rota.running WHERE id = ANY (ARRAY(SELECT c.id FROM change AS c))
@@ -2409,26 +2486,28 @@ BEGIN
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
                nullif(coalesce(c.crashes, r.crashes), 0) AS lost,
+               nullif(coalesce(c.snoozes, r.snoozes), 0) AS snoozed,
+               CASE WHEN c.started_at IS NULL AND c.crashes IS NULL THEN r.expires_at END AS still_expires,
                c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
                c."then", c.audit
           FROM taken AS r JOIN change AS c ON c.id = r.id AND c.lease_token = r.lease_token AND c.worker = r.worker
     ), finished AS (
         INSERT INTO rota.done (
             id, created_at, run_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
-                payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-            attempt, cost_cents, started_at, error, progress, crashes, state, finished_at, worker, output)
+                payload, timeout, scheduled_for, schedule, key, tags, parent, backoff, expires_at, keep,
+            attempt, cost_cents, started_at, error, progress, crashes, snoozes, state, finished_at, worker, output)
         SELECT id, created_at, run_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task,
-            origin, payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-               counted, cost, began_at, fault, reached, lost, state, now, worker, output
+            origin, payload, timeout, scheduled_for, schedule, key, tags, parent, backoff, expires_at, keep,
+               counted, cost, began_at, fault, reached, lost, snoozed, state, now, worker, output
           FROM held WHERE state <> 'queued' AND NOT remove
     ), returned AS (
         INSERT INTO rota.queued (
             id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
-                timeout, scheduled_for, schedule, key, tags, parent, backoff,
-            run_at, attempt, cost_cents, error, progress, crashes, cancel_requested, due, segment)
+                timeout, scheduled_for, schedule, key, tags, parent, backoff, keep,
+            run_at, attempt, cost_cents, error, progress, crashes, expires_at, snoozes, cancel_requested, due, segment)
         SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
-            payload, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-               next_at, counted, cost, fault, reached, lost, cancel_requested, next_at <= now,
+            payload, timeout, scheduled_for, schedule, key, tags, parent, backoff, keep,
+               next_at, counted, cost, fault, reached, lost, still_expires, snoozed, cancel_requested, next_at <= now,
                coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
           FROM held WHERE state = 'queued'
     ), recorded AS (
@@ -2536,14 +2615,14 @@ SELECT id, task, 'queued'::text COLLATE "C" AS state, run_at, created_at, queue,
     NULL::json AS output, error, attempt, max_attempts, lease_token, started_at,
     NULL::timestamptz AS finished_at, NULL::timestamptz AS lease_until, NULL::text COLLATE "C" AS worker,
     timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
-    cancel_requested, crashes
+    cancel_requested, crashes, expires_at, keep, snoozes
   FROM rota.queued
 UNION ALL
 SELECT id, task, 'running'::text COLLATE "C" AS state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload,
     NULL::json AS output, error, attempt, max_attempts, lease_token, started_at,
     NULL::timestamptz AS finished_at, lease_until, worker, timeout, backoff, key, auto_remove, tags, parent,
-    origin, schedule, scheduled_for, cost_cents, progress, cancel_requested, crashes
+    origin, schedule, scheduled_for, cost_cents, progress, cancel_requested, crashes, expires_at, keep, snoozes
   FROM rota.running;
 
 CREATE OR REPLACE VIEW rota.ended AS
@@ -2551,7 +2630,7 @@ SELECT id, task, state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload, output, error,
     attempt, max_attempts, lease_token, started_at, finished_at, NULL::timestamptz AS lease_until, worker,
     timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
-    false AS cancel_requested, crashes
+    false AS cancel_requested, crashes, expires_at, keep, snoozes
   FROM rota.done;
 
 CREATE OR REPLACE VIEW rota.jobs AS SELECT * FROM rota.live UNION ALL SELECT * FROM rota.ended;

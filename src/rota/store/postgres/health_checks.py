@@ -67,7 +67,7 @@ SELECT coalesce(host(client_addr), 'local'), count(*),
   FROM pg_stat_activity WHERE application_name = current_setting('application_name')
  GROUP BY 1 ORDER BY 2 DESC, 1
 """
-_STRAYS = "SELECT count(*) FROM (SELECT FROM rota.done_default LIMIT %s) AS d"
+_STRAYS = "SELECT count(*) FROM (SELECT FROM rota.done_default WHERE keep IS NULL LIMIT %s) AS d"
 _LAST_DAY = "SELECT max(day) FROM rota.days"
 
 Check = Callable[[Connections, PostgresUrl, datetime], Awaitable[Sequence[Finding]]]

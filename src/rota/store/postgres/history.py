@@ -68,6 +68,11 @@ class History:
             forgotten += await self._batch(part, cutoffs, limit - forgotten)
         return forgotten
 
+    async def prune_kept(self, now: datetime, limit: int) -> int:
+        """Jobs with a retention of their own."""
+        ((count,),) = await self._rows("SELECT rota.prune_kept(%s, %s)", (now, limit))
+        return int(count)
+
     async def _drop(self, part: str, day: datetime, limit: int) -> int | None:
         """How many jobs went with the day; None: it stays."""
         if not self._owner:
@@ -77,7 +82,9 @@ class History:
             return None
         # before the lock that makes workers wait, not under it
         for beside in ("attempts", "payloads"):
-            await self._rows(f"DELETE FROM rota.{beside} AS b USING {part} AS d WHERE b.job = d.id")
+            await self._rows(
+                f"DELETE FROM rota.{beside} AS b USING {part} AS d WHERE b.job = d.id AND d.keep IS NULL"
+            )
         ((dropped,),) = await self._rows(_DROP, (part, day))
         self._learn((dropped,))
         return max(count, 0) if dropped else None

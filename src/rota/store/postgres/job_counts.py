@@ -18,6 +18,9 @@ from ...model import (
     Answer,
     CurrentOverview,
     DepthByTenant,
+    DueLane,
+    DueLanes,
+    ExpiredJobs,
     Job,
     JobCount,
     JobsAhead,
@@ -31,7 +34,7 @@ from ...model import (
 )
 from .connections import Connections, Fetch
 from .job_pages import count as count_matching
-from .job_pages import last_runs
+from .job_pages import expired, last_runs
 from .rows import Row, ids
 
 COUNT_AT_MOST = 100_000  # live jobs
@@ -72,6 +75,11 @@ SELECT tenant, schedule, sum(succeeded)::bigint, sum(failed)::bigint, sum(cancel
  WHERE (tenant, schedule) IN (SELECT * FROM unnest(%s::text[], %s::text[])) AND day >= %s
  GROUP BY 1, 2 ORDER BY 1, 2
 """
+_LANES = """
+SELECT queue, task, count(*) FROM (
+    SELECT queue, task, run_at <= %s AS is_due FROM rota.queued ORDER BY id LIMIT %s) AS q
+ WHERE is_due GROUP BY 1, 2 ORDER BY 1, 2
+"""
 _AHEAD = "SELECT rota.ahead(%s, %s, %s, %s, %s)"
 
 
@@ -95,6 +103,11 @@ async def _answer(connections: Connections, question: Question[Answer]) -> objec
             return await last_runs(connections, schedules)
         case RunCounts(schedules, since):
             return await run_counts(connections, schedules, since)
+        case ExpiredJobs(now, most):
+            return await expired(connections, now, most)
+        case DueLanes(now, most):
+            rows = await connections.rows(_LANES, (now, most))
+            return [DueLane(queue=queue, task=task, due=due) for queue, task, due in rows]
     raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 

@@ -7,6 +7,7 @@ index for, so a page costs the same wherever it lies.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
@@ -32,6 +33,12 @@ SELECT {JOB_COLUMNS} FROM unnest(%s::text[], %s::text[]) AS wanted (wanted_tenan
  CROSS JOIN LATERAL (
     SELECT * FROM rota.jobs WHERE schedule = wanted_name AND tenant = wanted_tenant ORDER BY id DESC LIMIT 1
  ) AS newest
+"""
+
+
+_EXPIRED = f"""
+SELECT {JOB_COLUMNS} FROM rota.live WHERE state = 'queued' AND id = ANY (ARRAY(
+    SELECT id FROM rota.queued WHERE expires_at <= %s ORDER BY expires_at LIMIT %s))
 """
 
 
@@ -118,6 +125,11 @@ async def last_runs(connections: Connections, schedules: Sequence[tuple[str, str
     tenants, names = [tenant for tenant, _ in schedules], [name for _, name in schedules]
     rows = await connections.rows(_LAST_RUNS, (tenants, names))
     return list(cursors.page(rows, len(rows), job, itemgetter(ID_PLACE)).items)
+
+
+async def expired(connections: Connections, now: datetime, most: int) -> list[Job]:
+    rows = await connections.rows(_EXPIRED, (now, most))
+    return sorted(map(job, rows), key=lambda one: (one.expires_at or now, one.id))
 
 
 async def _rows(connections: Connections, where: JobFilter, statement: str, params: list[Any]) -> list[Row]:

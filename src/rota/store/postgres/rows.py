@@ -139,6 +139,8 @@ def _wire(change: Settlement) -> dict[str, Any]:
     }
     if change.crashes is not None:
         wire["crashes"] = change.crashes
+    if change.snoozes is not None:
+        wire["snoozes"] = change.snoozes
     for name in _OPTIONAL:
         if value := getattr(change, name):
             wire[name] = value
@@ -204,6 +206,7 @@ _VALUES = {
     "tags": "tuple(tags) if tags else ()",
     "cost_cents": "cost_cents or 0.0",
     "crashes": "crashes or 0",
+    "snoozes": "snoozes or 0",
 }
 _SCOPE = {"STATES": _STATES, "decode_backoff": _backoff, "instant": instant}
 

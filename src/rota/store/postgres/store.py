@@ -272,6 +272,8 @@ class PostgresStore:
 
     async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
         jobs, entries = await self._history.prune(before.jobs, limit), 0
+        if jobs < limit:
+            jobs += await self._history.prune_kept(now, limit - jobs)
         if before.audit is not None:
             entries = await audit_queries.prune(self._connections, before.audit, limit)
         result = PruneResult(jobs=jobs, audit_entries=entries)
@@ -318,8 +320,8 @@ def _edit(edit: Edit, found: list[JobId], states: list[State], now: datetime) ->
     """The statement of an edit and its parameters."""
     match edit.verb:
         case "cancel":
-            statement = "SELECT rota.cancel_jobs(%s::uuid[], %s::text[], %s::json, %s)"
-            return statement, [found, states, edit.error_json, now]
+            statement = "SELECT rota.cancel_jobs(%s::uuid[], %s::text[], %s::json, %s, %s)"
+            return statement, [found, states, edit.error_json, edit.expired_by, now]
         case "retry":
             statement = "SELECT rota.retry_jobs(%s::uuid[], %s::text[], %s, %s)"
             return statement, [found, states, edit.run_at, now]

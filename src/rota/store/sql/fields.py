@@ -92,6 +92,9 @@ FIELDS = (
     JobField("error_json", JSON, null=ALL),
     JobField("progress_json", JSON, null=ALL),
     JobField("crashes", WHOLE, null=ALL),  # NULL: 0
+    JobField("expires_at", INSTANT, null=ALL),
+    JobField("keep", REAL, null=ALL),
+    JobField("snoozes", WHOLE, null=ALL),  # NULL: 0
     JobField("state", NAME, tables=DONE),
     JobField("finished_at", INSTANT, tables=DONE),
     JobField("worker", NAME, tables=RUNNING | DONE, null=DONE),

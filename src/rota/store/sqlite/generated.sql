@@ -314,6 +314,20 @@ GROUP BY 1, 2, 3;
 
 INSERT INTO rota_migrations (version, name) VALUES (7, '0007_run_counts');
 
+-- 0008_expiry_and_retention
+-- When a job that has not begun is cancelled, how long it is kept once it has finished, how often it was snoozed.
+ALTER TABLE rota_jobs ADD COLUMN expires_at INTEGER;
+ALTER TABLE rota_jobs ADD COLUMN keep REAL;
+ALTER TABLE rota_jobs ADD COLUMN snoozes INTEGER NOT NULL DEFAULT 0;
+-- Only jobs that expire, or that have a retention of their own, pay for these.
+CREATE INDEX rota_jobs_expires ON rota_jobs (expires_at) WHERE expires_at IS NOT NULL AND state = 'queued';
+CREATE INDEX rota_jobs_keep ON rota_jobs (keep, finished_at) WHERE keep IS NOT NULL AND finished_at IS NOT NULL;
+-- With the retention in it, those that are kept longer are passed over without being read.
+DROP INDEX rota_jobs_finished;
+CREATE INDEX rota_jobs_finished ON rota_jobs (state, finished_at, keep) WHERE finished_at IS NOT NULL;
+
+INSERT INTO rota_migrations (version, name) VALUES (8, '0008_expiry_and_retention');
+
 -- sql/activity.sql
 -- Less than nothing: uncounted after its minute had been folded into a day.
 SELECT minute, queue, task, state, n FROM rota_tally
@@ -365,14 +379,15 @@ WHERE rowid IN (SELECT value FROM json_each(?));
 SELECT json_group_array(json_array(id, payload_json, run_at, created_at, json_array(task, state, queue, tenant,
     rank, output_json, error_json, attempt, max_attempts, lease_token, started_at, finished_at, lease_until,
     worker, timeout, backoff_json, key, auto_remove, tags_json, parent, origin, schedule, scheduled_for,
-    cost_cents, progress_json, cancel_requested, crashes)))
+    cost_cents, progress_json, cancel_requested, crashes, expires_at, keep, snoozes)))
 FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/claimed_rows.sql
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
     max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
     auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
-    cancel_requested, crashes FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
+    cancel_requested, crashes, expires_at, keep, snoozes FROM rota_jobs WHERE rowid IN (SELECT value FROM
+    json_each(?));
 
 -- sql/count.sql
 INSERT INTO rota_tally (state, minute, queue, task, n) VALUES (?, ?, ?, ?, ?)
@@ -471,6 +486,17 @@ DELETE FROM rota_run_counts WHERE (tenant, schedule) IN (
 -- sql/drop_schedules.sql
 DELETE FROM rota_schedules WHERE id IN (SELECT value FROM json_each(?)) RETURNING id;
 
+-- sql/due_lanes.sql
+SELECT queue, task, count(*) FROM (
+  SELECT queue, task, state, run_at FROM rota_jobs INDEXED BY rota_jobs_live
+  WHERE finished_at IS NULL
+  ORDER BY id
+  LIMIT ?2
+)
+WHERE state = 'queued' AND run_at <= ?1
+GROUP BY queue, task
+ORDER BY queue, task;
+
 -- sql/due_schedules.sql
 SELECT id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter, payload_json, queue,
     priority, max_attempts, timeout, description, enabled, reason, missed, missed_cap, missed_window, overlap,
@@ -493,9 +519,18 @@ SELECT count(*), coalesce(sum(tenant = ?1), 0) FROM (
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
     max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
     auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
-    cancel_requested, crashes FROM rota_jobs INDEXED BY rota_jobs_running
+    cancel_requested, crashes, expires_at, keep, snoozes FROM rota_jobs INDEXED BY rota_jobs_running
 WHERE state = 'running' AND lease_until <= ?
 ORDER BY lease_until
+LIMIT ?;
+
+-- sql/expired_queued.sql
+SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
+    max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
+    auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
+    cancel_requested, crashes, expires_at, keep, snoozes FROM rota_jobs INDEXED BY rota_jobs_expires
+WHERE expires_at IS NOT NULL AND state = 'queued' AND expires_at <= ?
+ORDER BY expires_at
 LIMIT ?;
 
 -- sql/finish.sql
@@ -508,6 +543,7 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   cost_cents = cost_cents + iif(?4, json_extract(change.value, '$[6]'), 0),
   progress_json = iif(?4, coalesce(json_extract(change.value, '$[7]'), progress_json), progress_json),
   crashes = iif(?4, coalesce(json_extract(change.value, '$[9]'), crashes), crashes),
+  snoozes = iif(?4, coalesce(json_extract(change.value, '$[10]'), snoozes), snoozes),
   lease_until = NULL, slot = NULL
 FROM json_each(?1) AS change
 WHERE held.id = change.key AND
@@ -634,9 +670,26 @@ SELECT min(run_at) FROM rota_jobs INDEXED BY rota_jobs_later WHERE state = 'queu
 
 -- sql/outdated.sql
 SELECT finished_at, id, queue, task, state, tenant, schedule FROM rota_jobs INDEXED BY rota_jobs_finished
-WHERE state = ? AND finished_at < ? AND finished_at IS NOT NULL
+WHERE state = ? AND finished_at < ? AND finished_at IS NOT NULL AND keep IS NULL
 ORDER BY finished_at
 LIMIT ?;
+
+-- sql/outdated_kept.sql
+-- Few different durations are in use: each is looked up by itself, so that jobs which are kept longer are not
+-- read. ?1: now, in microseconds.
+WITH RECURSIVE spans (keep) AS (
+  SELECT min(keep) FROM rota_jobs INDEXED BY rota_jobs_keep WHERE keep IS NOT NULL AND finished_at IS NOT NULL
+  UNION ALL
+  SELECT (
+    SELECT min(later.keep) FROM rota_jobs AS later INDEXED BY rota_jobs_keep
+    WHERE later.keep > spans.keep AND later.keep IS NOT NULL AND later.finished_at IS NOT NULL
+  ) FROM spans WHERE spans.keep IS NOT NULL
+)
+SELECT job.finished_at, job.id, job.queue, job.task, job.state, job.tenant, job.schedule
+FROM spans CROSS JOIN rota_jobs AS job INDEXED BY rota_jobs_keep
+WHERE job.keep = spans.keep AND job.keep IS NOT NULL AND job.finished_at IS NOT NULL
+  AND job.finished_at < ?1 - CAST(spans.keep * 1000000 AS INTEGER)
+LIMIT ?2;
 
 -- sql/park.sql
 UPDATE rota_jobs SET due = 2
@@ -704,8 +757,8 @@ RETURNING id;
 -- sql/replace.sql
 UPDATE rota_jobs SET
   (max_attempts, auto_remove, queue, task, origin, timeout, scheduled_for, schedule, tags_json, parent,
-      backoff_json, payload_json, due, rank, run_at) =
-  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+      backoff_json, expires_at, keep, payload_json, due, rank, run_at) =
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   attempt = 0, error_json = NULL, cancel_requested = 0
 WHERE id = ? AND state = 'queued';
 
@@ -721,6 +774,9 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   progress_json = coalesce(json_extract(change.value, '$[7]'), progress_json),
   run_at = coalesce(json_extract(change.value, '$[8]'), ?2),
   crashes = coalesce(json_extract(change.value, '$[9]'), crashes),
+  snoozes = coalesce(json_extract(change.value, '$[10]'), snoozes),
+  expires_at = iif(
+    json_extract(change.value, '$[3]') IS NULL AND json_extract(change.value, '$[9]') IS NULL, expires_at, NULL),
   due = coalesce(json_extract(change.value, '$[8]'), ?2) <= ?2,
   lease_until = NULL, worker = NULL
 FROM json_each(?1) AS change
@@ -730,7 +786,8 @@ WHERE held.id = change.key AND
 -- sql/retry.sql
 UPDATE OR IGNORE rota_jobs SET
   state = 'queued', due = ?, run_at = ?, attempt = 0, slot = key, output_json = NULL, progress_json = NULL,
-  started_at = NULL, finished_at = NULL, worker = NULL, cancel_requested = 0, crashes = 0
+  started_at = NULL, finished_at = NULL, worker = NULL, cancel_requested = 0, crashes = 0,
+  snoozes = 0, expires_at = NULL
 WHERE id = ?;
 
 -- sql/rewrite_schedule.sql

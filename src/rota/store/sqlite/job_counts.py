@@ -22,6 +22,9 @@ from ...model import (
     Answer,
     CurrentOverview,
     DepthByTenant,
+    DueLane,
+    DueLanes,
+    ExpiredJobs,
     JobCount,
     JobsAhead,
     LastRuns,
@@ -33,7 +36,7 @@ from ...model import (
     State,
 )
 from .job_pages import count, count_ahead, last_runs
-from .rows import DAY, EPOCH, MINUTE, as_json, instant, micros
+from .rows import DAY, EPOCH, MINUTE, as_json, instant, job, micros
 from .statements import statement
 from .writer import Transaction
 
@@ -50,8 +53,8 @@ def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> objec
     match question:
         case JobCount(where, most):
             return count(connection, where, most)
-        case JobsAhead(job, most):
-            return count_ahead(connection, job, most)
+        case JobsAhead(before, most):
+            return count_ahead(connection, before, most)
         case DepthByTenant(now, most):
             return tenants(connection, micros(now), most)
         case ActivityBetween(since, until):
@@ -64,6 +67,11 @@ def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> objec
             return last_runs(connection, schedules)
         case RunCounts(schedules, since):
             return run_counts(connection, schedules, since)
+        case ExpiredJobs(now, most):
+            return [job(row) for row in connection.execute(statement("expired_queued"), (micros(now), most))]
+        case DueLanes(now, most):
+            rows = connection.execute(statement("due_lanes"), (micros(now), most))
+            return [DueLane(queue=queue, task=task, due=due) for queue, task, due in rows]
     raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 

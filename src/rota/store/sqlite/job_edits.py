@@ -28,6 +28,9 @@ class EditedJob(NamedTuple):
 def edit(transaction: Transaction, ids: Sequence[JobId], edit: Edit, now: int) -> Sequence[JobId]:
     """Apply the edit to those that are in a state it may touch, oldest id first; the ids it changed."""
     text, params = matching(JobFilter(ids=tuple(ids), states=tuple(edit.touches)))
+    if edit.expired_by is not None:
+        text += " AND expires_at <= ?"
+        params.append(micros(edit.expired_by))
     query = f"SELECT finished_at, id, queue, task, state, tenant, schedule {text} ORDER BY id"
     found = [EditedJob(*row) for row in transaction.execute(query, params)]
     return _VERBS[edit.verb](transaction, found, edit, now)
@@ -91,6 +94,14 @@ def prune(transaction: Transaction, before: Mapping[State, datetime], limit: int
             rows = transaction.execute(statement("outdated"), (state.value, micros(instant), limit))
             outdated += [EditedJob(*row) for row in rows]
     outdated = sorted(outdated)[:limit]
+    _forget(transaction, outdated)
+    return len(outdated)
+
+
+def prune_kept(transaction: Transaction, now: int, limit: int) -> int:
+    """Delete jobs whose own retention is over; how many."""
+    rows = transaction.execute(statement("outdated_kept"), (now, limit))
+    outdated = [EditedJob(*row) for row in rows]
     _forget(transaction, outdated)
     return len(outdated)
 

@@ -117,12 +117,15 @@ def _columns(change: Settlement) -> Row:
         change.progress_json,
         some_micros(change.run_at),
         change.crashes,
+        change.snoozes,
     )
 
 
 def _is_wordy(change: Settlement) -> bool:
     """Most jobs that succeed leave nothing but their output."""
-    return bool(change.error_json or change.cost_cents or change.progress_json or change.crashes)
+    return bool(
+        change.error_json or change.cost_cents or change.progress_json or change.crashes or change.snoozes
+    )
 
 
 def beat(transaction: Transaction, pulse: Heartbeat, now: int) -> HeartbeatReply:

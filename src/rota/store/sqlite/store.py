@@ -196,13 +196,15 @@ class SqliteStore:
         return await self._engine.read(lambda connection: job_counts.answer(connection, question))
 
     async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
+        at = micros(now)
         jobs = await self._engine.write(lambda transaction: job_edits.prune(transaction, before.jobs, limit))
+        if left := limit - jobs:
+            jobs += await self._engine.write(lambda one: job_edits.prune_kept(one, at, left))
         cutoff, entries = before.audit, 0
         if cutoff is not None:
             entries = await self._engine.write(lambda transaction: audit.prune(transaction, cutoff, limit))
         result = PruneResult(jobs=jobs, audit_entries=entries)
         if result.is_complete(limit):
-            at = micros(now)
             await self._engine.write(lambda transaction: job_counts.fold(transaction, at))
         return result
 

@@ -34,6 +34,7 @@ from .counts import CountRules
 from .documents import DocumentRules
 from .durability import DurabilityRules
 from .edit import EditRules
+from .expiry import ExpiryRules
 from .firing import FiringRules
 from .host import StoreHost
 from .insert import InsertRules
@@ -72,6 +73,7 @@ class StoreConformance(
     RunCountRules,
     AuditRules,
     ScheduleRules,
+    ExpiryRules,
     FiringRules,
     RaceRules,
     TimeRules,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...core.jobs import lifecycle
 from ...model import JobFilter, JobId, PageRequest, RetentionCutoffs, State
 from ...store.calls import settle
@@ -12,8 +14,8 @@ from .rules import keeps
 DAY = 86_400
 
 
-async def ended(store: Store, state: State, seconds: float) -> JobId:
-    job = await running(store)
+async def ended(store: Store, state: State, seconds: float, **fields: Any) -> JobId:
+    job = await running(store, **fields)
     failure = record(job, "failed", at(seconds))
     await settle(store, [change(job, state, record=failure)], at(seconds))
     return job.id
@@ -79,3 +81,30 @@ class PruneRules:
             await store.maintain(RetentionCutoffs(jobs={State.FAILED: at(DAY)}), 10, at(DAY * 2))
         ).jobs == 0
         assert await read(store, job) is not None
+
+    @keeps(12)
+    async def test_a_job_with_a_retention_of_its_own_follows_that_alone(self, store: Store) -> None:
+        brief = await ended(store, State.SUCCEEDED, 10, keep=60)
+        other = await ended(store, State.FAILED, 20, keep=60)
+        long = await ended(store, State.SUCCEEDED, 10, keep=DAY * 365)
+        usual = await ended(store, State.SUCCEEDED, 10)
+        none = RetentionCutoffs(jobs=dict.fromkeys(FINAL_STATES, at(0)))
+        assert (await store.maintain(none, 10, at(69))).jobs == 0
+        assert (await store.maintain(none, 10, at(75))).jobs == 1
+        assert await read(store, brief) is None and await read(store, other) is not None
+        assert (await store.maintain(none, 10, at(200))).jobs == 1
+        assert list(await store.attempts(other)) == []
+        later = RetentionCutoffs(jobs=dict.fromkeys(FINAL_STATES, at(DAY * 30)))
+        assert (await store.maintain(later, 10, at(DAY * 31))).jobs == 1
+        assert await read(store, usual) is None
+        kept = await read(store, long)
+        assert kept is not None and kept.keep == DAY * 365
+        assert len(await store.attempts(long)) == 1
+        assert (await store.maintain(later, 10, at(DAY * 366))).jobs == 1
+
+    @keeps(12)
+    async def test_retentions_of_jobs_are_over_in_batches(self, store: Store) -> None:
+        for n in range(7):
+            await ended(store, State.FAILED, n, keep=float(10 + n % 3))
+        counts = [(await store.maintain(RetentionCutoffs(), 3, at(DAY))).jobs for _ in range(4)]
+        assert counts == [3, 3, 1, 0]

@@ -24,9 +24,11 @@ import { FINAL_STATES } from "../choices.js";
 import { at, may, now } from "../state.js";
 import { html, useMemo } from "../ui.js";
 import { write } from "../exact.js";
-import { clean, line, shellQuote, shortId, duration } from "../format.js";
+import { clean, line, plural, shellQuote, shortId, duration } from "../format.js";
 
 /** @typedef {import("../types").JobView} JobView */
+
+const FOREVER_S = 100 * 365 * 86400; // what "forever" is stored as
 
 /** States that are shown in more detail. @type {Record<string, string>} */
 const WORDS = { scheduled: "queued, due later", retrying: "queued, to retry", stopping: "running, asked to stop" };
@@ -199,6 +201,7 @@ function JobFacts({ job }) {
       ],
       ["Created", html`<${When} at=${job.created_at} />`],
       ["Due", html`<${When} at=${job.run_at} />`],
+      job.state === "queued" && job.expires_at && ["Expires", html`<${When} at=${job.expires_at} />`],
       job.started_at && ["Started", html`<${When} at=${job.started_at} />`],
       job.finished_at && ["Finished", html`<${When} at=${job.finished_at} />`],
       job.started_at &&
@@ -210,8 +213,10 @@ function JobFacts({ job }) {
       job.state === "running" && job.lease_until && ["Lease until", html`<${When} at=${job.lease_until} />`],
       job.timeout !== null && ["Timeout", duration(job.timeout)],
       job.crashes > 0 && ["Crashes", crashes(job)],
+      job.snoozes > 0 && ["Snoozed", plural(job.snoozes, "time")],
       job.cost_cents > 0 && ["Cost", `${job.cost_cents.toFixed(2)} cents`],
       job.auto_remove && ["When finished", "deleted automatically"],
+      job.keep !== null && ["Kept for", job.keep >= FOREVER_S ? "ever" : duration(job.keep)],
     ]}
   />`;
 }

@@ -1,7 +1,9 @@
 -- An operator's edits, each on the given jobs and only while they are in one of the given states.
 -- Returns the jobs that were changed.
 
-CREATE FUNCTION rota.cancel_jobs(ids uuid[], states text[], fault json, now timestamptz) RETURNS uuid[]
+-- expired_by: only jobs that expire by then; NULL: all.
+CREATE FUNCTION rota.cancel_jobs(
+    ids uuid[], states text[], fault json, expired_by timestamptz, now timestamptz) RETURNS uuid[]
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
@@ -22,7 +24,8 @@ BEGIN
     FOR pass IN 1..2 LOOP
         IF 'queued' = ANY (states) THEN
             WITH taken AS (
-                DELETE FROM rota.queued WHERE id = ANY (ids) RETURNING *
+                DELETE FROM rota.queued WHERE id = ANY (ids) AND (expired_by IS NULL OR expires_at <= expired_by)
+                RETURNING *
             ), stored AS (
                 INSERT INTO rota.done (
                     {carried except error}, error, state, finished_at)
@@ -95,8 +98,8 @@ BEGIN
         DELETE FROM rota.done WHERE id = ANY (free) RETURNING *
     ), stored AS (
         INSERT INTO rota.queued (
-            {carried except run_at, attempt, started_at, progress, crashes}, run_at, attempt, due, segment)
-        SELECT {carried except run_at, attempt, started_at, progress, crashes},
+            {carried except run_at, attempt, started_at, progress, crashes, expires_at, snoozes}, run_at, attempt, due, segment)
+        SELECT {carried except run_at, attempt, started_at, progress, crashes, expires_at, snoozes},
                coalesce(next_at, now), 0, coalesce(next_at, now) <= now, {newest segment}
           FROM taken
         ON CONFLICT DO NOTHING

@@ -30,17 +30,28 @@ EXCEPTION
 END
 $$;
 
--- Drop a whole day. False if another session is reading it: the next run will do. NULL if the role may not.
+-- Drop a whole day; jobs with a retention of their own go to the default partition first. False if another session is reading it: the next run will do. NULL if the role may not.
 CREATE FUNCTION rota.drop_day(part regclass, start timestamptz) RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET lock_timeout = '100ms'
 AS $$
+DECLARE
+    queues text[];
+    tasks text[];
+    finals text[];
+    minutes timestamptz[];
 BEGIN
     EXECUTE format('ALTER TABLE rota.done DETACH PARTITION %s', part);
+    EXECUTE format(
+        'WITH kept AS (INSERT INTO rota.done SELECT * FROM %s WHERE keep IS NOT NULL'
+        '    RETURNING queue, task, state, finished_at)'
+        'SELECT array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at) FROM kept', part)
+       INTO queues, tasks, finals, minutes;
     EXECUTE format('DROP TABLE %s', part);
     DELETE FROM rota.tally
      WHERE minute >= start AND minute < start + interval '24 hours' AND state <> 'removed';
+    PERFORM rota.count_ended(queues, tasks, finals, minutes, 1);
     RETURN true;
 EXCEPTION
     WHEN lock_not_available OR deadlock_detected OR undefined_table THEN
@@ -66,11 +77,48 @@ BEGIN
     EXECUTE format(
         'WITH gone AS (DELETE FROM %1$s WHERE ctid = ANY (ARRAY('
         '    SELECT d.ctid FROM %1$s AS d JOIN unnest($1, $2) AS c(state, before)'
-        '        ON d.state = c.state AND d.finished_at < c.before LIMIT $3 FOR UPDATE OF d SKIP LOCKED))'
+        '        ON d.state = c.state AND d.finished_at < c.before AND d.keep IS NULL LIMIT $3 FOR UPDATE OF d SKIP LOCKED))'
         '    RETURNING id, queue, task, state, finished_at)'
         'SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at) FROM gone',
         part)
        INTO ids, queues, tasks, finals, minutes USING states, befores, lim;
+    PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
+    PERFORM rota.delete_details(ids);
+    RETURN coalesce(cardinality(ids), 0);
+END
+$$;
+
+-- Delete at most lim jobs whose own retention is over; how many. Few different durations are in use: each is
+-- looked up by itself, so that jobs which are kept longer are not read.
+CREATE FUNCTION rota.prune_kept(now timestamptz, lim integer) RETURNS integer
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    ids uuid[];
+    queues text[];
+    tasks text[];
+    finals text[];
+    minutes timestamptz[];
+BEGIN
+    WITH RECURSIVE spans AS (
+        SELECT min(keep) AS keep FROM rota.done WHERE keep IS NOT NULL
+        UNION ALL
+        SELECT (SELECT min(d.keep) FROM rota.done AS d WHERE d.keep > s.keep) FROM spans AS s WHERE s.keep IS NOT NULL
+    ), over AS MATERIALIZED (
+        SELECT d.id, d.finished_at FROM spans AS s, LATERAL (
+            SELECT k.id, k.finished_at FROM rota.done AS k
+             WHERE k.keep = s.keep AND k.finished_at < now - make_interval(secs => s.keep)
+             ORDER BY k.finished_at LIMIT lim) AS d
+         LIMIT lim
+    ), gone AS (
+        DELETE FROM rota.done AS d USING over AS o WHERE d.id = o.id AND d.finished_at = o.finished_at
+        RETURNING d.id, d.queue, d.task, d.state, d.finished_at
+    )
+    SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
+      INTO ids, queues, tasks, finals, minutes FROM gone;
     PERFORM rota.count_ended(queues, tasks, finals, minutes, -1);
     PERFORM rota.delete_details(ids);
     RETURN coalesce(cardinality(ids), 0);

@@ -133,7 +133,7 @@ BEGIN
             id uuid, lease_token bigint, worker text, state text, attempt integer, run_at timestamptz, output_json text,
             error_json text, started_at timestamptz, cost_cents double precision, progress_json text, remove boolean,
             outcome text, tried integer, by text, ended_at timestamptz, blamed boolean, own_error text, logs_json text,
-            spent double precision, "then" json, audit json, crashes integer)
+            spent double precision, "then" json, audit json, crashes integer, snoozes integer)
     ), taken AS (
         -- as in rota.succeed
         DELETE FROM rota.running WHERE id = ANY (ARRAY(SELECT c.id FROM change AS c))
@@ -146,22 +146,24 @@ BEGIN
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,
                nullif(coalesce(c.crashes, r.crashes), 0) AS lost,
+               nullif(coalesce(c.snoozes, r.snoozes), 0) AS snoozed,
+               CASE WHEN c.started_at IS NULL AND c.crashes IS NULL THEN r.expires_at END AS still_expires,
                c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
                c."then", c.audit
           FROM taken AS r JOIN change AS c ON c.id = r.id AND c.lease_token = r.lease_token AND c.worker = r.worker
     ), finished AS (
         INSERT INTO rota.done (
-            {carried except attempt, cost_cents, started_at, error, progress, crashes},
-            attempt, cost_cents, started_at, error, progress, crashes, state, finished_at, worker, output)
-        SELECT {carried except attempt, cost_cents, started_at, error, progress, crashes},
-               counted, cost, began_at, fault, reached, lost, state, now, worker, output
+            {carried except attempt, cost_cents, started_at, error, progress, crashes, snoozes},
+            attempt, cost_cents, started_at, error, progress, crashes, snoozes, state, finished_at, worker, output)
+        SELECT {carried except attempt, cost_cents, started_at, error, progress, crashes, snoozes},
+               counted, cost, began_at, fault, reached, lost, snoozed, state, now, worker, output
           FROM held WHERE state <> 'queued' AND NOT remove
     ), returned AS (
         INSERT INTO rota.queued (
-            {carried except run_at, attempt, cost_cents, started_at, error, progress, crashes},
-            run_at, attempt, cost_cents, error, progress, crashes, cancel_requested, due, segment)
-        SELECT {carried except run_at, attempt, cost_cents, started_at, error, progress, crashes},
-               next_at, counted, cost, fault, reached, lost, cancel_requested, next_at <= now,
+            {carried except run_at, attempt, cost_cents, started_at, error, progress, crashes, expires_at, snoozes},
+            run_at, attempt, cost_cents, error, progress, crashes, expires_at, snoozes, cancel_requested, due, segment)
+        SELECT {carried except run_at, attempt, cost_cents, started_at, error, progress, crashes, expires_at, snoozes},
+               next_at, counted, cost, fault, reached, lost, still_expires, snoozed, cancel_requested, next_at <= now,
                {newest segment}
           FROM held WHERE state = 'queued'
     ), recorded AS (

@@ -7,6 +7,7 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   cost_cents = cost_cents + iif(?4, json_extract(change.value, '$[6]'), 0),
   progress_json = iif(?4, coalesce(json_extract(change.value, '$[7]'), progress_json), progress_json),
   crashes = iif(?4, coalesce(json_extract(change.value, '$[9]'), crashes), crashes),
+  snoozes = iif(?4, coalesce(json_extract(change.value, '$[10]'), snoozes), snoozes),
   lease_until = NULL, slot = NULL
 FROM json_each(?1) AS change
 WHERE held.id = change.key AND {held}

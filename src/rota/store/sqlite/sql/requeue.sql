@@ -6,6 +6,9 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   progress_json = coalesce(json_extract(change.value, '$[7]'), progress_json),
   run_at = coalesce(json_extract(change.value, '$[8]'), ?2),
   crashes = coalesce(json_extract(change.value, '$[9]'), crashes),
+  snoozes = coalesce(json_extract(change.value, '$[10]'), snoozes),
+  expires_at = iif(
+    json_extract(change.value, '$[3]') IS NULL AND json_extract(change.value, '$[9]') IS NULL, expires_at, NULL),
   due = coalesce(json_extract(change.value, '$[8]'), ?2) <= ?2,
   lease_until = NULL, worker = NULL
 FROM json_each(?1) AS change
