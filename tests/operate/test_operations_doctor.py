@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rota import Rota
+from rota.model import Schedule
 from rota.operate import Operations
 from rota.testing import drain
 
@@ -65,3 +66,16 @@ async def test_doctor_names_schedules_whose_every_run_fails(operations: Operatio
     healthy = True
     await drain(app, advance="1h")
     assert await findings(operations, "schedules") == ["2 checked"]
+
+
+async def test_doctor_names_a_row_written_by_hand_that_never_made_sense(
+    operations: Operations, app: Rota
+) -> None:
+    now = app.clock.now()
+    row = Schedule(id="x", name="typo", task="send", cron="0 25 * * *", created_at=now, updated_at=now)
+    await (await app.stores.get()).put_schedules([row], now)
+    async with app.worker() as worker:
+        assert worker.scheduler is not None
+        await worker.scheduler.tick()
+    (text,) = await findings(operations, "schedules")
+    assert text.startswith("schedule default/typo is disabled: ")

@@ -150,7 +150,8 @@ async def _schedules(app: Services, store: Store) -> Sequence[Finding]:
     found = []
     for schedule in page.items:
         name = key_of(schedule)
-        if not schedule.enabled and schedule.reason and schedule.next_run_at is not None:
+        has_ended = schedule.next_run_at is None and schedule.last_fire_at is not None
+        if not schedule.enabled and schedule.reason and not has_ended:
             text = f"schedule {name} is disabled: {schedule.reason}"
             command = f"rota schedules enable {quote(schedule.name)} --tenant {quote(schedule.tenant)}"
             remedy = f"Fix it, then: {command}"
