@@ -77,6 +77,7 @@ async def test_resume_without_a_pause_is_not_found(operations: Operations, app: 
     assert not await app.resume(queue="mail")
 
 
+@pytest.mark.filterwarnings("ignore:no worker, schedule or recent job")
 async def test_app_pauses_and_resumes_by_keyword(app: Rota, operations: Operations) -> None:
     await app.pause()
     await app.pause(queue="mail", reason="x")
@@ -190,6 +191,14 @@ async def test_pausing_a_misspelt_name_warns_and_says_what_was_meant(
 async def test_names_of_schedules_are_known(operations: Operations, app: Rota) -> None:
     await app.schedules.create(name="nightly", task="clean", cron="0 3 * * *", tenant="initech", queue="slow")
     for scope, name in (("queue", "slow"), ("task", "clean"), ("tenant", "initech")):
+        assert (await operations.gates.pause(GateRequest(scope=scope, name=name))).warning is None  # type: ignore[arg-type]
+
+
+async def test_names_that_workers_have_declared_are_known(operations: Operations, app: Rota) -> None:
+    assert (await operations.gates.pause(GateRequest(scope="task", name="send"))).warning is not None
+    async with app.worker(burst=True, heartbeat_thread=False) as worker:
+        await worker.run()
+    for scope, name in (("task", "send"), ("queue", "mail")):
         assert (await operations.gates.pause(GateRequest(scope=scope, name=name))).warning is None  # type: ignore[arg-type]
 
 

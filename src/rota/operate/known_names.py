@@ -50,6 +50,10 @@ async def _queues(services: Services, store: Store) -> set[str]:
     known |= {row.queue for row in await store.survey(ActivityBetween(now - RECENT, now))}
     lease_s = services.settings.lease_duration_s
     known |= {q for worker in await worker_views(store, services.clock, lease_s) for q in worker.queues or ()}
+    known |= {
+        str(one.options.get("queue", "default"))
+        for one in (await services.producer.published.all(store)).values()
+    }
     return known | {schedule.queue for schedule in await _schedules(store) if schedule.queue is not None}
 
 
@@ -61,6 +65,7 @@ async def _tasks(services: Services, store: Store) -> set[str]:
     }
     lease_s = services.settings.lease_duration_s
     known |= {task for worker in await worker_views(store, services.clock, lease_s) for task in worker.tasks}
+    known |= set(await services.producer.published.all(store))
     return known | {schedule.task for schedule in await _schedules(store)}
 
 

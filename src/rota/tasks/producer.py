@@ -36,7 +36,7 @@ class Producer:
     ) -> None:
         self.runtime = runtime
         self._registry = registry
-        self._published = published
+        self.published = published
         self._access = access
         self._builder = JobBuilder(runtime, registry)
 
@@ -79,7 +79,7 @@ class Producer:
         if name in self._registry.tasks:
             both = merge(self._registry.options(name), chosen)
         else:
-            both = merge(await self._published.options(store, name), chosen)
+            both = merge(await self.published.options(store, name), chosen)
         return self._builder.one(name, arguments, both, self.runtime.clock.now())
 
     async def enqueue_as(self, new: NewJob, id: JobId | None) -> JobHandle:
@@ -145,7 +145,7 @@ class Producer:
         """The options with those that the task's own program has published."""
 
         def ask() -> Awaitable[Options]:
-            return self._published.options(store, name)
+            return self.published.options(store, name)
 
         try:
             base = await ask()
@@ -155,7 +155,7 @@ class Producer:
 
     def _as_known(self, name: str, chosen: Options) -> Options:
         """The same in the caller's transaction, where no connection of our own may be waited for."""
-        return chosen if name in self._registry.tasks else merge(self._published.known(name), chosen)
+        return chosen if name in self._registry.tasks else merge(self.published.known(name), chosen)
 
     # --- waiting through an outage ---------------------------------------------------------------
 
