@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from rota.operate import passwords
 from rota.store.open import open_store
 from rota.store.protocol import Store
 from servers import Postgres, in_memory
@@ -25,6 +26,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ and (quick := in_memory()) is not Non
 
 # A shell's background job ignores Ctrl-C, and so would every program the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+passwords.CURRENT = passwords.Parameters(16, 8, 1)  # the real cost is for attackers, not for the suite
 
 STORES = ("sqlite-memory", "sqlite-file", "postgres")
 TEMPLATE = "rota_template"

@@ -21,6 +21,7 @@ BODIES: dict[str, Any] = {
     "schedules.put_calendar": {"dates": ["2030-12-25"]},
     "gates.pause": {"scope": "schedule", "name": "nightly"},
     "access.create_token": {"role": "viewer"},
+    "access.set_password": {"password": "another long enough password"},
     "access.put_user": {"password": "a long enough password", "role": "viewer"},
 }
 

@@ -11,7 +11,7 @@ from rota.admin.routes import ROUTES
 from rota.core.access import PERMISSIONS, may
 from rota.model import Actor
 
-ROLES = ("viewer", "operator", "admin")
+ROLES = ("producer", "viewer", "operator", "admin")
 
 
 TENANTS = (None, "acme")

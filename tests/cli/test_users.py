@@ -17,7 +17,7 @@ PASSWORD = "correct horse battery"
 
 def lets_in(name: str, password: str) -> Any:
     async def check(app: Rota) -> Any:
-        return await by_password(await app.stores.get(), name, password)
+        return await by_password(await app.stores.get(), app.clock, name, password)
 
     return on_store(check)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -11,15 +12,24 @@ from actors import operations_of
 
 from rota import Rota
 from rota.errors import AlreadyRegistered, Forbidden, NotFound, OptionError
-from rota.operate import Operations
+from rota.operate import Operations, passwords
 from rota.operate.credential_checks import examine_credentials
-from rota.operate.credentials import actor_of, by_password, by_token, find_credential, has_any, used_for
+from rota.operate.credentials import (
+    StoredUser,
+    actor_of,
+    by_password,
+    by_token,
+    find_credential,
+    has_any,
+    used_for,
+)
 from rota.operate.requests import (
     AuditRequest,
     CreateTokenRequest,
     EnqueueRequest,
     PutUserRequest,
     RotateTokenRequest,
+    SetPasswordRequest,
 )
 from rota.store.calls import find_document
 from rota.testing import FakeClock
@@ -108,18 +118,18 @@ async def test_password_authenticates_and_a_new_one_replaces_it(operations: Oper
     assert not await has_any(store)
     await operations.access.put_user("ann", PutUserRequest(password="correct horse battery", role="operator"))
     assert await has_any(store)
-    found = await by_password(store, "ann", "correct horse battery")
+    found = await by_password(store, app.clock, "ann", "correct horse battery")
     assert found is not None
     assert actor_of(found).role == "operator"
     for name, password in (("ann", "wrong horse battery"), ("bob", "correct horse battery"), ("", "")):
-        assert await by_password(store, name, password) is None
+        assert await by_password(store, app.clock, name, password) is None
     document = await find_document(store, "user", "ann")
     assert document is not None
     assert "correct horse" not in document.body
     await operations.access.put_user("ann", PutUserRequest(password="another horse battery", role="viewer"))
-    assert await by_password(store, "ann", "correct horse battery") is None
+    assert await by_password(store, app.clock, "ann", "correct horse battery") is None
     await operations.access.delete_user("ann")
-    assert await by_password(store, "ann", "another horse battery") is None
+    assert await by_password(store, app.clock, "ann", "another horse battery") is None
 
 
 async def test_new_user_with_a_taken_name_is_rejected_and_audited(operations: Operations, app: Rota) -> None:
@@ -130,7 +140,7 @@ async def test_new_user_with_a_taken_name_is_rejected_and_audited(operations: Op
         await operations.access.put_user(
             "ann", PutUserRequest(password="another horse battery", role="viewer", new=True)
         )
-    found = await by_password(await app.stores.get(), "ann", "correct horse battery")
+    found = await by_password(await app.stores.get(), app.clock, "ann", "correct horse battery")
     assert found is not None and found.role == "admin"
     entries = (await operations.system.audit(AuditRequest(object="user:ann"))).items
     assert [(one.result, one.after is None) for one in entries] == [("denied", True), ("done", False)]
@@ -367,3 +377,57 @@ async def test_doctor_names_tokens_of_users_who_are_gone(app: Rota, operations: 
     assert not await _warnings(app)
     await operations.access.delete_user("ann")
     assert any("users who are gone" in text for text in await _warnings(app))
+
+
+# --- passwords -----------------------------------------------------------------------------------
+
+
+async def test_password_hash_of_less_than_todays_cost_is_replaced_at_sign_in(
+    app: Rota, operations: Operations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, weaker = await app.stores.get(), passwords.Parameters(8, 8, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(passwords, "CURRENT", weaker)
+        await operations.access.put_user(
+            "ann", PutUserRequest(password="correct horse battery", role="admin")
+        )
+    before = await find_credential(store, app.clock, "user:ann")
+    assert isinstance(before, StoredUser) and before.scrypt == weaker
+    assert await by_password(store, app.clock, "ann", "wrong horse battery") is None
+    assert await by_password(store, app.clock, "ann", "correct horse battery") is not None
+    after = await find_credential(store, app.clock, "user:ann")
+    assert isinstance(after, StoredUser) and after.scrypt == passwords.CURRENT
+    assert after.hash != before.hash and after.changed_at == before.changed_at, "sessions continue"
+    assert await by_password(store, app.clock, "ann", "correct horse battery") is not None
+
+
+def test_hash_without_parameters_is_one_of_the_first_cost() -> None:
+    stored = {
+        "name": "ann",
+        "salt": "00",
+        "hash": "00",
+        "role": "viewer",
+        "created_at": "2026-01-01T00:00:00Z",
+    }
+    assert msgspec.convert(stored, StoredUser, strict=False).scrypt == (2**14, 8, 1)
+
+
+def test_new_passwords_cost_as_much_as_owasp_recommends() -> None:
+    source = Path(passwords.__file__).read_text()
+    assert "CURRENT = Parameters(2**15, 8, 3)" in source, "the suite itself uses a cheaper one"
+
+
+async def test_admin_changes_a_password_and_nothing_else(app: Rota, operations: Operations) -> None:
+    store = await app.stores.get()
+    await operations.access.put_user(
+        "ann", PutUserRequest(password="correct horse battery", role="operator", tenant="acme")
+    )
+    request = SetPasswordRequest(password="another horse battery", must_change=True)
+    changed = await operations.access.set_password("ann", request)
+    assert (changed.role, changed.tenant, changed.must_change) == ("operator", "acme", True)
+    assert await by_password(store, app.clock, "ann", "correct horse battery") is None
+    assert await by_password(store, app.clock, "ann", "another horse battery") is not None
+    with pytest.raises(NotFound):
+        await operations_of(app, "admin", "other").access.set_password("ann", request)
+    with pytest.raises(OptionError, match="password repeats one part"):
+        await operations.access.set_password("ann", SetPasswordRequest(password="passwordpassword"))

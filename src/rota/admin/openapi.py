@@ -203,7 +203,7 @@ def _others(schemas: dict[str, Any]) -> dict[str, Any]:
     login["responses"].update(_problems(401, 403, 422, 429, *WITH_BODY))
     whoami = operation("Show who is signed in", "application/json", session)
     whoami["responses"].update(_problems(401))
-    logout = operation("Sign out", "application/json", anything, "read")
+    logout = operation("Sign out", "application/json", anything, "me")
     logout["responses"] = {"204": _success(204, None), **_problems(*ALWAYS)}
     ready = operation("Check readiness", "application/json", anything)
     ready["responses"]["503"] = {**ready["responses"]["200"], "description": "Not ready."}

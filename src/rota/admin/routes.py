@@ -127,6 +127,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/tokens/{id}/rotate", "access.rotate_token"),
     Route("DELETE", "/tokens/{id}", "access.revoke_token", 204),
     Route("GET", "/users", "access.users"),
+    Route("PUT", "/users/{name}/password", "access.set_password"),
     Route("PUT", "/users/{name}", "access.put_user"),
     Route("DELETE", "/users/{name}", "access.delete_user", 204),
 )

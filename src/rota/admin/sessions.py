@@ -13,11 +13,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 
 from ..model import Actor, Document, Value
 from ..operate import credentials
 from ..operate.credentials import ApiToken, StoredUser, actor_of, find_credential
+from ..operate.sign_in_limits import DEVICE_LASTS
 from ..runtime.clock import Clock
 from ..store.calls import find_document
 from ..store.protocol import Store
@@ -123,6 +125,22 @@ class Sessions:
 
 
 # --- cookies -------------------------------------------------------------------------------------
+
+
+def device_of(request: Request, origin: Origin) -> str | None:
+    """What a browser that has signed in before shows."""
+    return request.cookies.get(_device_name(origin), "")[:100] or None
+
+
+def set_device(response: Response, origin: Origin, device: str) -> None:
+    response.set_cookie(
+        _device_name(origin), device, path="/", secure=origin.is_secure, httponly=True, samesite="strict",
+        max_age=int(DEVICE_LASTS.total_seconds()),
+    )  # fmt: skip
+
+
+def _device_name(origin: Origin) -> str:
+    return f"{cookie_name(origin)}_device"
 
 
 def allows_cookie(origin: Origin) -> bool:

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+import hmac
 from datetime import datetime
+from typing import Annotated
 
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ..app import Rota
 from ..core.access import may
+from ..errors import OptionError
 from ..model import Actor, AuditEntry
 from ..operate import credentials as access
 from ..operate.requests import ActionRequest
+from ..operate.sign_in_limits import SignInLimits, TooManyTries
+from ..operate.users import new_password
 from ..operate.views import CurrentActor, View
 from .authentication import AuthenticatedCaller, Authenticator
+from .limits import network
+from .one_time_codes import OneTimeCodes
 from .problems import Problem, unauthorised
 from .requests import Origin, from_body, read_json
 from .responses import json_response
-from .sessions import LINKED, LONGEST, Session, allows_cookie, delete_cookie, set_cookie
-from .sign_in_throttle import OneTimeCodes, SignInThrottle
+from .sessions import (
+    LINKED,
+    LONGEST,
+    Session,
+    allows_cookie,
+    delete_cookie,
+    device_of,
+    set_cookie,
+    set_device,
+)
 
 Found = access.ApiToken | access.StoredUser | None
 MOST_BODY = 16 * 1024
 
 
 class SignInRequest(ActionRequest, frozen=True, kw_only=True):
-    """A token; or a user and a password; or the code of a one-time link."""
+    """A token; or a user and a password, and a new one if it is to change; or the code of a one-time link."""
 
     token: str | None = None
     user: str | None = None
     password: str | None = None
+    new_password: Annotated[str, Meta(max_length=1000)] | None = None  # replaces the password
     once: str | None = None
 
 
@@ -47,7 +64,7 @@ class SignIn:
 
     def __init__(self, rota: Rota, authenticator: Authenticator) -> None:
         self._rota, self._authenticator = rota, authenticator
-        self.throttle = SignInThrottle(rota.clock)
+        self.limits = SignInLimits()
         self.codes = OneTimeCodes(rota.clock)
 
     async def show(self, request: Request) -> Response:
@@ -63,7 +80,7 @@ class SignIn:
             raise Problem(403, "insecure", "Signing in requires https, or a browser on this machine.")
         if request.headers.get("origin") is not None and not self._authenticator.is_same_origin(request):
             raise Problem(403, "cross_site", "This request does not come from this server's own pages.")
-        found = await self._checked(credentials, origin, request.state.request_id)
+        found, device = await self._checked(credentials, origin, request)
         actor = LINKED if found is None else access.actor_of(found)
         if not may(actor, "read"):
             raise Problem(403, "no_dashboard", "This token may only enqueue jobs: sign in with another.")
@@ -73,6 +90,8 @@ class SignIn:
             await self._view(AuthenticatedCaller(actor, session.credential, session, id))
         )
         set_cookie(response, origin, id)
+        if device is not None:
+            set_device(response, origin, device)
         return response
 
     async def logout(self, request: Request) -> Response:
@@ -88,27 +107,49 @@ class SignIn:
             delete_cookie(response, origin)
         return response
 
-    async def _checked(self, credentials: SignInRequest, origin: Origin, request_id: str) -> Found:
-        """The credential; None: a one-time link. Failures are counted by account and by address."""
-        account = _account(credentials)
-        keys = [f"address:{origin.address}"] + ([f"account:{account}"] if account else [])
-        if (seconds := self.throttle.wait(*keys)) > 0:
-            raise Problem(
-                429,
-                "too_many_tries",
-                f"Too many failures: try again in {int(seconds) + 1} s.",
-                headers={"Retry-After": str(int(seconds) + 1)},
+    async def _checked(
+        self, credentials: SignInRequest, origin: Origin, request: Request
+    ) -> tuple[Found, str | None]:
+        """The credential (None: a one-time link), and a cookie for a browser that was not known."""
+        store, clock = await self._rota.stores.get(), self._rota.clock
+        account = None if credentials.user is None else credentials.user[:200]
+        try:
+            tried = await self.limits.begin(
+                store, clock, account, network(origin.address), device_of(request, origin)
             )
-        self.throttle.failed(*keys)  # before the check, which takes time in which others may try
+        except TooManyTries as error:
+            seconds = str(int(error.seconds) + 1)
+            text = f"Too many failures: try again in {seconds} s."
+            raise Problem(429, "too_many_tries", text, headers={"Retry-After": seconds}) from None
         is_valid, found = await self._find(credentials, origin)
+        id = request.state.request_id
         if not is_valid:
-            await self._record("session.login", account or "unknown", None, "denied", origin, request_id)
+            await self._record("session.login", _name(credentials), None, "denied", origin, id)
             raise unauthorised("The token, password or link is invalid or expired.")
-        self.throttle.undo_failure(keys[0])
-        self.throttle.succeeded(
-            *keys[1:]
-        )  # not the address: one valid password must not allow guesses at others
-        return found
+        device = await self.limits.succeeded(store, clock, tried)
+        if isinstance(found, access.StoredUser):
+            found = await self._with_new_password(found, credentials, origin, id)
+        return found, device
+
+    async def _with_new_password(
+        self, user: access.StoredUser, credentials: SignInRequest, origin: Origin, request_id: str
+    ) -> access.StoredUser:
+        """The user, with the password that was asked for; all sessions with the old one end."""
+        password = credentials.new_password
+        if password is None:
+            if user.must_change:
+                raise Problem(403, "must_change_password", "Choose a new password: send it as new_password.",
+                              field="new_password")  # fmt: skip
+            return user
+        if hmac.compare_digest(password.encode(), (credentials.password or "").encode()):
+            raise Problem(422, "bad_input", "new_password: is the old one", field="new_password")
+        try:
+            changed = await new_password(await self._rota.stores.get(), self._rota.clock, user, password)
+        except OptionError as error:
+            raise Problem(422, "bad_input", str(error), field="new_password") from None
+        actor = access.actor_of(changed)
+        await self._record("user.password", actor.name, actor, "done", origin, request_id, actor.credential)
+        return changed
 
     async def _find(self, credentials: SignInRequest, origin: Origin) -> tuple[bool, Found]:
         store = await self._rota.stores.get()
@@ -116,7 +157,7 @@ class SignIn:
         if credentials.token is not None:
             found = await access.by_token(store, self._rota.clock, credentials.token.strip(), origin.address)
         elif credentials.user is not None and credentials.password is not None:
-            found = await access.by_password(store, credentials.user, credentials.password)
+            found = await access.by_password(store, self._rota.clock, credentials.user, credentials.password)
         elif credentials.once is not None:
             return origin.is_local and self.codes.take(credentials.once), None
         else:
@@ -136,7 +177,14 @@ class SignIn:
         )
 
     async def _record(
-        self, action: str, name: str, actor: Actor | None, result: str, origin: Origin, request_id: str
+        self,
+        action: str,
+        name: str,
+        actor: Actor | None,
+        result: str,
+        origin: Origin,
+        request_id: str,
+        object: str | None = None,
     ) -> None:
         entry = AuditEntry(
             action=action,
@@ -145,6 +193,7 @@ class SignIn:
             role=None if actor is None else actor.role,
             via="http",
             tenant=None if actor is None else actor.tenant,
+            object=object,
             result=result,
             request_id=request_id,
             address=origin.address,
@@ -152,10 +201,10 @@ class SignIn:
         await (await self._rota.stores.get()).append_audit([entry])
 
 
-def _account(credentials: SignInRequest) -> str | None:
+def _name(credentials: SignInRequest) -> str:
     """The account that someone tries to sign in to; never a secret."""
     if credentials.user is not None:
         return f"user:{credentials.user[:200]}"
     if credentials.token is not None and len(parts := credentials.token.strip().split("_", 2)) == 3:
         return f"token:{parts[1][:20]}"
-    return None
+    return "unknown"

@@ -5,7 +5,6 @@ A secret is stored hashed and compared in constant time.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 from datetime import datetime
@@ -18,13 +17,13 @@ from ..model import Actor, Role, Value, Via
 from ..runtime.clock import Clock
 from ..store.calls import find_document
 from ..store.protocol import Store
+from . import passwords
 
 T = TypeVar("T")
 
 TOKEN, USER = "token", "user"
 PREFIX = "rota"
 USED_EVERY_S = 60.0  # how precise the time of the last use is
-SCRYPT = {"n": 2**14, "r": 8, "p": 1, "maxmem": 64 * 1024 * 1024}
 
 
 class ApiToken(Value, frozen=True, kw_only=True):
@@ -62,14 +61,17 @@ class StoredUser(Value, frozen=True, kw_only=True):
     name: str
     salt: str
     hash: str  # scrypt
+    scrypt: passwords.Parameters = passwords.FIRST
     role: Role
     tenant: str | None = None
     payloads: bool = False
     created_at: datetime
+    password_at: datetime | None = None  # when it was changed since
+    must_change: bool = False  # the password, at the next sign-in
 
     @property
     def changed_at(self) -> datetime:
-        return self.created_at
+        return self.password_at or self.created_at
 
 
 # --- authentication ------------------------------------------------------------------------------
@@ -113,14 +115,22 @@ async def used_for(store: Store, clock: Clock, token: ApiToken, permission: str)
         await store.put_document(TOKEN, token.id, stored_text(raised), document.version, clock.now())
 
 
-async def by_password(store: Store, name: str, password: str) -> StoredUser | None:
-    """The user, or None. Same cost for unknown names, so that timing does not reveal users."""
+async def by_password(store: Store, clock: Clock, name: str, password: str) -> StoredUser | None:
+    """The user, or None. Same cost for unknown names, so that timing does not reveal users.
+
+    A hash of less than today's cost is replaced.
+    """
     document = await find_document(store, USER, name) if 0 < len(name) <= 200 else None
     found = None if document is None else read_stored(document.body, StoredUser)
     salt = found.salt if found is not None else "00" * 16
-    given = await asyncio.to_thread(password_hash, password, salt)
+    given = await passwords.hashed(password, salt, passwords.CURRENT if found is None else found.scrypt)
     kept = found.hash if found is not None else "00" * 32
-    return found if hmac.compare_digest(given, kept) else None
+    if not hmac.compare_digest(given, kept) or found is None or document is None:
+        return None
+    if passwords.is_outdated(found.scrypt):
+        fresh = msgspec.structs.replace(found, **(await passwords.new_hash(password))._asdict())
+        await store.put_document(USER, name, stored_text(fresh), document.version, clock.now())
+    return found
 
 
 async def find_credential(store: Store, clock: Clock, credential: str) -> ApiToken | StoredUser | None:
@@ -185,10 +195,6 @@ async def stored_users(store: Store) -> list[StoredUser]:
 
 def secret_hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def password_hash(password: str, salt: str) -> str:
-    return hashlib.scrypt(password.encode(), salt=bytes.fromhex(salt), dklen=32, **SCRYPT).hex()
 
 
 def stored_text(value: Value) -> str:

@@ -138,8 +138,9 @@ class TokenActions(CredentialActions):
 
 
 def _token_id(credential: str | None) -> str | None:
-    kind, _, id = (credential or "").partition(":")
-    return id if kind == TOKEN else None
+    if credential is None or not credential.startswith(f"{TOKEN}:"):
+        return None
+    return credential.partition(":")[2]
 
 
 def _new(token: ApiToken, secret: str) -> NewToken:

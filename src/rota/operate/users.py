@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import secrets
+import msgspec
 
 from ..core.jobs.options import name_text
+from ..core.password_rules import weakness
 from ..errors import AlreadyRegistered, Forbidden, IllegalMove, OptionError
 from ..model import Page
+from ..runtime.clock import Clock
 from ..store.calls import find_document
+from ..store.protocol import Store
+from . import passwords
 from .actions import requires
-from .credentials import USER, StoredUser, password_hash, read_stored, stored_text, stored_users
+from .credentials import USER, StoredUser, read_stored, stored_text, stored_users
 from .grants import CredentialActions
-from .requests import SHORTEST_PASSWORD, PutUserRequest
+from .requests import PutUserRequest, SetPasswordRequest
 from .views import UserView
 
 
@@ -29,29 +32,24 @@ class UserActions(CredentialActions):
     async def put_user(self, name: str, request: PutUserRequest) -> UserView:
         """Create a user or change its password; this ends the user's sessions."""
         name_text("user", name)
-        if len(request.password) < SHORTEST_PASSWORD:
-            raise OptionError(f"the password is too short: at least {SHORTEST_PASSWORD} characters")
+        check_password(request.password, name)
         if request.role == "producer":
             raise OptionError("a producer may only enqueue, and cannot sign in: create a token instead")
         tenant, payloads = self.grantable(request.role, request.tenant, request.payloads)
-        if self.operations.actor.ends_at is not None:
-            raise Forbidden(
-                f"{self.operations.actor.name} expires, and a user does not: use a token without an end"
-            )
+        self._check_lasting()
         store, now = await self.operations.store(), self.services.clock.now()
         document = await find_document(store, USER, name)
         before = None if document is None else read_stored(document.body, StoredUser)
         if before is not None and not self.operations.sees(before.tenant):
             raise Forbidden(f"the name {name!r} is taken: choose another")
-        salt = secrets.token_hex(16)
         user = StoredUser(
             name=name,
-            salt=salt,
-            hash=await asyncio.to_thread(password_hash, request.password, salt),
+            **(await passwords.new_hash(request.password))._asdict(),
             role=request.role,
             tenant=tenant,
             payloads=payloads,
             created_at=now,
+            must_change=request.must_change,
         )
         async with self.operations.audited("user.put", f"user:{name}", tenant) as draft:
             expected = 0 if document is None or request.new else document.version
@@ -64,6 +62,25 @@ class UserActions(CredentialActions):
             draft.before, draft.after = before and _view(before), _view(user)
             return _view(user)
 
+    @requires("admin", "user.password")
+    async def set_password(self, name: str, request: SetPasswordRequest) -> UserView:
+        """Change the password of a user, and nothing else; this ends the user's sessions."""
+        async with self.operations.audited("user.password", f"user:{name}") as draft:
+            found = await self.own(USER, name, StoredUser)
+            if found is None:
+                raise IllegalMove(f"user {name!r} cannot be read: create it again")
+            draft.tenant = found.tenant
+            self.grantable(found.role, found.tenant, found.payloads)
+            self._check_lasting()
+            store, clock = await self.operations.store(), self.services.clock
+            return _view(await new_password(store, clock, found, request.password, request.must_change))
+
+    def _check_lasting(self) -> None:
+        """Who sets a password can sign in with it later."""
+        actor = self.operations.actor
+        if actor.ends_at is not None:
+            raise Forbidden(f"{actor.name} expires, and a user does not: use a token without an end")
+
     @requires("admin", "user.delete")
     async def delete_user(self, name: str) -> None:
         """Delete a user."""
@@ -73,6 +90,28 @@ class UserActions(CredentialActions):
         ) as draft:
             draft.before = found and _view(found)
             await (await self.operations.store()).delete_document(USER, name)
+
+
+def check_password(password: str, name: str) -> None:
+    """OptionError, if it is too easy to guess."""
+    if (reason := weakness(password, name)) is not None:
+        raise OptionError(f"the password {reason}")
+
+
+async def new_password(
+    store: Store, clock: Clock, user: StoredUser, password: str, must_change: bool = False
+) -> StoredUser:
+    """Replace the password. IllegalMove if the user is being changed by someone else."""
+    check_password(password, user.name)
+    hash = (await passwords.new_hash(password))._asdict()
+    document = await find_document(store, USER, user.name)
+    current = None if document is None else read_stored(document.body, StoredUser)
+    now = clock.now()
+    if document is not None and current is not None and current.changed_at == user.changed_at:
+        changed = msgspec.structs.replace(current, **hash, password_at=now, must_change=must_change)
+        if await store.put_document(USER, user.name, stored_text(changed), document.version, now) is not None:
+            return changed
+    raise IllegalMove(f"user {user.name!r} is being changed by someone else: try again")
 
 
 def _view(user: StoredUser) -> UserView:

@@ -501,6 +501,7 @@ export interface PutUserRequest {
   tenant?: string | null;
   payloads?: boolean | null;
   new?: boolean;
+  must_change?: boolean;
 }
 
 export interface QueueDepth {
@@ -634,6 +635,11 @@ export interface SessionView {
   passwords?: boolean;
 }
 
+export interface SetPasswordRequest {
+  password: string;
+  must_change?: boolean;
+}
+
 export interface Setting {
   name: string;
   value: unknown;
@@ -647,6 +653,7 @@ export interface SignInRequest {
   token?: string | null;
   user?: string | null;
   password?: string | null;
+  new_password?: string | null;
   once?: string | null;
 }
 
@@ -767,6 +774,8 @@ export interface UserView {
   tenant: string | null;
   payloads: boolean;
   created_at: string;
+  password_at: string | null;
+  must_change: boolean;
 }
 
 export interface ValidateRequest {
@@ -860,6 +869,7 @@ export type PostResponse<P extends string> =
   unknown;
 
 export type PutResponse<P extends string> =
+  P extends `/users/${string}/password` ? UserView :
   P extends `/calendars/${string}` ? CalendarView :
   P extends `/schedules/${string}` ? ScheduleView :
   P extends `/users/${string}` ? UserView :

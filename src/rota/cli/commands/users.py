@@ -6,9 +6,11 @@ import sys
 
 import click
 
+from ...core.password_rules import SHORTEST as SHORTEST_PASSWORD
+from ...core.password_rules import weakness
 from ...model import Page, Role
 from ...operate import Operations
-from ...operate.requests import PutUserRequest
+from ...operate.requests import PutUserRequest, SetPasswordRequest
 from ...operate.views import UserView
 from ...terminal.text import relative_time, safe
 from ..parts.access_options import access_columns, access_options, describe_access
@@ -19,7 +21,6 @@ from ..parts.options import yes_option
 from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, target_options
 
-SHORTEST_PASSWORD = 12
 COLUMNS: Columns[UserView] = (
     ListColumn("NAME", lambda user, now: safe(user.name)),
     *access_columns(payloads_yield=1),
@@ -39,6 +40,7 @@ def users() -> None:
     "--password-file", metavar="FILE",
     help="File with the password in its first line, or - for stdin.  [default: prompt]",
 )  # fmt: skip
+@click.option("--must-change", is_flag=True, help="Let the user choose another one at the next sign-in.")
 @target_options
 @pass_target
 def set_(
@@ -48,13 +50,21 @@ def set_(
     tenant: str | None,
     payloads: bool | None,
     password_file: str | None,
+    must_change: bool,
 ) -> None:
     """Create a user, or replace their role and password.
 
     Replacing them signs the user out everywhere.
     """
     password = _password(name, password_file)
-    request = parse_request(PutUserRequest, password=password, role=role, tenant=tenant, payloads=payloads)
+    request = parse_request(
+        PutUserRequest,
+        password=password,
+        role=role,
+        tenant=tenant,
+        payloads=payloads,
+        must_change=must_change,
+    )
     user = target.operations(lambda operations: operations.access.put_user(name, request))
     click.echo(f"{safe(user.name)} can sign in: {describe_access(user)}.")
 
@@ -72,9 +82,31 @@ def _password(name: str, file: str | None) -> str:
         raise click.UsageError(
             "no terminal to prompt for a password; pass --password-file FILE, or - for stdin."
         )
-    if len(password) < SHORTEST_PASSWORD:
-        raise click.UsageError(f"{source} is too short; use at least {SHORTEST_PASSWORD} characters.")
+    if (reason := weakness(str(password), name)) is not None:
+        raise click.UsageError(f"{source} {reason}.")
     return str(password)
+
+
+@users.command("password")
+@click.argument("name")
+@click.option(
+    "--password-file", metavar="FILE",
+    help="File with the password in its first line, or - for stdin.  [default: prompt]",
+)  # fmt: skip
+@click.option("--must-change", is_flag=True, help="Let the user choose another one at the next sign-in.")
+@target_options
+@pass_target
+def set_password(target: Target, name: str, password_file: str | None, must_change: bool) -> None:
+    """Change the password of a user; role and tenant stay.
+
+    This signs the user out everywhere. Users change their own in the dashboard, under Settings.
+    """
+    request = parse_request(
+        SetPasswordRequest, password=_password(name, password_file), must_change=must_change
+    )
+    user = target.operations(lambda operations: operations.access.set_password(name, request))
+    then = " and chooses another one at the next sign-in" if must_change else ""
+    click.echo(f"{safe(user.name)} has a new password{then}.")
 
 
 @listing(users, COLUMNS, empty="No password users yet. API tokens also work: rota token list")

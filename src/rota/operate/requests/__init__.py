@@ -4,7 +4,7 @@ Every field has a default or is required. A list in a query string is written wi
 beyond the shape and bounds of a request.
 """
 
-from .access import CreateTokenRequest, PutUserRequest, RotateTokenRequest
+from .access import CreateTokenRequest, PutUserRequest, RotateTokenRequest, SetPasswordRequest
 from .fields import MOST, SHORTEST_PASSWORD, ActionRequest, EmptyRequest
 from .gates import GateRequest, PauseRequest
 from .jobs import (
@@ -62,6 +62,7 @@ __all__ = [
     "RuleFields",
     "RunsRequest",
     "SchedulesRequest",
+    "SetPasswordRequest",
     "SummaryRequest",
     "TenantRequest",
     "UpdateJobRequest",

@@ -40,3 +40,11 @@ class PutUserRequest(ActionRequest, frozen=True, kw_only=True):
     tenant: Name | None = None
     payloads: bool | None = None
     new: bool = False  # fail if the name is taken
+    must_change: bool = False  # the user chooses another password at the next sign-in
+
+
+class SetPasswordRequest(ActionRequest, frozen=True, kw_only=True):
+    """A new password for a user."""
+
+    password: Annotated[str, Meta(min_length=SHORTEST_PASSWORD, max_length=1000)]
+    must_change: bool = False

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from ...core import password_rules
+
 MOST = 200  # rows in a page
-SHORTEST_PASSWORD = 12
+SHORTEST_PASSWORD = password_rules.SHORTEST
 Limit = Annotated[int, Meta(ge=1, le=MOST)]
 Text = Annotated[str, Meta(max_length=200)]
 Long = Annotated[str, Meta(max_length=2000)]

@@ -39,6 +39,8 @@ class UserView(View, frozen=True, kw_only=True):
     tenant: str | None
     payloads: bool
     created_at: Timestamp
+    password_at: Timestamp | None  # when the password was changed since
+    must_change: bool  # the password, at the next sign-in
 
 
 class CurrentActor(View, frozen=True, kw_only=True):
