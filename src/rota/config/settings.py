@@ -31,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     poll_interval_ms: int = 1000
     lease_duration_s: float = 30.0
     lease_guard: bool = True
+    blocked_loop_s: float = 1.0
     max_attempts: int = 3
     enqueue_patience_s: float = 10.0
     scheduler_enabled: bool = True
@@ -64,6 +65,7 @@ HELP: dict[str, str] = {
     "lease_duration_s": "duration of a lease: how long a worker may be unresponsive before its jobs "
     "are rescued",
     "lease_guard": "whether a second process renews the leases of a worker that is too busy to do so itself",
+    "blocked_loop_s": "how long an async task may block the event loop before the log names it; 0: never",
     "max_attempts": "attempts per job when its task sets none",
     "enqueue_patience_s": "how long enqueueing waits for a store that is not available; 0: the error "
     "is raised at once",
@@ -100,6 +102,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "worker_concurrency": (1, 4096),
     "poll_interval_ms": (10, 60_000),
     "lease_duration_s": (5, 3600),
+    "blocked_loop_s": (0, 3600),
     "max_attempts": (1, 100),
     "enqueue_patience_s": (0, 3600),
     "scheduler_tick_s": (1, 3600),

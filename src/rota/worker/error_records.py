@@ -81,7 +81,7 @@ def shown_exception(error: BaseException, redactor: Redactor) -> ExceptionInfo:
     if not _can_be_shown(error, redactor):
         error = TaskError.of(error_record(error, redactor.text))
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None and _is_own(trace.tb_frame.f_code.co_filename):
+    while trace is not None and trace.tb_next is not None and is_own(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     return type(error), error, trace
 
@@ -149,7 +149,7 @@ def _frame_text(place: _Place, frame: FrameType) -> str:
     if len(_frame_texts) >= MAX_KEPT_FRAMES:
         _frame_texts.clear()
     code, number = frame.f_code, place[1]
-    text = "" if _is_own(code.co_filename) else _written(code, number, frame)
+    text = "" if is_own(code.co_filename) else _written(code, number, frame)
     _frame_texts[place] = code, text
     return text
 
@@ -166,10 +166,10 @@ def _full_traceback(error: BaseException) -> str:
     full = traceback.TracebackException(type(error), error, error.__traceback__, limit=-MAX_FRAMES)
     # Without columns there are no markers (^^^) below the lines: those take two fifths of the time.
     full.stack = traceback.StackSummary.from_list(
-        [(f.filename, f.lineno or 0, f.name, f.line) for f in full.stack if not _is_own(f.filename)]
+        [(f.filename, f.lineno or 0, f.name, f.line) for f in full.stack if not is_own(f.filename)]
     )
     return "".join(full.format())
 
 
-def _is_own(filename: str) -> bool:
+def is_own(filename: str) -> bool:
     return filename.startswith(OWN_FOLDER)

@@ -27,6 +27,8 @@ StopReason = Literal["cancelled", "timeout", "lost", "released"]
 
 FENCE = 0.9  # the share of a lease that may pass unrenewed: then its execution is stopped, or never started
 
+OVERRUN_S = 0.1  # beyond a timeout that a busy worker may cause
+
 SUCCEEDED = Succeeded()
 
 
@@ -168,6 +170,30 @@ def outcome_of_error(execution: Execution, error: BaseException) -> Outcome:
             return Failed(fault=error_record(error.cause, context.redact), final=True)
         case _:
             return _failed(execution, error, error_record(error, context.redact))
+
+
+def note_overrun(execution: Execution, now: datetime) -> None:
+    """Say so, in the log and with the attempt, if a task returned only after its timeout.
+
+    Its work is done, so it counts: to run it again would do it twice.
+    """
+    if execution.started_at is None or execution.timeout is None:
+        return
+    took_s = (now - execution.started_at).total_seconds()
+    if took_s <= execution.timeout + OVERRUN_S:
+        return
+    if execution.stop_requested:
+        why = "it was asked to stop, and returned all the same"
+    elif execution.task.executor == "async":
+        why = "it blocked the event loop, so it could not be stopped; await what takes time, or use def"
+    else:
+        why = "the worker was too busy to stop it"
+    message = f"took {took_s:.1f} s, longer than its timeout of {execution.timeout:g} s: {why}"
+    execution.context.log(message, "warning")
+    job = execution.job
+    log.warning(
+        "job %s (%s) succeeded, but %s", job.id, job.task, message, extra=about(job, execution.context.worker)
+    )
 
 
 def _failed(execution: Execution, error: BaseException, fault: ErrorRecord) -> Failed:

@@ -25,6 +25,7 @@ from ..store.protocol import Store
 from .environment import WorkerEnvironment
 from .execution import FENCE, Execution
 from .lease_guard import LeaseGuard, can_guard
+from .loop_watch import LoopWatch
 from .slots import Slots
 
 log = logging.getLogger("rota.worker")
@@ -60,6 +61,8 @@ class HeartbeatThread:
         self._stop: asyncio.Event | None = None
         self._worker_loop = asyncio.get_running_loop()
         self._guard = LeaseGuard(environment, document)
+        blocked_s = environment.settings.blocked_loop_s
+        self._watch = LoopWatch(self._worker_loop, environment.worker, blocked_s)
         slots.is_sparing = self._is_sparing
 
     def start(self) -> None:
@@ -198,6 +201,7 @@ class HeartbeatThread:
     async def _fence(self) -> float:
         """Stop the executions whose jobs another worker may already hold."""
         self._guard.report_life(self._slots.held())
+        self._watch.check()
         lost = self._slots.outdated()
         self._fenced_at = awake()
         for execution in lost:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from ..core.jobs.gates import narrow_claim
-from ..core.jobs.lifecycle import Outcome, decide, fault_json
+from ..core.jobs.lifecycle import Outcome, Succeeded, decide, fault_json
 from ..errors import StoreError, StoreUnavailable
 from ..model import (
     ClaimRequest,
@@ -37,7 +37,7 @@ from ..store.protocol import Store
 from .claim_size import Throughput, claim_size, seconds_until
 from .deadline import StoreDeadline
 from .environment import WorkerEnvironment
-from .execution import FENCE, Execution
+from .execution import FENCE, Execution, note_overrun
 from .reporting import Settled
 from .slots import STALE_S, Slots
 from .strays import Strays
@@ -144,6 +144,8 @@ class Turns:
         if execution.context.stop_reason == "lost":
             self._environment.reporter.on_rejected(execution, None)
         else:
+            if execution.timeout is not None and isinstance(outcome, Succeeded):
+                note_overrun(execution, now)
             settlement = decide(
                 execution.job,
                 outcome,
