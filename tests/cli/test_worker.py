@@ -253,6 +253,15 @@ def test_several_processes_share_a_burst_on_the_given_store(shop: Path) -> None:
     assert sorted(job["id"] for job in items) == sorted(jobs)
 
 
+def test_processes_are_replaced_after_their_maximum_of_jobs(shop: Path) -> None:
+    jobs = [enqueue("add", '{"a": 1, "b": 2}') for _ in range(7)]
+    done = rota_command(*WORKER, "--processes", "2", "--max-jobs", "2", "--burst", cwd=shop)
+    assert done.returncode == 0
+    assert {state(job) for job in jobs} == {"succeeded"}
+    assert "has run its --max-jobs; starting another" in done.stderr
+    assert "died" not in done.stderr
+
+
 def test_a_supervisor_restarts_dead_workers_and_drains_the_others(shop: Path) -> None:
     with started(*WORKER, "--processes", "2", cwd=shop) as supervisor:
         first = eventually(lambda: found if len(found := workers()) == 2 else None, "two workers are up")

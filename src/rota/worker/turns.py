@@ -115,6 +115,7 @@ class Turns:
         self.stopping = asyncio.Event()
         self.stopping_at = monotonic()
         self.is_idle = False
+        self.reached_max_jobs = False
         self.left_idleness = asyncio.Event()
         self.under_way = 0  # turns without an answer
         self.sent_at = monotonic()  # when the last turn was sent
@@ -214,6 +215,7 @@ class Turns:
             claimed = self._environment.metrics.claims - self._released
             left = options.max_jobs - claimed - self._requested
             if left <= 0 and not self.has_work:
+                self.reached_max_jobs = True
                 self.drain()
             limit = min(limit, left)
         names = self._environment.registry.names

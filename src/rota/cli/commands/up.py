@@ -13,10 +13,10 @@ from ...errors import ConfigError
 from ...runtime.service import StopSignals
 from ...worker.options import worker_options
 from ...worker.worker import Worker
-from ..parts import logs, server_options
+from ..parts import logs, server_options, supervisor
 from ..parts.options import given_options
 from ..parts.target import Target, pass_target, store_options
-from ..parts.worker_options import exit_code, run_options
+from ..parts.worker_options import exit_code, reload_option, run_options
 
 if TYPE_CHECKING:
     from ...admin.api_process import ApiProgram
@@ -27,6 +27,7 @@ log = logging.getLogger("rota.up")
 
 @click.command()
 @run_options
+@reload_option
 @server_options.listen_options
 @logs.log_options
 @store_options
@@ -35,6 +36,7 @@ def up(
     target: Target,
     /,
     no_scheduler: bool,
+    reload: bool,
     log_level: str | None,
     log_format: logs.Format | None,
     print_link: bool,
@@ -46,13 +48,16 @@ def up(
     app, level, form = logs.set_up_for(target, log_level, log_format)
     listen = server_options.listen_at(app, given)
     options = given_options(given)
-    worker_options(app.settings, options)
+    chosen = worker_options(app.settings, options)
+    if reload:
+        raise SystemExit(supervisor.reload(chosen.shutdown_timeout_s))
     if no_scheduler:
         app.runtime.settings = config.replaced(app.settings, scheduler_enabled=False)
     program = server_options.api_program(target.app, target, level, form)
-    worker = server_options.run(
-        _up(app, listen, options, program, link=server_options.wants_link(print_link))
-    )
+    with supervisor.watching_parent():
+        worker = server_options.run(
+            _up(app, listen, options, program, link=server_options.wants_link(print_link))
+        )
     raise SystemExit(exit_code(worker))
 
 

@@ -19,9 +19,10 @@ from ...runtime.service_records import ServiceRecords
 from ...terminal.text import plural, safe
 from ...worker.options import WorkerOptions, worker_options
 from ..parts import logs, supervisor
+from ..parts.exit_codes import RECYCLED
 from ..parts.options import given_options
 from ..parts.target import Target, pass_target, store_options
-from ..parts.worker_options import exit_code, run_options
+from ..parts.worker_options import exit_code, reload_option, run_options
 from ..parts.worker_probes import add_probes
 
 
@@ -32,7 +33,9 @@ from ..parts.worker_probes import add_probes
 @click.option("--health-port", type=click.IntRange(1, 65535), metavar="PORT",
               help="Answer GET /healthz and /readyz on this port, for probes.")  # fmt: skip
 @click.option("--burst", is_flag=True, help="Stop when nothing is due.")
-@click.option("--max-jobs", type=click.IntRange(1), help="Stop after this many jobs, per process.")
+@click.option("--max-jobs", type=click.IntRange(1),
+              help="Stop after this many jobs; with --processes, a new process takes over.")  # fmt: skip
+@reload_option
 @logs.log_options
 @store_options
 @pass_target
@@ -40,6 +43,7 @@ def worker(
     target: Target,
     /,
     processes: int,
+    reload: bool,
     health_port: int | None,
     no_scheduler: bool,
     log_level: str | None,
@@ -57,6 +61,8 @@ def worker(
     chosen = _checked(app, options)
     if form == "text" and not supervisor.is_supervised():
         click.echo(_banner(app, options, processes), err=True)
+    if reload:
+        raise SystemExit(supervisor.reload(chosen.shutdown_timeout_s))
     if processes > 1:
         if health_port is not None:
             raise ConfigError(
@@ -85,8 +91,11 @@ def _checked(app: Rota, options: Mapping[str, Any]) -> WorkerOptions:
 def _work(app: Rota, options: Mapping[str, Any]) -> int:
     if systemd.is_wanted():
         _notify_systemd(app.hooks, app.runtime.records)
+    supervised = supervisor.is_supervised()
     with supervisor.watching_parent():
-        return exit_code(app.run(**options))
+        worker = app.run(**options)
+    code = exit_code(worker)
+    return RECYCLED if supervised and code == 0 and worker.turns.reached_max_jobs else code
 
 
 def _notify_systemd(hooks: Hooks, records: ServiceRecords) -> None:

@@ -19,6 +19,7 @@ from ...errors import (
 from ...terminal.text import safe
 
 FAILED, USAGE, UNREACHABLE, SCHEMA = 1, 2, 3, 4
+RECYCLED = 75  # of a supervised worker that has run its --max-jobs: start another
 
 CODES: tuple[tuple[type[RotaError], int], ...] = (
     (StoreUnavailable, UNREACHABLE),

@@ -45,6 +45,12 @@ _OPTIONS = (
 )  # fmt: skip
 
 
+reload_option = click.option(
+    "--reload", is_flag=True,
+    help="For development: restart when a source file changes. Running jobs finish first.",
+)  # fmt: skip
+
+
 def run_options(command: C) -> C:
     """Give a command the options of a worker."""
     return apply_options(command, _OPTIONS)
