@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Snooze,
         StoreError,
         StoreUnavailable,
+        SyncCallWarning,
     )
     from .model import Actor, Attempt, Backoff, Job, Page, Schedule, State
     from .runtime.clock import new_id
@@ -94,6 +95,7 @@ __all__ = [
     "State",
     "StoreError",
     "StoreUnavailable",
+    "SyncCallWarning",
     "Task",
     "TaskOptions",
     "TaskSet",

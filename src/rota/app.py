@@ -12,10 +12,10 @@ import os
 import secrets
 import socket
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
-from typing import Any, TypeVar, Unpack
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 from . import config, operate
 from .config import Settings
@@ -34,6 +34,7 @@ from .runtime.portal import Portal
 from .runtime.runtime import Runtime
 from .runtime.service import StopSignals
 from .runtime.stores import StorePerLoop
+from .runtime.sync_twins import call_sync, sync_twin
 from .schedules.calendars import Calendars
 from .schedules.declared import DeclaredSchedules
 from .schedules.drafts import ScheduleDrafts
@@ -52,6 +53,8 @@ from .worker.options import worker_options
 from .worker.worker import Worker
 
 H = TypeVar("H", bound=Hook)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 LONGEST_WAIT_S = 100 * 365 * 86400.0
@@ -87,6 +90,7 @@ class Rota(TaskDeclarations):
             self.runtime, self.registry, drafts, self.producer, self.wake_scheduler
         )
         self._worker: Worker | None = None
+        self._worker_loop: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
         return f"<Rota {self.stores.root().url} with {len(self.registry.tasks)} tasks>"
@@ -181,14 +185,20 @@ class Rota(TaskDeclarations):
             timeout=timeout,
         )
 
+    register_sync = sync_twin(register)
+
     async def unregister(self, tenant: str, id: str) -> None:
         """Remove what ``register`` added, here and in the store."""
         await self._registered.unregister(tenant, id)
 
+    unregister_sync = sync_twin(unregister)
+
     def wake_scheduler(self) -> None:
         """Let the scheduler look now: a schedule changed here may be due before its next tick."""
-        if self._worker is not None and self._worker.scheduler is not None:
-            self._worker.scheduler.wake.set()
+        worker, loop = self._worker, self._worker_loop
+        if worker is not None and worker.scheduler is not None and loop is not None:
+            with suppress(RuntimeError):  # the worker has just ended
+                loop.call_soon_threadsafe(worker.scheduler.wake.set)
 
     # --- enqueueing by name ----------------------------------------------------------------------
 
@@ -229,6 +239,8 @@ class Rota(TaskDeclarations):
         """The job as it is now; NotFound if there is none."""
         return from_job(await operate.get(await self.stores.get(), job_id), self)
 
+    job_sync = sync_twin(job)
+
     async def jobs(
         self,
         *,
@@ -256,13 +268,19 @@ class Rota(TaskDeclarations):
         page = await (await self.stores.get()).jobs(where, PageRequest(limit=limit, cursor=cursor))
         return Page(items=[from_job(job, self) for job in page.items], next=page.next)
 
+    jobs_sync = sync_twin(jobs)
+
     async def cancel(self, job_id: JobId, reason: str = "cancelled") -> JobHandle:
         """Cancel a queued job at once; ask a running one to stop."""
         return from_job(await self.operations().jobs.cancelled(job_id, reason), self)
 
+    cancel_sync = sync_twin(cancel)
+
     async def retry(self, job_id: JobId) -> JobHandle:
         """Run a finished job again."""
         return from_job(await self.operations().jobs.retried(job_id), self)
+
+    retry_sync = sync_twin(retry)
 
     async def pause(
         self,
@@ -287,6 +305,8 @@ class Rota(TaskDeclarations):
         if gate.warning is not None and name not in declared:
             warnings.warn(gate.warning, stacklevel=2)
 
+    pause_sync = sync_twin(pause)
+
     async def resume(
         self,
         *,
@@ -305,9 +325,13 @@ class Rota(TaskDeclarations):
             return False
         return True
 
+    resume_sync = sync_twin(resume)
+
     async def why(self, job_id: JobId) -> Why:
         """Why a job is not running: the reasons in the order they must be cleared."""
         return await self.operations().jobs.why(job_id)
+
+    why_sync = sync_twin(why)
 
     def operations(self, actor: Actor | None = None) -> Operations:
         """Everything an operator can do, in the name of the actor; None: of this program."""
@@ -317,6 +341,8 @@ class Rota(TaskDeclarations):
     async def stats(self) -> dict[str, Any]:
         """Counts by state, ``oldest_due_s``, and ``queues`` with the depth of each."""
         return await operate.stats(await self.stores.get(), self.clock)
+
+    stats_sync = sync_twin(stats)
 
     async def wait(self, job_id: JobId, timeout: Duration | None = None) -> Any:
         """Wait for the job to finish and return its output; see ``JobHandle.result``."""
@@ -342,6 +368,8 @@ class Rota(TaskDeclarations):
             cause,
         )
 
+    wait_sync = sync_twin(wait)
+
     # --- life ------------------------------------------------------------------------------------
 
     async def migrate(self) -> Sequence[str]:
@@ -352,11 +380,25 @@ class Rota(TaskDeclarations):
         finally:
             await store.close()
 
+    migrate_sync = sync_twin(migrate)
+
     async def close(self) -> None:
         """Close what this app opened. It opens again when it is used again."""
         if not self.portal.is_here():  # it would wait for this very call
             await asyncio.to_thread(self.portal.close)
         await self.stores.close()
+
+    def close_sync(self) -> None:
+        """``close`` for code that is not async: calls under way in other threads end or raise AppClosed."""
+        self.portal.close()
+        if self.stores.has_leftovers:
+            self.portal.call(self.stores.close)
+            self.portal.close()
+
+    def call_sync(self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run any other coroutine function of rota in sync code, such as ``app.operations().jobs.bulk``."""
+        name = getattr(function, "__name__", "call")
+        return call_sync(self.portal, name, function, *args, **kwargs)
 
     @property
     def is_running(self) -> bool:
@@ -386,6 +428,20 @@ class Rota(TaskDeclarations):
             finally:
                 worker.drain()
                 await task
+
+    @contextmanager
+    def running_sync(self, **given: Any) -> Iterator[Worker]:
+        """``running`` for code that is not async: the worker has an event loop in a thread of its own."""
+        host = Portal(self.stores.patience.end, self.stores.close)
+        running = self.running(**given)
+        try:
+            worker = host.call(running.__aenter__)
+            try:
+                yield worker
+            finally:
+                host.call(running.__aexit__, None, None, None)
+        finally:
+            host.close()
 
     def run(self, **given: Any) -> Worker:
         """Work until TERM or INT, then drain: blocking. See ``running`` for the options."""
@@ -428,7 +484,7 @@ class Rota(TaskDeclarations):
             self.published,
             scheduler,
         )
-        self._worker = worker
+        self._worker, self._worker_loop = worker, asyncio.get_running_loop()
         await self.hooks.start()
         try:
             yield worker

@@ -128,6 +128,10 @@ class LeaseLost(RotaError):
     """Another worker owns this job now; nothing this attempt writes will be accepted."""
 
 
+class SyncCallWarning(RuntimeWarning):
+    """A sync call blocks the event loop of the coroutine that makes it."""
+
+
 class Snooze(Exception):
     """Raise in a task to run it again after ``seconds`` (or ``"15m"``); no attempt is charged."""
 

@@ -57,6 +57,7 @@ NAMES = [
     "State",
     "StoreError",
     "StoreUnavailable",
+    "SyncCallWarning",
     "Task",
     "TaskOptions",
     "TaskSet",

@@ -136,6 +136,24 @@ async def results() -> None:
     print(whole, text, sent, page, count, many, plain, exact, other)
 
 
+def in_sync_code() -> None:
+    handle: JobHandle = app.job_sync("an-id")
+    app.job_sync(42)  # wrong
+    app.job_sync()  # wrong
+    app.jobs_sync(stat="failed")  # wrong
+    whole: int = add.enqueue_sync(1).refresh_sync().result_sync(timeout=5)
+    text: str = add.enqueue_sync(1).refresh_sync().result_sync()  # wrong
+    handle.cancel_sync(reson="x")  # wrong
+    schedule: str = app.schedules.create_sync(name="n", task="add", every="15m").name
+    app.schedules.create_sync(nam="n")  # wrong
+    app.pause_sync(queue="mail", reason="provider down")
+    app.calendars.get_sync(5)  # wrong
+    found: int = app.call_sync(app.stats)["queued"]
+    app.call_sync(app.job, 42)  # wrong
+    with app.running_sync(concurrency=2) as worker:
+        print(worker.finished, handle, whole, text, schedule, found)
+
+
 async def direct() -> None:
     whole: int = await add(1, b=2)
     await add("x")  # wrong

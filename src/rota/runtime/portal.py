@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from threading import Event, Lock, Thread, get_ident
+from threading import Lock, get_ident
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from ..errors import AppClosed, RotaError
 from ..store.forks import current_pid
+from ..store.native_threads import start_thread, wait_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,7 +50,7 @@ class Portal:
         self._lock = Lock()  # in a forked child a new one: another thread may have held the old one
         self._session: _Session | None = None
 
-    def call(self, function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the coroutine function to its end and return its result."""
         session = self._session
         if session is not None and session.is_here():
@@ -59,12 +60,12 @@ class Portal:
             )
         future = self._submit(function, args, kwargs)
         try:
-            return future.result()
+            return wait_for(future)
         except BaseException:
             future.cancel()  # Ctrl-C: leave nothing behind; an answered call does not mind
             raise
 
-    async def run(self, function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+    async def run(self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """``call`` for a coroutine on another loop."""
         return await asyncio.wrap_future(self._submit(function, args, kwargs))
 
@@ -106,15 +107,16 @@ class _Session:
     def __init__(self) -> None:
         self._calls: dict[Future[Any], asyncio.Task[Any] | None] = {}
         self._lock = Lock()
-        self._ready = Event()
+        self._ready: Future[None] = Future()
+        self._ended: Future[None] = Future()
+        self._thread = 0
         self.is_open = True
         self.error: BaseException | None = None  # that ended it
-        self._thread = Thread(target=self._serve, name="rota-portal", daemon=True)
-        self._thread.start()
-        self._ready.wait()
+        start_thread(self._serve, "rota-portal")
+        wait_for(self._ready)
 
     def is_here(self) -> bool:
-        return self._thread.ident == get_ident()
+        return self._thread == get_ident()
 
     def is_busy(self) -> bool:
         return bool(self._calls)
@@ -183,7 +185,8 @@ class _Session:
         self.is_open = False
         with suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(begin)
-        self._thread.join(CLOSING_S + 3 * LAST_ANSWERS_S)
+        with suppress(TimeoutError):
+            wait_for(self._ended, CLOSING_S + 3 * LAST_ANSWERS_S)
 
     async def _end_calls(self) -> None:
         for cancels in (False, True):
@@ -193,6 +196,7 @@ class _Session:
                 await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
 
     def _serve(self) -> None:
+        self._thread = get_ident()
         try:
             asyncio.run(self._main())
         except BaseException as error:
@@ -201,13 +205,15 @@ class _Session:
         finally:
             with self._lock:
                 self.is_open = False
-            self._ready.set()
             while self._calls:
                 _fail(self._calls.popitem()[0], AppClosed(CLOSED))
+            if not self._ready.done():
+                self._ready.set_result(None)
+            self._ended.set_result(None)
 
     async def _main(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self._ready.set()
+        self._ready.set_result(None)
         await self._stop.wait()
 
 

@@ -144,6 +144,12 @@ class StorePerLoop:
         self._reap()
         return sum(not seat.is_borrowing and seat.store is not None for seat in list(self._seats.values()))
 
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether ended loops left something that only ``close`` releases, such as SQLite's threads."""
+        self._reap()
+        return self._last is not None and not self._seats
+
     async def close(self) -> None:
         """Close the running loop's store, and what ended loops left if no other loop has a store."""
         self.patience.end()

@@ -11,7 +11,9 @@ from ..core.jobs.options import name_text
 from ..core.schedules.calendars import Calendar, parse_ics
 from ..errors import AlreadyRegistered, NotFound
 from ..runtime.heavy import off_the_loop
+from ..runtime.portal import Portal
 from ..runtime.runtime import Runtime
+from ..runtime.sync_twins import sync_twin
 from ..store.calls import find_document
 from ..store.protocol import Store
 
@@ -33,6 +35,11 @@ class Calendars:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
+    @property
+    def portal(self) -> Portal:
+        """The event loop for callers that are not async."""
+        return self._runtime.portal
+
     async def put(
         self, name: str, dates: Iterable[date], *, weekend: Iterable[int] = (5, 6), new: bool = False
     ) -> Calendar:
@@ -52,16 +59,22 @@ class Calendars:
             )
         return calendar
 
+    put_sync = sync_twin(put)
+
     async def import_ics(self, name: str, text: str, *, new: bool = False) -> Calendar:
         """Store the dates of an iCalendar file."""
         calendar = await off_the_loop(parse_ics, text, name, self._runtime.clock.now().date())
         return await self.put(name, calendar.dates, weekend=calendar.weekend, new=new)
+
+    import_ics_sync = sync_twin(import_ics)
 
     async def get(self, name: str) -> Calendar:
         calendar = await load(await self._runtime.stores.get(), name)
         if calendar is None:
             raise NotFound(f"there is no calendar named {name!r}")
         return calendar
+
+    get_sync = sync_twin(get)
 
     async def list(self) -> Sequence[Calendar]:
         store = await self._runtime.stores.get()
@@ -70,6 +83,10 @@ class Calendars:
             lambda: [msgspec.json.decode(found.body, type=Calendar) for found in documents]
         )
 
+    list_sync = sync_twin(list)
+
     async def delete(self, name: str) -> None:
         if not await (await self._runtime.stores.get()).delete_document(KIND, name):
             raise NotFound(f"there is no calendar named {name!r}")
+
+    delete_sync = sync_twin(delete)

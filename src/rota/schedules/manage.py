@@ -16,7 +16,9 @@ from ..core.schedules.options import TIMING, ScheduleOptions
 from ..errors import InvalidSchedule
 from ..model import JobFilter, NewJob, Page, PageRequest, RunCounts, Schedule, ScheduleFilter, State
 from ..runtime.heavy import Work, off_the_loop
+from ..runtime.portal import Portal
 from ..runtime.runtime import Runtime
+from ..runtime.sync_twins import sync_twin
 from ..store.protocol import Store
 from ..tasks.handle import JobAccess, JobHandle, from_new
 from ..tasks.published import PublishedTasks
@@ -49,6 +51,11 @@ class Schedules:
         self._drafts = ScheduleDrafts(runtime, registry)
         self._edits = ScheduleEdits(runtime, self._drafts, wake)
 
+    @property
+    def portal(self) -> Portal:
+        """The event loop for callers that are not async."""
+        return self._runtime.portal
+
     def build(self, name: str, tenant: str, given: Mapping[str, Any]) -> Schedule:
         """A checked schedule that is not stored."""
         return self._drafts.build(name, tenant, given)
@@ -65,6 +72,8 @@ class Schedules:
             await self._published.introduce(store, schedule.task)
             entry.after = snapshot(schedule)
             return schedule
+
+    create_sync = sync_twin(create)
 
     async def update(
         self, name: str, *, tenant: str = "default", **given: Unpack[ScheduleOptions]
@@ -84,6 +93,8 @@ class Schedules:
         await self._published.introduce(await self._runtime.stores.get(), schedule.task)
         return schedule
 
+    update_sync = sync_twin(update)
+
     async def enable(self, name: str, *, tenant: str = "default") -> Schedule:
         """Fire again, counted from now: fires missed while it was disabled are not caught up."""
 
@@ -91,6 +102,8 @@ class Schedules:
             return msgspec.structs.replace(before, enabled=True, reason=None)
 
         return await self._edits.change("enable", name, tenant, change, restart=True)
+
+    enable_sync = sync_twin(enable)
 
     async def disable(self, name: str, *, tenant: str = "default", reason: str | None = None) -> Schedule:
         """Stop firing until it is enabled; its history and settings stay."""
@@ -100,15 +113,21 @@ class Schedules:
 
         return await self._edits.change("disable", name, tenant, change, restart=False)
 
+    disable_sync = sync_twin(disable)
+
     async def delete(self, name: str, *, tenant: str = "default") -> None:
         """Delete the schedule. The jobs it has created stay."""
         await self._edits.delete(name, tenant)
+
+    delete_sync = sync_twin(delete)
 
     # --- read ------------------------------------------------------------------------------------
 
     async def get(self, name: str, *, tenant: str = "default") -> Schedule:
         """The schedule by its name; NotFound if there is none."""
         return await get(await self._runtime.stores.get(), name, tenant)
+
+    get_sync = sync_twin(get)
 
     async def list(
         self,
@@ -124,9 +143,13 @@ class Schedules:
         where = ScheduleFilter(tenant=tenant, task=task, enabled=enabled)
         return await store.schedules(where, PageRequest(limit=limit, cursor=cursor))
 
+    list_sync = sync_twin(list)
+
     async def preview(self, name: str, n: int = 10, *, tenant: str = "default") -> Sequence[FirePreview]:
         """The next fires from now, each with the effect of a clock change on it."""
         return await self.preview_of(await self.get(name, tenant=tenant), n, Work())
+
+    preview_sync = sync_twin(preview)
 
     async def preview_of(self, schedule: Schedule, n: int, work: Work) -> Sequence[FirePreview]:
         """The next fires of this schedule, as far as the work has time for them."""
@@ -140,6 +163,8 @@ class Schedules:
         mode = schedule.calendar_mode
         rest = await work.run(describe.preview_with_calendar, rule, calendar, mode, now, n, work.check)
         return [*first, *rest]
+
+    preview_of_sync = sync_twin(preview_of)
 
     def validate(self, n: int = 5, **given: Any) -> tuple[str, Sequence[FirePreview]]:
         """A summary of a rule, and its next fires; InvalidSchedule names the mistake and the field."""
@@ -163,10 +188,14 @@ class Schedules:
         page = await store.jobs(where, PageRequest(limit=limit, cursor=cursor))
         return Page(items=[run_of(job) for job in page.items], next=page.next)
 
+    runs_sync = sync_twin(runs)
+
     async def summary(self, name: str, *, tenant: str = "default", days: int = WINDOW_DAYS) -> RunSummary:
         """Success rate and durations over the last days; see ``RunSummary`` for what is counted."""
         (found,) = await self.summaries([(tenant, name)], days=days)
         return found
+
+    summary_sync = sync_twin(summary)
 
     async def summaries(
         self, schedules: Sequence[tuple[str, str]], *, days: int = WINDOW_DAYS
@@ -177,6 +206,8 @@ class Schedules:
         counts = await store.survey(RunCounts(schedules, since.date()))
         found = {(count.tenant, count.schedule): count for count in counts}
         return [summary_of(found.get(pair), days, since) for pair in schedules]
+
+    summaries_sync = sync_twin(summaries)
 
     # --- run now, backfill -----------------------------------------------------------------------
 
@@ -191,6 +222,8 @@ class Schedules:
             (inserted,) = await store.insert([job], now)
             entry.after = {"job": job.id}
             return from_new(job, inserted, now, self._access)
+
+    trigger_sync = sync_twin(trigger)
 
     async def backfill(
         self, name: str, since: datetime, until: datetime, *, tenant: str = "default", dry_run: bool = True
@@ -213,6 +246,8 @@ class Schedules:
                 jobs = [job for job, one in zip(jobs, results, strict=True) if one.outcome == "created"]
                 entry.after = {"since": since, "until": until, "jobs": len(jobs)}
         return [job.scheduled_for for job in jobs if job.scheduled_for is not None]
+
+    backfill_sync = sync_twin(backfill)
 
     async def _task(self, store: Store, schedule: Schedule) -> Options:
         """What its task says, the same in every process."""

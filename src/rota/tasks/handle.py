@@ -12,6 +12,7 @@ from ..durations import Duration
 from ..errors import NotFound
 from ..model import InsertResult, Job, JobId, NewJob, State
 from ..runtime.portal import Portal
+from ..runtime.sync_twins import sync_twin
 from .type_variables import R_co
 
 _SAME = tuple(
@@ -46,6 +47,11 @@ class JobHandle(Job, Generic[R_co], frozen=True, kw_only=False):
         access: JobAccess = self._access
         return access
 
+    @property
+    def portal(self) -> Portal:
+        """The event loop for callers that are not async."""
+        return self.access.portal
+
     async def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to finish and return its output.
 
@@ -60,21 +66,25 @@ class JobHandle(Job, Generic[R_co], frozen=True, kw_only=False):
             output = cast(R_co, None)
         return output
 
-    def result_sync(self, timeout: Duration | None = None) -> R_co:
-        """``result`` for code that is not async."""
-        return self.access.portal.call(self.result, timeout)
+    result_sync = sync_twin(result)
 
     async def refresh(self) -> JobHandle[R_co]:
         """The job as it is now."""
         return await self.access.job(self.id)
 
+    refresh_sync = sync_twin(refresh)
+
     async def cancel(self, reason: str = "cancelled") -> None:
         """Cancel it: at once while queued; a running job is asked to stop."""
         await self.access.cancel(self.id, reason)
 
+    cancel_sync = sync_twin(cancel)
+
     async def retry(self) -> JobHandle[R_co]:
         """Run a finished job again."""
         return await self.access.retry(self.id)
+
+    retry_sync = sync_twin(retry)
 
 
 def from_job(job: Job, access: JobAccess) -> JobHandle:

@@ -17,8 +17,9 @@ from ..errors import ConfigError, DuplicateJob, OptionError, StoreUnavailable
 from ..model import InsertResult, JobFilter, JobId, NewJob, PageRequest
 from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
+from ..runtime.sync_twins import call_sync
 from ..store.protocol import Store
-from .current import CURRENT, RunningJob
+from .current import RunningJob
 from .handle import Handles, JobAccess, JobHandle, from_job, from_new
 from .job_builder import JobBuilder
 from .published import PublishedTasks
@@ -68,10 +69,7 @@ class Producer:
             new = self._builder.one(name, arguments, self._as_known(name, chosen), now)
             (inserted,) = self._insert_with_sync(chosen, [new], "enqueue")
             return self._handle_within(new, inserted, now)
-        parent = CURRENT.get()  # the portal's loop runs in a context of its own
-        if parent is not None and chosen.parent is None:
-            chosen = merge(chosen, Options(parent=parent.job.id))
-        return self.runtime.portal.call(self.enqueue, name, arguments, chosen)
+        return call_sync(self.runtime.portal, "enqueue", self.enqueue, name, arguments, chosen)
 
     async def prepared(self, name: str, arguments: Any, chosen: Options) -> NewJob:
         """The job that this would store, everything checked and nothing written."""
@@ -125,7 +123,7 @@ class Producer:
     ) -> Sequence[JobHandle]:
         _refuse_key(chosen)
         portal, began = self.runtime.portal, monotonic()
-        store = portal.call(self._store, began) if chosen.connection is None else None
+        store = call_sync(portal, "enqueue_many", self._store, began) if chosen.connection is None else None
         if store is None:
             chosen = self._as_known(name, chosen)
         elif name not in self._registry.tasks:

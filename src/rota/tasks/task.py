@@ -152,17 +152,21 @@ class BoundTask(Generic[P, R_co]):
         return BoundTask(self.task, merge(self.chosen, options(given)))
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
+        """Store a job that calls the task with these arguments and options."""
         task = self.task
         return await task.producer.enqueue(task.name, task.named(args, kwargs), self.chosen)
 
     def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R_co]:
+        """``enqueue`` for code that is not async."""
         task = self.task
         return task.producer.enqueue_sync(task.name, task.named(args, kwargs), self.chosen)
 
     async def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle[R_co]]:
+        """Store a job per mapping of arguments, in bulk: all of them, or none."""
         return await self.task.producer.enqueue_many(self.task.name, payloads, self.chosen)
 
     def enqueue_many_sync(self, payloads: Iterable[Mapping[str, Any]]) -> Sequence[JobHandle[R_co]]:
+        """``enqueue_many`` for code that is not async."""
         return self.task.producer.enqueue_many_sync(self.task.name, payloads, self.chosen)
 
 

@@ -16,6 +16,8 @@ from functools import partial
 from struct import Struct
 from threading import Event, Thread
 
+from ..native_threads import are_greenlets
+
 IN_MODIFY = 0x2
 STOP_S = 10.0
 EVENT = Struct("iIII")  # whose, what, and two that matter for directories only
@@ -60,7 +62,7 @@ class FileWatch:
 
 
 def watch(path: str, heard: Callable[[], None]) -> FileWatch | None:
-    if _libc is None:
+    if _libc is None or are_greenlets():
         return None
     inotify = _libc.inotify_init1(os.O_CLOEXEC)
     if inotify < 0:
