@@ -67,6 +67,21 @@ async def test_a_row_written_by_hand_is_complete_and_looked_at_once(store: Sqlit
     assert (await store.due_schedules(now, 10)).next_check_at == started.next_run_at
 
 
+async def test_a_row_written_by_hand_may_use_the_times_of_sqlite(store: SqliteStore, path: Path) -> None:
+    by_hand(path, "INSERT INTO rota_schedules (name, task, at) VALUES ('a', 't', '2030-01-01 12:00:00')")
+    by_hand(path, "INSERT INTO rota_schedules (name, task, at) VALUES ('b', 't', '2030-01-01T14:00+02:00')")
+    await stored(store, rule("c", check_at=at(9)))
+    by_hand(path, "UPDATE rota_schedules SET next_run_at = '2030-01-01 12:00:05.5' WHERE name = 'c'")
+    found = {one.name: one for one in (await store.due_schedules(at(-60), 10)).schedules}
+    assert [found[name].at for name in "ab"] == [T0, T0]
+    assert found["c"].next_run_at == found["c"].manual_run_at == at(5.5)
+    looked = decide(found["c"], at(-60), 5.0)
+    assert not await store.fire([Firing(schedule=looked.schedule, expected=found["c"].version)], at(-60))
+    assert not (await store.due_schedules(at(-60), 10)).schedules[2:]
+    fired = decide(await kept(store, found["c"].id), at(6), 5.0)
+    assert [fire.at for fire in fired.fires] == [at(5.5)]
+
+
 async def test_rows_written_by_hand_get_different_ids(store: SqliteStore, path: Path) -> None:
     for n in range(20):
         by_hand(path, "INSERT INTO rota_schedules (name, task, every) VALUES (?, 't', 60)", (f"s{n}",))

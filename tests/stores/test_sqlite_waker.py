@@ -167,3 +167,19 @@ async def test_a_plain_sqlite_client_of_another_process_wakes_us(store: SqliteSt
     await asyncio.wait_for(waiting, SOON)
     with closing(sqlite3.connect(tmp_path / "rota.db")) as connection:
         assert connection.execute("SELECT count(*) FROM rota_jobs WHERE queue = 'bell'").fetchone() == (1,)
+
+
+async def test_a_scheduler_that_waits_alone_is_woken_by_a_row_written_elsewhere(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """No one waits for jobs while all slots of a worker are busy."""
+    waker = store.waker()
+    await begun(store)
+    await waker.wait_schedules(0.01)  # what is there already
+    waiting = asyncio.create_task(waker.wait_schedules(LONG))
+    await begun(store)
+    with closing(sqlite3.connect(tmp_path / "rota.db")) as connection, connection:
+        connection.execute("INSERT INTO rota_schedules (name, task, every) VALUES ('s', 't', 60)")
+    assert await asyncio.wait_for(waiting, SOON)
+    assert not await waker.wait_schedules(0.05)
+    await waker.close()

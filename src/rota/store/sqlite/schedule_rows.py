@@ -8,7 +8,7 @@ that was never written.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -69,12 +69,18 @@ def _read(name: str, cell: Any) -> Any:
     if cell is None:
         return None
     if name in INSTANTS:
-        return instant(cell)
+        return _written_time(cell) if isinstance(cell, str) else instant(cell)
     if name in NUMBERS and abs(cell) > LARGEST:
         raise ValueError(f"{cell} is out of range")
     if name == "payload_json":
         _PAYLOAD.decode(cell)
     return cell
+
+
+def _written_time(text: str) -> datetime:
+    """As SQLite's functions write it, which is UTC, or with an offset. The next write makes it a number."""
+    found = datetime.fromisoformat(text)
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _salvaged(cells: dict[str, Any]) -> Schedule:
