@@ -36,8 +36,9 @@ def without_password(url: str) -> str:
     except ValueError:
         return f"{scheme[0]}://{MASK}"
     if is_ambiguous(parts):
-        rest = re.split(r"[?#]", url.rpartition("@")[2])[0] if "@" in url else None
-        return f"{scheme[0]}://{MASK}" + ("" if rest is None else f"@{rest}")
+        _, at, rest = url.rpartition("@")
+        is_host = at and not any(_is_secret(pair[1]) for pair in _PAIR.finditer(url[: -len(rest) or None]))
+        return f"{scheme[0]}://{MASK}" + (f"@{re.split('[?#]', rest)[0]}" if is_host else "")
     account, _, host = parts.netloc.rpartition("@")
     user, colon, _ = account.partition(":")
     shown = _query(query)

@@ -81,7 +81,7 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
     conninfo = _joined(plain)
     try:
         conninfo_to_dict(conninfo)
-    except Error as error:
+    except (Error, UnicodeDecodeError) as error:
         # libpq quotes the part it could not read, which may be of a password
         said = type(error).__name__ if "@" in url or has_password(url) else str(error).strip()
         raise ConfigError(f"{without_password(url)}: libpq cannot read this URL: {said}") from None
