@@ -15,6 +15,7 @@ from cli.terminal_session import TerminalSession
 from rota import Rota
 from rota.cli.parts.atomic_file import atomic_file
 from rota.model import AuditEntry
+from rota.worker.audit_seals import seal
 
 
 def test_every_change_is_audited_and_found_by_filter(folder: Path) -> None:
@@ -110,3 +111,19 @@ def test_an_export_to_a_file_shows_progress_on_a_terminal(folder: Path) -> None:
         assert typist.end() == 0
         assert "200 entries, back to 2030-01-01 00:00:50Z" in typist.seen
         assert "250 entries in log.jsonl" in typist.seen
+
+
+def test_verify_says_whether_the_log_is_intact(folder: Path) -> None:
+    output("queues", "pause", "mail")
+    assert "Not sealed yet: 1 entry" in output("audit", "verify")
+
+    async def seal_now(app: Rota) -> None:
+        assert await seal(await app.stores.get(), app.clock) is not None
+
+    on_store(seal_now)
+    result = output_json("audit", "verify")
+    assert (result["ok"], result["seals"], result["entries"], result["problems"]) == (True, 1, 1, [])
+    assert f"Head: {result['head']}" in output("audit", "verify", "--expect-head", result["head"])
+    other = "1:" + "0" * 64
+    done = invoke("audit", "verify", "--expect-head", other)
+    assert (done.exit_code, "seal 1: its digest is not the expected one" in done.output) == (1, True)

@@ -10,6 +10,7 @@ from rota.model import AuditEntry, AuditFilter, PageRequest, RetentionCutoffs, S
 from rota.store.calls import settle
 from rota.store.postgres.audit_queries import page_statement
 from rota.store.postgres.store import PostgresStore
+from rota.testing.conformance.audit import seal
 from rota.testing.conformance.factories import ERROR, T0, at, change, running
 
 EVERYTHING = AuditFilter()
@@ -48,9 +49,12 @@ async def test_even_the_owner_cannot_rewrite_the_log(
 async def test_after_pruning_the_same_transaction_may_not_delete_either(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
-    await store.append_audit([line("old", at=at(-10)), line("new", at=at(10))])
+    await store.append_audit([line("old", at=at(-10))])
+    await seal(store, T0)
+    await store.append_audit([line("new", at=at(10))])
     with psycopg.connect(migrated_postgres_url) as connection:
         assert connection.execute("SELECT rota.prune_audit(%s, 10)", (T0,)).fetchall() == [(1,)]
+        connection.execute("SET LOCAL rota.pruning = 'on'")
         with pytest.raises(errors.InsufficientPrivilege):
             connection.execute("DELETE FROM rota.audit")
         connection.rollback()
@@ -58,7 +62,34 @@ async def test_after_pruning_the_same_transaction_may_not_delete_either(
     assert await actions(store) == ["new"]
 
 
-async def test_a_role_that_does_not_own_the_schema_can_add_and_prune(
+async def test_a_seal_is_given_once_and_with_it_nothing_else_changes(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    await store.append_audit([line()])
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        with pytest.raises(errors.InsufficientPrivilege):
+            connection.execute("UPDATE rota.audit SET seal = 1, actor = 'other'")
+        assert await seal(store, T0) is not None
+        for change_ in ("seal = NULL", "seal = 2", "actor = 'other'"):
+            with pytest.raises(errors.InsufficientPrivilege):
+                connection.execute(f"UPDATE rota.audit SET {change_}".encode())
+
+
+async def test_a_line_that_commits_late_is_sealed_later(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    with psycopg.connect(migrated_postgres_url) as slow:
+        row = "(at, action, actor, via, result) VALUES (now(), 'slow', 'a', 'sql', 'done')"
+        slow.execute(f"INSERT INTO rota.audit {row}".encode())
+        await store.append_audit([line("quick")])
+        first = await seal(store, T0)
+        slow.commit()
+    second = await seal(store, T0)
+    assert first is not None and second is not None
+    assert (first.entries, second.entries, second.first_id < first.first_id) == (1, 1, True)
+
+
+async def test_a_role_that_does_not_own_the_schema_can_add_seal_and_prune(
     store: PostgresStore, migrated_postgres_url: str
 ) -> None:
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
@@ -68,7 +99,9 @@ async def test_a_role_that_does_not_own_the_schema_can_add_and_prune(
         connection.execute("GRANT USAGE ON SCHEMA rota TO runtime")
         connection.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA rota TO runtime")
     runtime = PostgresStore(migrated_postgres_url.replace("//rota@", "//runtime@"))
-    await runtime.append_audit([line(at=at(-10)), line("job.retry")])
+    await runtime.append_audit([line(at=at(-10))])
+    assert await seal(runtime, T0) is not None
+    await runtime.append_audit([line("job.retry")])
     assert (await runtime.maintain(RetentionCutoffs(audit=T0), 10, T0)).audit_entries == 1
     assert await actions(runtime) == ["job.retry"]
     await runtime.close()
@@ -109,6 +142,8 @@ async def test_text_that_the_server_cannot_hold_does_not_lose_the_line(store: Po
         (AuditFilter(actor="u7"), "audit_actor"),
         (AuditFilter(action="a.7"), "audit_action"),
         (AuditFilter(since_at=T0, until_at=at(5)), "audit_at"),
+        (AuditFilter(seal=0), "audit_unsealed"),
+        (AuditFilter(seal=7), "audit_seal"),
     ],
 )
 async def test_pages_of_the_log_use_indexes(

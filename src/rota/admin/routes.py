@@ -120,6 +120,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/workers", "system.workers"),
     Route("GET", "/activity", "system.activity"),
     Route("GET", "/audit", "system.audit"),
+    Route("GET", "/audit/verify", "system.verify_audit"),
     Route("GET", "/doctor", "system.doctor"),
     Route("GET", "/settings", "system.settings"),
     Route("GET", "/tokens", "access.tokens"),

@@ -5,7 +5,7 @@ Must never do I/O, read the clock or hold policy. Instants are aware UTC datetim
 ``_json``; their decoded forms are properties, so that a job passes through without being parsed.
 """
 
-from .audit import Actor, AuditEntry, AuditFilter
+from .audit import Actor, AuditChain, AuditEntry, AuditFilter, AuditSeal
 from .choices import (
     FINAL,
     LIVE,
@@ -46,6 +46,8 @@ from .overview import (
     ActivityBetween,
     ActivityCount,
     Answer,
+    AuditChainEnds,
+    AuditSeals,
     CurrentOverview,
     DepthByTenant,
     DueLane,
@@ -77,9 +79,13 @@ __all__ = [
     "Answer",
     "Attempt",
     "AttemptOutcome",
+    "AuditChain",
+    "AuditChainEnds",
     "AuditEntry",
     "AuditFilter",
     "AuditResult",
+    "AuditSeal",
+    "AuditSeals",
     "Backoff",
     "CalendarMode",
     "Capabilities",

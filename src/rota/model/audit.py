@@ -65,3 +65,28 @@ class AuditFilter(Value, frozen=True, kw_only=True):
     result: str | None = None
     since_at: datetime | None = None
     until_at: datetime | None = None
+    seal: int | None = None  # under the seal with this number; 0: not sealed yet
+
+
+class AuditSeal(Value, frozen=True, kw_only=True):
+    """A link of the hash chain over the audit log: it covers a batch of entries and the seal before it."""
+
+    number: int  # 1, 2, 3 …
+    previous: str  # the digest of the seal before it
+    content: str  # the digest of its entries
+    digest: str  # of everything above and below, but for ``pruned_at``
+    entries: int  # how many it covers
+    first_id: str
+    last_id: str
+    last_at: datetime  # the time of its latest entry
+    sealed_at: datetime
+    pruned_at: datetime | None = None  # its entries were deleted by age then; the seal stays
+
+
+class AuditChain(Value, frozen=True, kw_only=True):
+    """Where the hash chain begins and ends, and what is not in it yet."""
+
+    base: AuditSeal | None = None  # the oldest seal that is stored
+    head: AuditSeal | None = None
+    unsealed: int = 0
+    oldest_unsealed_at: datetime | None = None

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Generic, TypeVar
 
+from .audit import AuditChain, AuditSeal
 from .job import Job, JobFilter
 from .value import Value
 
@@ -134,3 +135,16 @@ class RunCounts(Question[Sequence[RunCount]], frozen=True, kw_only=False):
 
     schedules: Sequence[tuple[str, str]]
     since: date
+
+
+class AuditChainEnds(Question[AuditChain], frozen=True, kw_only=False):
+    """The ends of the audit log's hash chain, and how many entries are not sealed: at most ``most``."""
+
+    most: int = 100_000
+
+
+class AuditSeals(Question[Sequence[AuditSeal]], frozen=True, kw_only=False):
+    """The stored seals after this number, in order, at most ``limit``."""
+
+    after: int
+    limit: int

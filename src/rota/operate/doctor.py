@@ -9,6 +9,7 @@ from typing import get_args
 
 from ..core.schedules.names import key_of
 from ..model import (
+    AuditChainEnds,
     AuditFilter,
     CurrentOverview,
     Finding,
@@ -22,7 +23,9 @@ from ..runtime.clock import Clock
 from ..runtime.service_records import ServiceStatus
 from ..store.protocol import Store
 from ..worker.maintenance import is_live, unserved
+from . import audit_chain
 from .credential_checks import examine_credentials
+from .requests import VerifyAuditRequest
 from .services import Services
 from .work_findings import failed_jobs, failing_schedules, paused_work
 from .workers import live_workers, service_statuses, worker_record
@@ -32,6 +35,8 @@ LATE_S = 300.0
 MOST_SCHEDULES = 1000
 MOST_QUARANTINED = 100
 QUARANTINED_WITHIN = timedelta(days=7)
+SEALS_CHECKED = 10
+UNSEALED_S = 3600.0
 
 
 async def examine(app: Services) -> list[Finding]:
@@ -46,6 +51,7 @@ async def examine(app: Services) -> list[Finding]:
     findings += await _services(app, store)
     findings += await _schedules(app, store)
     findings += await examine_credentials(store, app.clock.now())
+    findings += await _audit(app, store)
     findings += await store.check_health(app.clock.now())
     levels = get_args(Level)  # from the best to the worst
     return sorted(findings, key=lambda finding: levels.index(finding.level), reverse=True)
@@ -137,6 +143,36 @@ def _late_service(worker: str, service: ServiceStatus, now: datetime) -> Finding
     stuck = service.state == "stuck"
     remedy = "Restart the worker." if stuck else "If it does not recover by itself, restart the worker."
     return Finding(check="services", level="problem", text=text, remedy=remedy)
+
+
+async def _audit(app: Services, store: Store) -> Sequence[Finding]:
+    """The newest seals of the audit log, and whether entries wait for one for long."""
+    ends = await store.survey(AuditChainEnds())
+    head = 0 if ends.head is None else ends.head.number
+    after = head - SEALS_CHECKED if head > SEALS_CHECKED else None
+    retention = timedelta(days=app.settings.retention_audit_days)
+    result = await audit_chain.verify(
+        store, VerifyAuditRequest(after=after, limit=SEALS_CHECKED + 1), retention
+    )
+    found = [
+        Finding(
+            check="audit",
+            level="problem",
+            text=f"the audit log was tampered with: seal {problem.seal}: {problem.text}",
+            remedy="Check it all: rota audit verify. Compare with a backup and with heads noted elsewhere.",
+        )
+        for problem in result.problems[:3]
+    ]
+    age_s = audit_chain.age_s(ends, app.clock.now())
+    if age_s > UNSEALED_S:
+        text = f"{ends.unsealed} audit entries have no seal yet, the oldest for {age_s:.0f} s"
+        found.append(
+            Finding(check="audit", level="warning", text=text, remedy="Start a worker: it seals them.")
+        )
+    if not found:
+        text = f"the newest of {head} seals hold" if head else "no audit entry is sealed yet"
+        found.append(Finding(check="audit", level="ok", text=text))
+    return found
 
 
 async def _schedules(app: Services, store: Store) -> Sequence[Finding]:

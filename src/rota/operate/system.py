@@ -31,11 +31,12 @@ from ..model import (
 )
 from ..runtime.heavy import heavy_response
 from ..version import __version__
-from . import doctor
+from . import audit_chain, doctor
 from .actions import ActionGroup, requires
-from .requests import ActivityRequest, AuditRequest
+from .requests import ActivityRequest, AuditRequest, VerifyAuditRequest
 from .views import (
     ActivityBucket,
+    AuditVerification,
     AuditView,
     CurrentActor,
     DoctorReport,
@@ -252,6 +253,15 @@ class SystemActions(ActionGroup):
         return Page(
             items=[audit_view(entry, self.operations.visibility) for entry in page.items], next=page.next
         )
+
+    @requires("operate.shared")
+    async def verify_audit(self, request: VerifyAuditRequest) -> AuditVerification:
+        """Check the hash chain over the audit log: whether entries were changed, removed or forged.
+
+        A call checks ``limit`` seals and returns ``next``: send it as ``after`` to continue.
+        """
+        retention = timedelta(days=self.services.settings.retention_audit_days)
+        return await audit_chain.verify(await self.operations.store(), request, retention)
 
     @requires("operate.shared")
     async def doctor(self) -> DoctorReport:

@@ -26,6 +26,7 @@ log = logging.getLogger("rota.audit")
 
 ACTOR: ContextVar[Actor | None] = ContextVar("rota_actor", default=None)
 LONGEST_MESSAGE = 500
+DENIED_A_MINUTE = 20  # of one actor; more would fill the log, and say nothing new
 
 
 @cache
@@ -76,7 +77,25 @@ async def audited(
 async def record(
     runtime: Runtime, draft: AuditDraft, result: AuditResult, error: Exception | None = None
 ) -> None:
-    """Add the entry. The change itself is done already, so an unavailable store is only logged."""
+    """Add the entry. The change itself is done already, so an unavailable store is only logged.
+
+    Denied requests change nothing: those beyond ``DENIED_A_MINUTE`` are only logged, and the last entry
+    says so.
+    """
+    if result == "denied":
+        actor = ACTOR.get() or program()
+        number = runtime.denied.add(actor.name, runtime.clock.now())
+        if number > DENIED_A_MINUTE:
+            log.debug("denied, and not in the audit log: %s by %s: %s", draft.action, actor.name, error)
+            return
+        if number == DENIED_A_MINUTE:
+            error = RotaError(
+                f"{error}; more denied requests of this actor within the minute are not recorded"
+            )
+    await _append(runtime, draft, result, error)
+
+
+async def _append(runtime: Runtime, draft: AuditDraft, result: AuditResult, error: Exception | None) -> None:
     actor, secrets = ACTOR.get() or program(), runtime.settings.secret_fields
     entry = AuditEntry(
         action=draft.action,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from .. import config
 from ..config import Settings
 from .clock import Clock, Ids
+from .denied import DeniedRequests
 from .events import Hooks
 from .portal import Portal
 from .service_records import ServiceRecords
@@ -35,6 +36,7 @@ class Runtime:
         self.ids = Ids()
         self.hooks = Hooks()
         self.records = ServiceRecords()
+        self.denied = DeniedRequests()
         self.stores = StorePerLoop(settings.url, self.clock)
 
     @property

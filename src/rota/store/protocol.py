@@ -33,9 +33,12 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
 11. Counts. Answers of ``survey`` are exact, or bounded and marked as estimated. No count reads without
     a bound.
 12. Deletion by age. ``maintain`` deletes only final jobs and audit entries that are older than the given
-    times, at most ``limit`` of each, the oldest first.
+    times, at most ``limit`` of each, the oldest first; audit entries in whole batches that are sealed, at
+    least one.
 13. Audit. The audit log is append-only; only ``maintain`` deletes from it. The ids that one writer's
-    entries get grow in the order of appending, and the reading order of all entries never changes.
+    entries get grow in the order of appending, and the reading order of all entries never changes. Seals
+    are numbered without gaps. ``maintain`` marks the seal of the last batch it deletes as pruned, deletes
+    the seals before it, and keeps the others.
 14. Documents. ``put_document`` compares the version; of several writers that expect the same one, one
     succeeds.
 15. Hints. A waker may be late, or wake for nothing: polling alone is correct. ``capabilities.wakes`` says
@@ -68,6 +71,7 @@ from ..model import (
     Attempt,
     AuditEntry,
     AuditFilter,
+    AuditSeal,
     Capabilities,
     ClaimRequest,
     Document,
@@ -274,6 +278,10 @@ class Store(Protocol):
 
     async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
         """By id, newest first unless the page says otherwise."""
+
+    async def seal_audit(self, seal: AuditSeal, ids: Sequence[str]) -> bool:
+        """Store the seal and put these entries under it; False, and nothing is done, if its number is not
+        the next or one of the entries is gone or sealed already."""
 
     # --- small versioned documents -----------------------------------------------------------------
 

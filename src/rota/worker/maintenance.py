@@ -1,4 +1,4 @@
-"""Maintenance that any worker does for all: rescue, expiry, prune, store upkeep, a check for unserved tasks.
+"""Maintenance that any worker does for all: rescue, expiry, prune, seals, upkeep, a check for unserved tasks.
 
 Each pass is a step of a service and returns the seconds until the next. Any number of workers may run
 them at once. Never runs a job: a rescued one is claimed again like any other.
@@ -32,6 +32,7 @@ from ..runtime.failpoints import hit
 from ..runtime.service import Tick
 from ..store.calls import settle
 from ..store.protocol import Store
+from .audit_seals import MOST_SEAL_S, SEAL_BATCH, SEAL_EVERY_S, seal
 from .environment import WorkerEnvironment
 
 log = logging.getLogger("rota.upkeep")
@@ -98,6 +99,7 @@ class Maintenance:
             "rescue": self._rescue,
             "expire": self._expire,
             "prune": self._prune,
+            "seal": self._seal,
             "unserved": self._check_unserved,
         }
 
@@ -131,6 +133,12 @@ class Maintenance:
         if not await prune(self._store, self._clock, self._environment.settings):
             return 0.0  # one batch at a time: a pass under way for minutes would count as stuck
         return self._spread(PRUNE_EVERY_S)
+
+    async def _seal(self) -> float:
+        made = await seal(self._store, self._clock)
+        if made is not None and made.entries == SEAL_BATCH:
+            return 0.0
+        return self._environment.fleet.share_s(SEAL_EVERY_S, MOST_SEAL_S)
 
     async def _check_unserved(self) -> float:
         missing = await unserved(self._store, self._clock, self._environment.options.lease_s)

@@ -38,6 +38,19 @@ export interface AuditRequest {
   cursor?: string | null;
 }
 
+export interface AuditVerification {
+  ok: boolean;
+  head: string | null;
+  seals: number;
+  entries: number;
+  late: number;
+  pruned_until: number | null;
+  unsealed: number;
+  oldest_unsealed_at: string | null;
+  problems: ChainProblem[];
+  next?: number | null;
+}
+
 export interface AuditView {
   id: string;
   at: string;
@@ -98,6 +111,11 @@ export interface CalendarView {
 
 export interface CancelRequest {
   reason?: string;
+}
+
+export interface ChainProblem {
+  seal: number;
+  text: string;
 }
 
 export interface Count {
@@ -789,6 +807,12 @@ export interface ValidateRequest {
   n?: number;
 }
 
+export interface VerifyAuditRequest {
+  after?: number | null;
+  limit?: number;
+  expect_head?: string | null;
+}
+
 export interface Why {
   job: string;
   state: string;
@@ -819,6 +843,7 @@ export interface WorkerView {
 }
 
 export type GetResponse<P extends string> =
+  P extends "/audit/verify" ? AuditVerification :
   P extends "/jobs/count" ? Count :
   P extends "/jobs/stats" ? Stats :
   P extends "/schedules/fires" ? Fires :

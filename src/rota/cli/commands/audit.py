@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+from msgspec.structs import replace
 
 from ...model import AuditResult, Page
 from ...operate import Operations
-from ...operate.requests import MOST, AuditRequest
-from ...operate.views import AuditView
-from ...terminal.text import json_text, relative_time, safe, style, utc_time
+from ...operate.requests import MOST, AuditRequest, VerifyAuditRequest
+from ...operate.views import AuditVerification, AuditView
+from ...terminal.text import json_text, plural, relative_time, safe, style, utc_time
 from ..parts.atomic_file import atomic_file
+from ..parts.exit_codes import FAILED
 from ..parts.lists import Columns, ListColumn, listing
+from ..parts.options import json_option
 from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, store_time, target_options
 from ..parts.time_parsing import resolve_when, when_option
@@ -38,7 +41,7 @@ until_option = when_option("until", "Only older than")
 
 @click.group()
 def audit() -> None:
-    """List and export the audit log."""
+    """List, export and verify the audit log."""
 
 
 @listing(audit, COLUMNS, paged=True, empty="No audit entries yet.", no_match="No audit entry matches.")
@@ -59,6 +62,64 @@ async def list_entries(operations: Operations, /, object_: str | None, **given: 
 def _request(given: dict[str, Any], now: datetime, **more: Any) -> AuditRequest:
     times = {name: resolve_when(given[name], now) for name in ("since", "until") if given[name] is not None}
     return parse_request(AuditRequest, **{**given, **times, **more})
+
+
+@audit.command()
+@click.option(
+    "--expect-head", metavar="NUMBER:DIGEST", help="A head that was noted earlier: the log must contain it."
+)
+@json_option(
+    "ok", "head", "seals", "entries", "late", "pruned_until", "unsealed", "oldest_unsealed_at", "problems"
+)
+@target_options
+@pass_target
+def verify(target: Target, expect_head: str | None, as_json: bool) -> None:
+    """Check the hash chain over the audit log: were entries changed, removed or forged?
+
+    Note the head it prints in another place, and compare with it later: --expect-head. Exit codes: 0 the log
+    is intact, 1 it is not.
+    """
+    result = target.operations(lambda operations: _verify(operations, expect_head))
+    click.echo(json_text(result) if as_json else _verification(result))
+    raise SystemExit(0 if result.ok else FAILED)
+
+
+async def _verify(operations: Operations, expect_head: str | None) -> AuditVerification:
+    """All seals, some at a time."""
+    request = parse_request(VerifyAuditRequest, expect_head=expect_head)
+    total = result = await operations.system.verify_audit(request)
+    while result.next is not None:
+        result = await operations.system.verify_audit(replace(request, after=result.next))
+        total = replace(
+            result,
+            seals=total.seals + result.seals,
+            entries=total.entries + result.entries,
+            late=total.late + result.late,
+            problems=total.problems + result.problems,
+            ok=total.ok and result.ok,
+        )
+    return total
+
+
+def _verification(result: AuditVerification) -> str:
+    lines = [style(f"✗ seal {one.seal}: {safe(one.text)}", "red") for one in result.problems]
+    intact = f"{_entries(result.entries)} under {plural(result.seals, 'seal')}"
+    lines.append(f"{style('✓', 'green')} {intact} are intact" if result.ok else f"{intact} were checked")
+    if result.pruned_until is not None:
+        lines.append(f"Entries up to seal {result.pruned_until} were deleted by age.")
+    if result.late:
+        lines.append(
+            f"{_entries(result.late)} got their seal long after their time: backdated, or slow to commit."
+        )
+    if result.unsealed and result.oldest_unsealed_at is not None:
+        oldest = utc_time(result.oldest_unsealed_at)
+        lines.append(f"Not sealed yet: {_entries(result.unsealed)}, the oldest of {oldest}.")
+    lines.append(f"Head: {result.head or 'none yet'}")
+    return "\n".join(lines)
+
+
+def _entries(count: int) -> str:
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
 @audit.command()
@@ -85,8 +146,7 @@ def export(target: Target, since: str | None, until: str | None, output: str) ->
         )
     if has_counter:
         click.echo("\r\x1b[K", err=True, nl=False)
-    entries = f"{count:,} {'entry' if count == 1 else 'entries'}"
-    click.echo(f"{entries} in {safe(output)}", err=True)
+    click.echo(f"{_entries(count)} in {safe(output)}", err=True)
 
 
 def _exporter(

@@ -32,7 +32,7 @@ from .schedules import (
     UpdateScheduleRequest,
     ValidateRequest,
 )
-from .system import ActivityRequest, AuditRequest
+from .system import ActivityRequest, AuditRequest, VerifyAuditRequest
 
 __all__ = [
     "MOST",
@@ -68,4 +68,5 @@ __all__ = [
     "UpdateJobRequest",
     "UpdateScheduleRequest",
     "ValidateRequest",
+    "VerifyAuditRequest",
 ]

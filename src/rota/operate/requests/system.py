@@ -30,3 +30,11 @@ class AuditRequest(ActionRequest, frozen=True, kw_only=True):
     until: Timestamp | None = None
     limit: Limit = 50
     cursor: Cursor | None = None
+
+
+class VerifyAuditRequest(ActionRequest, frozen=True, kw_only=True):
+    """Which seals of the audit log's hash chain to check: ``limit`` of them after this number."""
+
+    after: Annotated[int, Meta(ge=1)] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    expect_head: Text | None = None  # NUMBER:DIGEST, noted earlier: the chain must contain it

@@ -4,7 +4,7 @@ A view is built from model values here and nowhere else.
 """
 
 from .access import CurrentActor, NewToken, TokenView, UserView
-from .audit import AuditView, audit_view
+from .audit import AuditVerification, AuditView, ChainProblem, audit_view
 from .base import View, Visibility
 from .gates import GateView, gate_view
 from .jobs import AttemptView, BulkResult, Count, FailureGroup, FailureGroups, JobView, attempt_view, job_view
@@ -34,10 +34,12 @@ from .system import (
 __all__ = [
     "ActivityBucket",
     "AttemptView",
+    "AuditVerification",
     "AuditView",
     "Backfill",
     "BulkResult",
     "CalendarView",
+    "ChainProblem",
     "Count",
     "CurrentActor",
     "DoctorReport",

@@ -50,3 +50,25 @@ def _may_quote(entry: AuditEntry) -> bool:
     if entry.via == "system":
         return _is_of_a_task(entry)
     return entry.result != "done" and entry.action.partition(".")[0] in ("job", "jobs", "schedule")
+
+
+class ChainProblem(View, frozen=True, kw_only=True):
+    """A seal of the audit log's hash chain that does not hold, and what is wrong."""
+
+    seal: int
+    text: str
+
+
+class AuditVerification(View, frozen=True, kw_only=True):
+    """The result of checking seals of the audit log's hash chain."""
+
+    ok: bool
+    head: str | None  # NUMBER:DIGEST of the newest seal: note it elsewhere, and compare with it later
+    seals: int  # that were checked
+    entries: int  # that they cover
+    late: int  # entries whose time is an hour or more before the seal preceding theirs: backdated, or slow
+    pruned_until: int | None  # up to this seal, the entries were deleted by age
+    unsealed: int  # entries that have no seal yet
+    oldest_unsealed_at: Timestamp | None
+    problems: tuple[ChainProblem, ...]  # the first broken seal first
+    next: int | None = None  # send it as ``after`` to check the following seals; None: these were the last

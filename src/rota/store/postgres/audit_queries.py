@@ -1,4 +1,4 @@
-"""The audit log: adding, reading, deleting by age.
+"""The audit log: adding, reading, sealing, deleting by age.
 
 Owns the SQL of an AuditFilter. Must never change an entry: the table itself rejects that.
 """
@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from ...model import AuditEntry, AuditFilter, Page, PageRequest
+import msgspec
+
+from ...model import AuditChain, AuditEntry, AuditFilter, AuditSeal, Page, PageRequest
 from .. import cursors
 from .connections import Connections
 from .rows import Row, audit_lines, text
@@ -20,6 +22,12 @@ LONGEST_ID = 18  # digits that surely fit into a bigint
 
 _APPEND = "SELECT rota.append_audit(CAST(%s AS json))"
 _PRUNE = "SELECT rota.prune_audit(%s, %s)"
+_SEAL = "SELECT rota.seal_audit(CAST(%s AS json), CAST(%s AS bigint[]))"
+_SEAL_COLUMNS = ", ".join(AuditSeal.__struct_fields__)
+_SEALS = f"SELECT {_SEAL_COLUMNS} FROM rota.audit_seals"
+_UNSEALED = """
+SELECT count(*), min(at) FROM (SELECT at FROM rota.audit WHERE seal IS NULL ORDER BY id LIMIT %s) AS unsealed
+"""
 
 
 async def append(connections: Connections, entries: Sequence[AuditEntry]) -> None:
@@ -30,6 +38,34 @@ async def append(connections: Connections, entries: Sequence[AuditEntry]) -> Non
 async def prune(connections: Connections, before: datetime, limit: int) -> int:
     ((gone,),) = await connections.rows(_PRUNE, (before, limit), patience="retention")
     return int(gone)
+
+
+async def seal(connections: Connections, made: AuditSeal, ids: Sequence[str]) -> bool:
+    wire = text(msgspec.structs.asdict(made))
+    ((done,),) = await connections.rows(_SEAL, (wire, [int(id) for id in ids]), repeatable=False)
+    return bool(done)
+
+
+async def seals(connections: Connections, after: int, limit: int) -> list[AuditSeal]:
+    rows = await connections.rows(f"{_SEALS} WHERE number > %s ORDER BY number LIMIT %s", (after, limit))
+    return [_seal(row) for row in rows]
+
+
+async def chain(connections: Connections, most: int) -> AuditChain:
+    async with connections.snapshot() as fetch:
+        base = await fetch(f"{_SEALS} ORDER BY number LIMIT 1")
+        head = await fetch(f"{_SEALS} ORDER BY number DESC LIMIT 1")
+        ((unsealed, oldest),) = await fetch(_UNSEALED, (most,))
+    return AuditChain(
+        base=_seal(base[0]) if base else None,
+        head=_seal(head[0]) if head else None,
+        unsealed=unsealed,
+        oldest_unsealed_at=oldest,
+    )
+
+
+def _seal(row: Row) -> AuditSeal:
+    return AuditSeal(**dict(zip(AuditSeal.__struct_fields__, row, strict=True)))
 
 
 def page_statement(where: AuditFilter, ask: PageRequest) -> tuple[str, list[Any]]:
@@ -50,6 +86,8 @@ def page_statement(where: AuditFilter, ask: PageRequest) -> tuple[str, list[Any]
         add("at >= %s", where.since_at)
     if where.until_at is not None:
         add("at < %s", where.until_at)
+    if where.seal is not None:
+        add("seal = %s", where.seal) if where.seal else clauses.append("seal IS NULL")
     order, beyond = cursors.by_id(ask)
     if (place := _place(ask.cursor)) is not None:
         add(f"id {beyond} %s", place)

@@ -99,8 +99,30 @@ LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 BEGIN
-    IF TG_OP = 'DELETE' AND current_setting('rota.pruning', true) = 'on' THEN
-        RETURN NULL;
+    RAISE insufficient_privilege USING
+        MESSAGE = format('the audit log is append-only: %s is refused', TG_OP),
+        HINT = 'Use rota.prune_audit to delete old lines.';
+END
+$$;
+
+-- A line gets its seal once, and goes only with a seal that is marked as pruned. Nothing else changes it. The
+-- owner of the tables could get round this; the hash chain shows it.
+CREATE OR REPLACE FUNCTION rota.keep_entry() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    before record := OLD;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        IF EXISTS (SELECT FROM rota.audit_seals AS s WHERE s.number = OLD.seal AND s.pruned_at IS NOT NULL) THEN
+            RETURN OLD;
+        END IF;
+    ELSE
+        before.seal := NEW.seal;
+        IF OLD.seal IS NULL AND NEW.seal IS NOT NULL AND before::text = NEW::text THEN
+            RETURN NEW;
+        END IF;
     END IF;
     RAISE insufficient_privilege USING
         MESSAGE = format('the audit log is append-only: %s is refused', TG_OP),
@@ -522,6 +544,37 @@ CREATE INDEX done_default_by_settings ON rota.done_default (state, finished_at) 
 
 INSERT INTO rota.migrations (version, name) VALUES (9, '0009_expiry_and_retention');
 
+-- 0010_audit_seals
+-- The audit log as a hash chain: each seal covers a batch of entries and the seal before it. Writers add plain
+-- rows; workers seal them later, so that no writer waits for another.
+ALTER TABLE rota.audit ADD COLUMN seal bigint;
+CREATE INDEX audit_unsealed ON rota.audit (id) WHERE seal IS NULL;
+CREATE INDEX audit_seal ON rota.audit (seal, id) WHERE seal IS NOT NULL;
+
+CREATE TABLE rota.audit_seals (
+    number bigint PRIMARY KEY,
+    previous text COLLATE "C" NOT NULL,
+    content text COLLATE "C" NOT NULL,
+    digest text COLLATE "C" NOT NULL,
+    entries integer NOT NULL,
+    first_id text COLLATE "C" NOT NULL,
+    last_id text COLLATE "C" NOT NULL,
+    last_at timestamptz NOT NULL,
+    sealed_at timestamptz NOT NULL,
+    pruned_at timestamptz
+);
+
+DROP TRIGGER keep_audit ON rota.audit;
+CREATE TRIGGER keep_audit BEFORE TRUNCATE ON rota.audit
+   FOR EACH STATEMENT EXECUTE FUNCTION rota.keep_audit();
+CREATE TRIGGER keep_entry BEFORE UPDATE OR DELETE ON rota.audit
+   FOR EACH ROW EXECUTE FUNCTION rota.keep_entry();
+
+COMMENT ON TABLE rota.audit_seals IS 'The hash chain over rota.audit: `rota audit verify` checks it.';
+COMMENT ON COLUMN rota.audit.seal IS 'The number of the seal that covers the line; NULL: none does yet.';
+
+INSERT INTO rota.migrations (version, name) VALUES (10, '0010_audit_seals');
+
 -- The audit log.
 
 -- Add the lines, in their order. JSON inside JSON travels as text: see rows.py.
@@ -539,7 +592,30 @@ AS $$
      ORDER BY ord
 $$;
 
--- Forget at most lim lines older than this, the oldest first; how many.
+-- Put these lines under the next seal; false if others have sealed meanwhile. Never waits for another.
+CREATE OR REPLACE FUNCTION rota.seal_audit(seal json, lines bigint[]) RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE
+    made rota.audit_seals := json_populate_record(NULL::rota.audit_seals, seal);
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('rota.audit_seals', 0)) THEN
+        RETURN false;
+    END IF;
+    IF coalesce((SELECT max(s.number) FROM rota.audit_seals AS s), 0) <> made.number - 1
+       OR (SELECT count(*) FROM rota.audit AS a WHERE a.id = ANY (lines) AND a.seal IS NULL) <> cardinality(lines) THEN
+        RETURN false;
+    END IF;
+    INSERT INTO rota.audit_seals VALUES (made.*);
+    UPDATE rota.audit AS a SET seal = made.number WHERE a.id = ANY (lines);
+    RETURN true;
+END
+$$;
+
+-- Forget about lim lines older than this, the oldest first, in whole batches that are sealed; how many. The last
+-- of their seals stays, for the chain to begin with.
 CREATE OR REPLACE FUNCTION rota.prune_audit(older_than timestamptz, lim integer) RETURNS integer
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -547,12 +623,23 @@ SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     gone integer;
+    last bigint;
 BEGIN
-    PERFORM set_config('rota.pruning', 'on', true);
-    DELETE FROM rota.audit WHERE id = ANY (ARRAY(
-        SELECT a.id FROM rota.audit AS a WHERE a.at < older_than ORDER BY a.at LIMIT lim FOR UPDATE SKIP LOCKED));
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('rota.audit_seals', 0)) THEN
+        RETURN 0;
+    END IF;
+    SELECT max(s.number) INTO last
+      FROM (SELECT b.number, b.entries, sum(b.entries) OVER (ORDER BY b.number) AS total,
+                   bool_and(least(b.last_at, b.sealed_at) < older_than) OVER (ORDER BY b.number) AS is_old
+              FROM (SELECT * FROM rota.audit_seals WHERE pruned_at IS NULL ORDER BY number LIMIT 1000) AS b) AS s
+     WHERE s.is_old AND (s.total <= lim OR s.total = s.entries);
+    IF last IS NULL THEN
+        RETURN 0;
+    END IF;
+    UPDATE rota.audit_seals SET pruned_at = clock_timestamp() WHERE number <= last AND pruned_at IS NULL;
+    DELETE FROM rota.audit WHERE seal <= last;
     GET DIAGNOSTICS gone = ROW_COUNT;
-    PERFORM set_config('rota.pruning', 'off', true);
+    DELETE FROM rota.audit_seals WHERE number < last;
     RETURN gone;
 END
 $$;

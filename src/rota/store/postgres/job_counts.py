@@ -16,6 +16,8 @@ from ...model import (
     ActivityBetween,
     ActivityCount,
     Answer,
+    AuditChainEnds,
+    AuditSeals,
     CurrentOverview,
     DepthByTenant,
     DueLane,
@@ -32,6 +34,7 @@ from ...model import (
     RunCounts,
     State,
 )
+from . import audit_queries
 from .connections import Connections, Fetch
 from .job_pages import count as count_matching
 from .job_pages import expired, last_runs
@@ -108,6 +111,10 @@ async def _answer(connections: Connections, question: Question[Answer]) -> objec
         case DueLanes(now, most):
             rows = await connections.rows(_LANES, (now, most))
             return [DueLane(queue=queue, task=task, due=due) for queue, task, due in rows]
+        case AuditChainEnds(most):
+            return await audit_queries.chain(connections, most)
+        case AuditSeals(after, limit):
+            return await audit_queries.seals(connections, after, limit)
     raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 

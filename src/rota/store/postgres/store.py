@@ -17,6 +17,7 @@ from ...model import (
     Attempt,
     AuditEntry,
     AuditFilter,
+    AuditSeal,
     Capabilities,
     ClaimRequest,
     Document,
@@ -291,6 +292,9 @@ class PostgresStore:
 
     async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
         return await audit_queries.page(self._connections, where, page)
+
+    async def seal_audit(self, seal: AuditSeal, ids: Sequence[str]) -> bool:
+        return await audit_queries.seal(self._connections, seal, ids)
 
     # --- small versioned documents ---------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The audit log: entries are added and read, and deleted only by age. Must never change one.
+"""The audit log: entries are added, read and sealed, and deleted only by age. Must never change one.
 
 Only one transaction writes at a time, so each id can be made from the last one: ids grow in the
 order of adding, whichever processes add. They have the form of UUIDv7, with the time of the line or,
@@ -16,14 +16,15 @@ from uuid import UUID
 
 from msgspec.structs import asdict
 
-from ...model import AuditEntry, AuditFilter, Page, PageRequest
+from ...model import AuditChain, AuditEntry, AuditFilter, AuditSeal, Page, PageRequest
 from .. import cursors
-from .rows import EPOCH, Row, micros, readable_instant
-from .statements import AUDIT, statement
+from .rows import EPOCH, Row, as_json, micros, readable_instant
+from .statements import AUDIT, SEAL, statement
 from .writer import Transaction
 
 # A filter on one of these reads the lines in order from an index of its own; the first given counts.
 INDEXED = ("object", "actor", "tenant")
+_SEALS = f"SELECT {', '.join(SEAL)} FROM rota_audit_seals"
 SHAPE = 0x7000_8000000000000000  # what makes a number a UUIDv7, below its 48 bits of milliseconds
 
 
@@ -86,6 +87,10 @@ def matching(where: AuditFilter) -> tuple[str, list[Any]]:
             terms.append(f"at {sign} ?")
             params.append(micros(bound))
     index = next((name for name in INDEXED if getattr(where, name) is not None), "id")
+    if where.seal is not None:
+        index = "seal" if where.seal else "unsealed"
+        terms.append("seal = ?" if where.seal else "seal IS NULL")
+        params += [where.seal] if where.seal else []
     return f"FROM rota_audit INDEXED BY rota_audit_{index} WHERE {' AND '.join(terms)}", params
 
 
@@ -94,5 +99,56 @@ def _since(at: datetime | None) -> str:
     return "" if at is None else str(UUID(int=_first_of(micros(at))))
 
 
-def prune(transaction: Transaction, before: datetime, limit: int) -> int:
-    return transaction.execute(statement("prune_audit"), (micros(before), limit)).rowcount
+def seal(transaction: Transaction, made: AuditSeal, ids: Sequence[str]) -> bool:
+    if (transaction.execute(statement("last_seal")).fetchone()[0] or 0) != made.number - 1:
+        return False
+    transaction.execute("SAVEPOINT seal")
+    changed = transaction.execute(statement("seal_audit"), (made.number, as_json(ids))).rowcount
+    if changed != len(ids):  # gone, or sealed by another
+        transaction.execute("ROLLBACK TO seal")
+    else:
+        cells = asdict(made) | {name: micros(getattr(made, name)) for name in ("last_at", "sealed_at")}
+        transaction.execute(statement("add_seal"), tuple(cells[column] for column in SEAL))
+    transaction.execute("RELEASE seal")
+    return changed == len(ids)
+
+
+def seals(connection: sqlite3.Connection, after: int, limit: int) -> list[AuditSeal]:
+    rows = connection.execute(f"{_SEALS} WHERE number > ? ORDER BY number LIMIT ?", (after, limit))
+    return [_seal(row) for row in rows]
+
+
+def chain(connection: sqlite3.Connection, most: int) -> AuditChain:
+    base = connection.execute(f"{_SEALS} ORDER BY number LIMIT 1").fetchone()
+    head = connection.execute(f"{_SEALS} ORDER BY number DESC LIMIT 1").fetchone()
+    unsealed, oldest = connection.execute(statement("unsealed"), (most,)).fetchone()
+    return AuditChain(
+        base=base and _seal(base),
+        head=head and _seal(head),
+        unsealed=unsealed,
+        oldest_unsealed_at=readable_instant(oldest),
+    )
+
+
+def _seal(row: Row) -> AuditSeal:
+    cells = dict(zip(SEAL, row, strict=True))
+    times: dict[str, Any] = {
+        name: readable_instant(cells.pop(name)) for name in ("last_at", "sealed_at", "pruned_at")
+    }
+    return AuditSeal(**cells, **times)
+
+
+def prune(transaction: Transaction, before: datetime, limit: int, now: datetime) -> int:
+    """In whole batches that are sealed, about ``limit``; the last of their seals stays."""
+    last, total = None, 0
+    for number, entries, at in transaction.execute(statement("prunable_seals")):
+        total += entries
+        if at >= micros(before) or (last is not None and total > limit):
+            break
+        last = number
+    if last is None:
+        return 0
+    transaction.execute(statement("mark_pruned"), (micros(now), last))
+    gone = transaction.execute(statement("prune_audit"), (last,)).rowcount
+    transaction.execute(statement("drop_seals"), (last,))
+    return gone

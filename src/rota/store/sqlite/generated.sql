@@ -328,11 +328,54 @@ CREATE INDEX rota_jobs_finished ON rota_jobs (state, finished_at, keep) WHERE fi
 
 INSERT INTO rota_migrations (version, name) VALUES (8, '0008_expiry_and_retention');
 
+-- 0009_audit_seals
+-- The audit log as a hash chain: each seal covers a batch of entries and the seal before it.
+ALTER TABLE rota_audit ADD COLUMN seal INTEGER;
+CREATE INDEX rota_audit_unsealed ON rota_audit (id) WHERE seal IS NULL;
+CREATE INDEX rota_audit_seal ON rota_audit (seal, id) WHERE seal IS NOT NULL;
+
+CREATE TABLE rota_audit_seals (
+  number    INTEGER PRIMARY KEY,
+  previous  TEXT    NOT NULL,
+  content   TEXT    NOT NULL,
+  digest    TEXT    NOT NULL,
+  entries   INTEGER NOT NULL,
+  first_id  TEXT    NOT NULL,
+  last_id   TEXT    NOT NULL,
+  last_at   INTEGER NOT NULL,
+  sealed_at INTEGER NOT NULL,
+  pruned_at INTEGER
+);
+
+DROP TRIGGER rota_audit_append_only;
+
+CREATE TRIGGER rota_audit_append_only BEFORE UPDATE ON rota_audit
+WHEN OLD.seal IS NOT NULL OR NEW.seal IS NULL
+  OR (NEW.id, NEW.at, NEW.action, NEW.actor, NEW.role, NEW.via, NEW.tenant, NEW.object, NEW.before_json,
+      NEW.after_json, NEW.result, NEW.message, NEW.request_id, NEW.address)
+  IS NOT (OLD.id, OLD.at, OLD.action, OLD.actor, OLD.role, OLD.via, OLD.tenant, OLD.object, OLD.before_json,
+      OLD.after_json, OLD.result, OLD.message, OLD.request_id, OLD.address)
+BEGIN
+  SELECT RAISE(ABORT, 'the audit log is append-only: no line of it is changed');
+END;
+
+CREATE TRIGGER rota_audit_kept BEFORE DELETE ON rota_audit
+WHEN NOT EXISTS (SELECT 1 FROM rota_audit_seals WHERE number = OLD.seal AND pruned_at IS NOT NULL)
+BEGIN
+  SELECT RAISE(ABORT, 'the audit log is append-only: its lines are deleted by age only');
+END;
+
+INSERT INTO rota_migrations (version, name) VALUES (9, '0009_audit_seals');
+
 -- sql/activity.sql
 -- Less than nothing: uncounted after its minute had been folded into a day.
 SELECT minute, queue, task, state, n FROM rota_tally
 WHERE state IN ('succeeded', 'failed', 'cancelled', 'removed') AND minute >= ? AND minute < ? AND n > 0
 ORDER BY minute, queue, task, state;
+
+-- sql/add_seal.sql
+INSERT INTO rota_audit_seals (number, previous, content, digest, entries, first_id, last_id, last_at, sealed_at,
+    pruned_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sql/ahead.sql
 SELECT count(*) FROM (
@@ -485,6 +528,9 @@ DELETE FROM rota_run_counts WHERE (tenant, schedule) IN (
 
 -- sql/drop_schedules.sql
 DELETE FROM rota_schedules WHERE id IN (SELECT value FROM json_each(?)) RETURNING id;
+
+-- sql/drop_seals.sql
+DELETE FROM rota_audit_seals WHERE number < ?;
 
 -- sql/due_lanes.sql
 SELECT queue, task, count(*) FROM (
@@ -657,6 +703,12 @@ SELECT (
 )
 FROM json_each(?);
 
+-- sql/last_seal.sql
+SELECT max(number) FROM rota_audit_seals;
+
+-- sql/mark_pruned.sql
+UPDATE rota_audit_seals SET pruned_at = ? WHERE number <= ? AND pruned_at IS NULL;
+
 -- sql/move.sql
 UPDATE rota_jobs SET
   due = coalesce(?, due), run_at = coalesce(?, run_at), rank = coalesce(?, rank), queue = coalesce(?, queue)
@@ -708,9 +760,12 @@ WHERE rowid IN (
   LIMIT 1000
 );
 
+-- sql/prunable_seals.sql
+SELECT number, entries, min(last_at, sealed_at) FROM rota_audit_seals
+WHERE pruned_at IS NULL ORDER BY number LIMIT 1000;
+
 -- sql/prune_audit.sql
-DELETE FROM rota_audit
-WHERE rowid IN (SELECT rowid FROM rota_audit INDEXED BY rota_audit_at WHERE at < ? ORDER BY at LIMIT ?);
+DELETE FROM rota_audit WHERE seal <= ?;
 
 -- sql/prune_run_counts.sql
 DELETE FROM rota_run_counts WHERE day < ?;
@@ -804,6 +859,10 @@ FROM json_each(?) CROSS JOIN rota_run_counts
 WHERE tenant = json_extract(value, '$[0]') AND schedule = json_extract(value, '$[1]') AND day >= ?
 GROUP BY 1, 2 ORDER BY 1, 2;
 
+-- sql/seal_audit.sql
+UPDATE rota_audit SET seal = ?
+WHERE seal IS NULL AND id IN (SELECT value FROM json_each(?));
+
 -- sql/select_claimable.sql
 -- What is marked as due is due: the clock of this process may be a moment behind that of the enqueuer.
 SELECT rowid, rank, run_at, id FROM rota_jobs INDEXED BY rota_jobs_ready
@@ -827,6 +886,10 @@ WHERE rowid IN (
   ORDER BY rank, run_at, id
   LIMIT ?
 );
+
+-- sql/unsealed.sql
+SELECT count(*), min(at)
+FROM (SELECT at FROM rota_audit INDEXED BY rota_audit_unsealed WHERE seal IS NULL ORDER BY id LIMIT ?);
 
 -- sql/write_progress.sql
 UPDATE rota_jobs SET progress_json = ? WHERE id = ? AND lease_token = ? AND worker = ? AND state = 'running';

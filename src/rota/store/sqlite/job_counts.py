@@ -20,6 +20,8 @@ from ...model import (
     ActivityBetween,
     ActivityCount,
     Answer,
+    AuditChainEnds,
+    AuditSeals,
     CurrentOverview,
     DepthByTenant,
     DueLane,
@@ -35,6 +37,7 @@ from ...model import (
     RunCounts,
     State,
 )
+from . import audit
 from .job_pages import count, count_ahead, last_runs
 from .rows import DAY, EPOCH, MINUTE, as_json, instant, job, micros
 from .statements import statement
@@ -72,6 +75,10 @@ def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> objec
         case DueLanes(now, most):
             rows = connection.execute(statement("due_lanes"), (micros(now), most))
             return [DueLane(queue=queue, task=task, due=due) for queue, task, due in rows]
+        case AuditChainEnds(most):
+            return audit.chain(connection, most)
+        case AuditSeals(after, limit):
+            return audit.seals(connection, after, limit)
     raise StoreError(f"this store cannot answer {type(question).__name__}: upgrade it to match rota")
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import msgspec
 
-from ...model import AuditEntry, Job, Schedule
+from ...model import AuditEntry, AuditSeal, Job, Schedule
 from ..sql import fields
 from ..sql.fields import FIELDS, NARROW, OPTIONS, JobField
 from ..sql.templates import ColumnList, render
@@ -27,6 +27,7 @@ SHARED = tuple(column for column in COLUMNS if column not in OWN)
 # The columns of a schedule, and of a line of the audit log, are its fields.
 SCHEDULE = Schedule.__struct_fields__
 AUDIT = AuditEntry.__struct_fields__
+SEAL = AuditSeal.__struct_fields__
 
 # What may be large comes last: to reach a column, SQLite reads all before it.
 _IN_TABLE = sorted(FIELDS, key=lambda field: field.kind.name == "json")
@@ -73,6 +74,8 @@ LISTS: Mapping[str, ColumnList] = {
     "schedule values": _marks(SCHEDULE),
     "audit": _names(AUDIT),
     "audit values": _marks(AUDIT),
+    "seal": _names(SEAL),
+    "seal values": _marks(SEAL),
     "held": lambda _, __: [_HELD],
 }
 

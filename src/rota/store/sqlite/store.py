@@ -17,6 +17,7 @@ from ...model import (
     Attempt,
     AuditEntry,
     AuditFilter,
+    AuditSeal,
     Capabilities,
     ClaimRequest,
     Document,
@@ -202,7 +203,9 @@ class SqliteStore:
             jobs += await self._engine.write(lambda one: job_edits.prune_kept(one, at, left))
         cutoff, entries = before.audit, 0
         if cutoff is not None:
-            entries = await self._engine.write(lambda transaction: audit.prune(transaction, cutoff, limit))
+            entries = await self._engine.write(
+                lambda transaction: audit.prune(transaction, cutoff, limit, now)
+            )
         result = PruneResult(jobs=jobs, audit_entries=entries)
         if result.is_complete(limit):
             await self._engine.write(lambda transaction: job_counts.fold(transaction, at))
@@ -226,6 +229,9 @@ class SqliteStore:
 
     async def audit(self, where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
         return await self._engine.read(lambda connection: audit.audit(connection, where, page))
+
+    async def seal_audit(self, seal: AuditSeal, ids: Sequence[str]) -> bool:
+        return await self._engine.write(lambda transaction: audit.seal(transaction, seal, ids))
 
     # --- small versioned documents ---------------------------------------------------------------
 

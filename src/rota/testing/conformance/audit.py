@@ -1,14 +1,25 @@
-"""The audit log: added to, read in order, forgotten only by age."""
+"""The audit log: added to, read in order, sealed, forgotten only by age."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from ...model import AuditEntry, AuditFilter, PageRequest, RetentionCutoffs
+from ...core.audit_chain import broken_content, broken_link, sealed
+from ...model import (
+    AuditChain,
+    AuditChainEnds,
+    AuditEntry,
+    AuditFilter,
+    AuditSeal,
+    AuditSeals,
+    PageRequest,
+    RetentionCutoffs,
+)
 from ...store.protocol import Store
 from .factories import T0, at
 from .rules import keeps
@@ -120,17 +131,81 @@ class AuditRules:
         assert await actions(store, AuditFilter(until_at=at(5), **mine)) == ["hit"]
 
     @keeps(12)
-    async def test_the_audit_log_forgets_only_what_is_older(self, store: Store) -> None:
-        await store.append_audit([line(f"test.{n}", at=at(n)) for n in range(6)])
-        assert (await store.maintain(RetentionCutoffs(audit=at(4)), 3, at(4))).audit_entries == 3
-        assert await actions(store) == ["test.3", "test.4", "test.5"]
-        assert (await store.maintain(RetentionCutoffs(audit=at(4)), 100, at(4))).audit_entries == 1
-        assert (await store.maintain(RetentionCutoffs(audit=at(4)), 100, at(4))).audit_entries == 0
-        assert await actions(store) == ["test.4", "test.5"]
+    async def test_the_audit_log_forgets_only_what_is_older_in_whole_batches(self, store: Store) -> None:
+        for batch in ((0, 1), (2, 3), (4, 5)):
+            await store.append_audit([line(f"test.{n}", at=at(n)) for n in batch])
+            assert await seal(store, at(6))
+        await store.append_audit([line("test.unsealed")])
+        assert (await store.maintain(RetentionCutoffs(audit=at(5)), 3, at(9))).audit_entries == 2
+        assert await actions(store) == ["test.2", "test.3", "test.4", "test.5", "test.unsealed"]
+        assert (await store.maintain(RetentionCutoffs(audit=at(5)), 100, at(9))).audit_entries == 2
+        assert (await store.maintain(RetentionCutoffs(audit=at(5)), 100, at(9))).audit_entries == 0
+        assert await actions(store) == ["test.4", "test.5", "test.unsealed"]
+        kept = await store.survey(AuditSeals(0, 10))
+        assert [(one.number, one.pruned_at is not None) for one in kept] == [(2, True), (3, False)]
+        assert broken_link(kept[0], None) is None and broken_link(kept[1], kept[0]) is None
+
+    @keeps(12)
+    async def test_an_entry_from_the_future_is_forgotten_by_the_time_of_its_seal(self, store: Store) -> None:
+        await store.append_audit([line("old", at=at(10_000_000)), line("new")])
+        await seal(store, at(0))
+        assert (await store.maintain(RetentionCutoffs(audit=at(5)), 1, at(9))).audit_entries == 2
 
     @keeps(13)
     async def test_lines_come_after_the_forgotten_ones(self, store: Store) -> None:
-        await store.append_audit([line("old"), line("kept", at=at(5))])
-        await store.maintain(RetentionCutoffs(audit=at(1)), 10, at(1))
+        await store.append_audit([line("old")])
+        await seal(store, T0)
+        await store.append_audit([line("kept", at=at(5))])
+        assert (await store.maintain(RetentionCutoffs(audit=at(1)), 10, at(1))).audit_entries == 1
         await store.append_audit([line("new")])
         assert await actions(store) == ["kept", "new"]
+
+    @keeps(13)
+    async def test_seals_cover_every_entry_once_and_are_read_as_they_were_stored(self, store: Store) -> None:
+        assert await store.survey(AuditChainEnds()) == AuditChain()
+        await store.append_audit([line("a", message="✓", after_json='{"b": 1,  "a":2}'), line("b", at=at(2))])
+        ends = await store.survey(AuditChainEnds())
+        assert (ends.head, ends.unsealed, ends.oldest_unsealed_at) == (None, 2, T0)
+        first = await seal(store, at(3.000007))
+        await store.append_audit([line("c")])
+        second = await seal(store, at(4))
+        assert first is not None and second is not None and second.previous == first.digest
+        assert list(await store.survey(AuditSeals(0, 10))) == [first, second]
+        assert list(await store.survey(AuditSeals(1, 10))) == [second]
+        assert await store.survey(AuditChainEnds()) == AuditChain(base=first, head=second)
+        for one, names in ((first, ["a", "b"]), (second, ["c"])):
+            entries = await lines(store, AuditFilter(seal=one.number))
+            assert [entry.action for entry in entries] == names
+            assert broken_content(one, entries) is None
+        assert await lines(store, AuditFilter(seal=0)) == await lines(store, AuditFilter(seal=3)) == []
+
+    @keeps(13)
+    async def test_only_the_next_seal_over_unsealed_entries_is_stored(self, store: Store) -> None:
+        await store.append_audit([line("a"), line("b")])
+        entries = await lines(store)
+        first = sealed(None, entries, T0)
+        skipping = msgspec.structs.replace(first, number=2)
+        assert not await store.seal_audit(skipping, [entry.id for entry in entries])
+        assert await store.seal_audit(first, [entry.id for entry in entries])
+        again = sealed(first, entries[:1], T0)
+        assert not await store.seal_audit(again, [entries[0].id])  # it has a seal
+        assert not await store.seal_audit(first, [entry.id for entry in entries])
+        assert list(await store.survey(AuditSeals(0, 10))) == [first]
+
+    @keeps(13)
+    async def test_of_many_that_seal_at_once_one_succeeds(self, store: Store) -> None:
+        await store.append_audit([line(f"test.{n}") for n in range(5)])
+        made = await asyncio.gather(*[seal(store, at(n)) for n in range(6)])
+        assert len([one for one in made if one is not None]) <= 2
+        stored = await store.survey(AuditSeals(0, 10))
+        assert sum(one.entries for one in stored) == 5
+        assert [one.number for one in stored] == list(range(1, len(stored) + 1))
+
+
+async def seal(store: Store, now: datetime) -> AuditSeal | None:
+    """Seal what is not sealed; None if there is nothing, or another did."""
+    entries = await lines(store, AuditFilter(seal=0))
+    if not entries:
+        return None
+    made = sealed((await store.survey(AuditChainEnds())).head, entries, now)
+    return made if await store.seal_audit(made, [entry.id for entry in entries]) else None

@@ -59,8 +59,30 @@ LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 BEGIN
-    IF TG_OP = 'DELETE' AND current_setting('rota.pruning', true) = 'on' THEN
-        RETURN NULL;
+    RAISE insufficient_privilege USING
+        MESSAGE = format('the audit log is append-only: %s is refused', TG_OP),
+        HINT = 'Use rota.prune_audit to delete old lines.';
+END
+$$;
+
+-- A line gets its seal once, and goes only with a seal that is marked as pruned. Nothing else changes it. The
+-- owner of the tables could get round this; the hash chain shows it.
+CREATE FUNCTION rota.keep_entry() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    before record := OLD;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        IF EXISTS (SELECT FROM rota.audit_seals AS s WHERE s.number = OLD.seal AND s.pruned_at IS NOT NULL) THEN
+            RETURN OLD;
+        END IF;
+    ELSE
+        before.seal := NEW.seal;
+        IF OLD.seal IS NULL AND NEW.seal IS NOT NULL AND before::text = NEW::text THEN
+            RETURN NEW;
+        END IF;
     END IF;
     RAISE insufficient_privilege USING
         MESSAGE = format('the audit log is append-only: %s is refused', TG_OP),

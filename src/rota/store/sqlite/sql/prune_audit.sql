@@ -1,2 +1,1 @@
-DELETE FROM rota_audit
-WHERE rowid IN (SELECT rowid FROM rota_audit INDEXED BY rota_audit_at WHERE at < ? ORDER BY at LIMIT ?)
+DELETE FROM rota_audit WHERE seal <= ?

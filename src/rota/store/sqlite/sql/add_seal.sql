@@ -1,0 +1,1 @@
+INSERT INTO rota_audit_seals ({seal}) VALUES ({seal values})

@@ -1,0 +1,1 @@
+DELETE FROM rota_audit_seals WHERE number < ?

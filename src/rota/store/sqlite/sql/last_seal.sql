@@ -1,0 +1,1 @@
+SELECT max(number) FROM rota_audit_seals
