@@ -265,11 +265,6 @@ async def test_one_mapping_instead_of_many_is_refused(lite: Rota) -> None:
         await lite.enqueue_many("note", {"n": 1})  # type: ignore[arg-type]
 
 
-async def test_a_key_is_refused_in_bulk(lite: Rota) -> None:
-    with pytest.raises(OptionError, match="key names one job"):
-        await lite.enqueue_many("note", [{}, {}], key="k")
-
-
 BULK = """
 import asyncio, resource, sys
 from rota import Rota

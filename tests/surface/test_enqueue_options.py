@@ -216,7 +216,7 @@ async def test_an_unknown_option_suggests_the_nearest(lite: Rota) -> None:
         lite.task(zzz=5)(lambda: None)  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("option", ["run_at", "delay", "key", "parent", "connection"])
+@pytest.mark.parametrize("option", ["run_at", "delay", "parent", "connection"])
 def test_what_belongs_to_one_job_is_refused_on_a_task(lite: Rota, option: str) -> None:
     with pytest.raises(OptionError, match=rf"{option} belongs to one job.*\.options\({option}=…\)"):
         lite.task(name="work", **{option: "x"})(lambda: None)  # type: ignore[call-overload]

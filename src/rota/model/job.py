@@ -71,6 +71,7 @@ class NewJob(Value, frozen=True, kw_only=True):
     timeout: float | None = None  # seconds; None: as the task says
     backoff: Backoff | None = None  # None: as the task says
     key: str | None = None
+    key_for: float | None = None  # seconds that the key stays taken after a success; None: no longer
     on_conflict: OnConflict = "return"
     auto_remove: bool = False
     tags: tuple[str, ...] = ()

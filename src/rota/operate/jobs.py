@@ -31,8 +31,8 @@ from .workers import live_workers
 
 MOST_AHEAD = 1000
 ENQUEUE_OPTIONS = (
-    "queue", "priority", "run_at", "delay", "key", "on_conflict", "max_attempts", "timeout", "auto_remove",
-    "parent", "expires", "keep",
+    "queue", "priority", "run_at", "delay", "key", "key_for", "key_per", "on_conflict", "max_attempts",
+    "timeout", "auto_remove", "parent", "expires", "keep",
 )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
 
 1.  Insert. ``insert`` is idempotent by id among live jobs; with ``retrying=True`` (the caller does not
     know whether an earlier call was stored) among all jobs. The results are in the order of the jobs.
-2.  Keys. A ``key`` fills a slot, unique per tenant, from the insert until the job reaches a final state.
+2.  Keys. A ``key`` fills a slot, unique per tenant, from the insert until the job reaches a final state;
+    after a success for ``key_for`` seconds more, also if the job is removed or deleted by age by then.
     ``on_conflict`` decides what happens to a second job with the same key. A retry fills the slot again,
     and is left out if another job has filled it meanwhile.
 3.  Claim. A claim raises the lease token by one, always, and counts an attempt; a job is claimed by one

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..core.jobs.key_templates import check_bulk_key, filled_key, kept_for
 from ..core.jobs.options import Options, check_id_time, due, expiry
 from ..errors import OptionError, PayloadError
 from ..model import Backoff, NewJob
@@ -36,7 +37,8 @@ class JobBuilder:
         if chosen.id is not None:
             check_id_time(chosen.id, now)
         id = chosen.id or self._runtime.ids.new(now)
-        return self._job(id, name, text, chosen, now, running or CURRENT.get())
+        job = self._job(id, name, text, chosen, now, running or CURRENT.get())
+        return job if chosen.key is None else replace(job, key=filled_key(chosen, text, now))
 
     def many(
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options, now: datetime
@@ -49,6 +51,11 @@ class JobBuilder:
         job = self._job("", name, "{}", chosen, now, CURRENT.get())
         texts = [encode(name, _mapping(each, name), limit) for each in arguments]
         ids = self._runtime.ids.run(now, len(texts))
+        if chosen.key is not None:
+            check_bulk_key(chosen.key)
+            keys = [filled_key(chosen, text, now) for text in texts]
+            made = zip(ids, texts, keys, strict=True)
+            return [replace(job, id=id, payload_json=text, key=key) for id, text, key in made]
         return [replace(job, id=id, payload_json=text) for id, text in zip(ids, texts, strict=True)]
 
     def _job(
@@ -73,6 +80,7 @@ class JobBuilder:
             if isinstance(chosen.backoff, Backoff) and chosen.backoff != task.backoff
             else None,
             key=chosen.key,
+            key_for=kept_for(chosen),
             on_conflict=chosen.on_conflict or "return",
             auto_remove=bool(chosen.auto_remove),
             tags=chosen.tags or (),

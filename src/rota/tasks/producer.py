@@ -13,8 +13,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..core.jobs.options import Options, merge
-from ..errors import ConfigError, DuplicateJob, OptionError, StoreUnavailable
-from ..model import InsertResult, JobFilter, JobId, NewJob, PageRequest
+from ..errors import ConfigError, DuplicateJob, StoreUnavailable
+from ..model import FINAL, InsertResult, JobFilter, JobId, NewJob, PageRequest
 from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
 from ..runtime.sync_twins import call_sync
@@ -103,7 +103,6 @@ class Producer:
     async def enqueue_many(
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
     ) -> Sequence[JobHandle]:
-        _refuse_key(chosen)
         began = monotonic()
         store = await self._store(began) if chosen.connection is None else None
         if store is None:
@@ -116,12 +115,12 @@ class Producer:
             inserted = await self._insert(store, jobs, now, began)
         else:
             inserted = await self._insert_with(chosen, jobs)
+        _raise_if_duplicates(jobs, inserted)
         return Handles(jobs, inserted, now, self._access)
 
     def enqueue_many_sync(
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
     ) -> Sequence[JobHandle]:
-        _refuse_key(chosen)
         portal, began = self.runtime.portal, monotonic()
         store = call_sync(portal, "enqueue_many", self._store, began) if chosen.connection is None else None
         if store is None:
@@ -135,6 +134,7 @@ class Producer:
             inserted = portal.call(self._insert, store, jobs, now, began)
         else:
             inserted = self._insert_with_sync(chosen, jobs, "enqueue_many")
+        _raise_if_duplicates(jobs, inserted)
         return Handles(jobs, inserted, now, self._access)
 
     # --- tasks whose code is elsewhere -----------------------------------------------------------
@@ -236,19 +236,29 @@ class Producer:
         return from_new(new, inserted, now, self._access)
 
 
-def _refuse_key(chosen: Options) -> None:
-    if chosen.key is not None:
-        raise OptionError("key names one job; a bulk call makes many: enqueue keyed jobs one by one")
-
-
 def _raise_if_duplicate(new: NewJob, inserted: InsertResult) -> None:
     if inserted.outcome != "refused":
         return
     remedy = "use on_conflict='return' to get that job instead"
-    if new.on_conflict == "replace":
+    if inserted.state in FINAL:
+        remedy += ", or delete it, for it keeps its key"
+    elif new.on_conflict == "replace":
         remedy = "wait for it to end, or use on_conflict='return'"
     raise DuplicateJob(
         f"key {new.key!r} is held by job {inserted.id} of tenant {new.tenant!r}, which is "
         f"{inserted.state}: {remedy}",
         inserted.id,
     )
+
+
+def _raise_if_duplicates(jobs: Sequence[NewJob], inserted: Sequence[InsertResult]) -> None:
+    if all(one.outcome != "refused" for one in inserted):
+        return
+    refused = [(new, one) for new, one in zip(jobs, inserted, strict=True) if one.outcome == "refused"]
+    try:
+        _raise_if_duplicate(*refused[0])
+    except DuplicateJob as first:
+        raise DuplicateJob(
+            f"{len(refused)} of {len(jobs)} jobs were refused, the others are stored; the first: {first}",
+            first.job_id,
+        ) from None

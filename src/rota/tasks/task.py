@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, Never, Protocol, Unpack, get_args
 
+from ..core.jobs.key_templates import check_placeholders
 from ..core.jobs.options import JobOptions, Options, merge, name_text, options
 from ..core.payload.codec import TaskSignature
 from ..errors import ConfigError, PayloadError
@@ -82,6 +83,8 @@ class Task(Generic[P, R_co]):
         self.executor: Executor = executor
         self.producer = producer
         self.signature = TaskSignature.of(fn, task=name)
+        if chosen.key is not None and not self.signature.open_ended:
+            check_placeholders(f"task {name!r}: key", chosen.key, self.signature.names)
         self.__doc__ = fn.__doc__
         self.__name__ = getattr(fn, "__name__", name)
         self.__qualname__ = getattr(fn, "__qualname__", name)

@@ -209,6 +209,8 @@ export interface EnqueueRequest {
   run_at?: string | null;
   delay?: number | null;
   key?: string | null;
+  key_for?: string | null;
+  key_per?: string | null;
   on_conflict?: "raise" | "replace" | "return" | null;
   max_attempts?: number | null;
   timeout?: number | null;

@@ -38,6 +38,10 @@ FIRST_POLL_S, LAST_POLL_S = 0.05, 1.0
 @click.option("--run-at", type=parse_time, callback=checked("run_at"), metavar="TIME",
               help="Due at this time: 2030-01-31T08:00Z.")  # fmt: skip
 @click.option("--key", callback=checked("key"), help="Idempotency key: at most one live job has it.")
+@click.option("--key-for", callback=checked("key_for"), metavar="DURATION",
+              help="Keep the key after a success: 1h, forever.")  # fmt: skip
+@click.option("--key-per", callback=checked("key_per"), metavar="DURATION",
+              help="One key per period, in UTC: 1h, 1d.")  # fmt: skip
 @click.option("--on-conflict", type=click.Choice(CONFLICTS),
               help="What to do if a live job has the key.  [default: return]")  # fmt: skip
 @click.option("--tenant", callback=checked("tenant"), help="Tenant.  [default: default]")
@@ -75,8 +79,9 @@ def enqueue(
     options = given_options(given)
     if "delay" in options and "run_at" in options:
         raise click.UsageError("--delay and --run-at cannot be combined.")
-    if "on_conflict" in options and "key" not in options:
-        raise click.UsageError("--on-conflict needs --key.")
+    for option in ("on_conflict", "key_for", "key_per"):
+        if option in options and "key" not in options:
+            raise click.UsageError(f"--{option.replace('_', '-')} needs --key.")
 
     _check_payload(target.offline(), task, payload)
 

@@ -38,6 +38,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: float | None = None
     key: str | None = None
+    key_for: float | None = None
+    key_per: float | None = None
     on_conflict: OnConflict | None = None
     max_attempts: int | None = None
     backoff: Backoff | BackoffFunction | None = None
@@ -60,6 +62,9 @@ class SharedOptions(TypedDict, total=False):
     queue: str | None
     priority: int | None
     tenant: str | None
+    key: str | None
+    key_for: Duration | None
+    key_per: Duration | None
     on_conflict: OnConflict | None
     max_attempts: int | None
     timeout: Duration | None
@@ -92,7 +97,6 @@ class JobOptions(SharedOptions, total=False):
     expires: Duration | datetime | None  # the same, or a time
     run_at: datetime | None
     delay: Duration | None
-    key: str | None
     parent: str | None
     id: str | UUID | None
     connection: Any
@@ -100,7 +104,7 @@ class JobOptions(SharedOptions, total=False):
 
 NO_OPTIONS = Options()
 FIELDS = Options.__struct_fields__
-ABOUT_THE_JOB = frozenset({"run_at", "delay", "key", "parent", "id", "connection"})  # no default on a task
+ABOUT_THE_JOB = frozenset({"run_at", "delay", "parent", "id", "connection"})  # no default on a task
 # Code, so that they are not stored with a job.
 ABOUT_THE_TASK = frozenset({"fail_on", "retry_on", "max_snoozes"})
 
@@ -262,6 +266,8 @@ _CHECKS: dict[str, Any] = {
     "run_at": _time,
     "delay": _seconds,
     "key": name_text,
+    "key_for": _keep,
+    "key_per": lambda n, v: _seconds(n, v, 1.0, FOREVER),
     "on_conflict": _conflict,
     "max_attempts": lambda n, v: _whole(n, v, 1, MOST_ATTEMPTS),
     "backoff": _backoff,

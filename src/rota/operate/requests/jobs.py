@@ -80,6 +80,8 @@ class EnqueueRequest(ActionRequest, frozen=True, kw_only=True):
     run_at: Timestamp | None = None
     delay: Seconds | None = None
     key: Name | None = None
+    key_for: Text | None = None  # how long the key stays taken after a success: "1h", "forever"
+    key_per: Text | None = None  # the period that has a key of its own: "1d"
     on_conflict: OnConflict | None = None
     max_attempts: Attempts | None = None
     timeout: Seconds | None = None

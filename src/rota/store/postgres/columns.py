@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from ...core.jobs.backoff import LONGEST
 from ...core.jobs.options import (
     CONFLICTS,
+    FOREVER,
     LONGEST_NAME,
     MOST_ATTEMPTS,
     MOST_TAGS,
@@ -170,4 +171,5 @@ LISTS: Mapping[str, ColumnList] = {
     "shortest timeout": _constant(SHORTEST_TIMEOUT),
     "longest timeout": _constant(int(LONGEST)),
     "most tags": _constant(MOST_TAGS),
+    "longest key": _constant(int(FOREVER)),
 }

@@ -575,6 +575,16 @@ COMMENT ON COLUMN rota.audit.seal IS 'The number of the seal that covers the lin
 
 INSERT INTO rota.migrations (version, name) VALUES (10, '0010_audit_seals');
 
+-- 0011_kept_keys
+-- A key may stay taken after its job has succeeded, for as long as asked, also when the job is deleted by age.
+ALTER TABLE rota.keys ADD COLUMN kept_s double precision;  -- NULL: the key is free at the end
+ALTER TABLE rota.keys ADD COLUMN kept_until timestamptz;  -- NULL: the job is live
+CREATE INDEX keys_kept_until ON rota.keys (kept_until) WHERE kept_until IS NOT NULL;
+
+COMMENT ON TABLE rota.keys IS 'The idempotency keys of live jobs, and those that are kept after a success: one job per tenant and key.';
+
+INSERT INTO rota.migrations (version, name) VALUES (11, '0011_kept_keys');
+
 -- The audit log.
 
 -- Add the lines, in their order. JSON inside JSON travels as text: see rows.py.
@@ -1090,8 +1100,14 @@ BEGIN
         SELECT id, tenant, key FROM rota.done WHERE id = ANY (ids) AND state = ANY (states)
          ORDER BY tenant, key, id FOR UPDATE
     ), taken AS (
-        INSERT INTO rota.keys (tenant, key, job) SELECT tenant, key, id FROM wanted WHERE key IS NOT NULL
-        ON CONFLICT DO NOTHING RETURNING job
+        -- one that kept its key after a success has it already
+        INSERT INTO rota.keys AS k (tenant, key, job)
+        SELECT DISTINCT ON (tenant, key) tenant, key, id FROM wanted AS w WHERE key IS NOT NULL
+         ORDER BY tenant, key, EXISTS (SELECT FROM rota.keys AS h WHERE h.tenant = w.tenant AND h.key = w.key AND h.job = w.id) DESC, id
+        ON CONFLICT (tenant, key) DO UPDATE SET
+            job = excluded.job, kept_until = NULL, kept_s = CASE WHEN k.job = excluded.job THEN k.kept_s END
+         WHERE k.kept_until <= now OR (k.kept_until IS NOT NULL AND k.job = excluded.job)
+        RETURNING job
     )
     SELECT array_agg(id) INTO free FROM wanted WHERE key IS NULL OR id IN (SELECT job FROM taken);
     WITH taken AS (
@@ -1165,6 +1181,9 @@ BEGIN
     SELECT array_agg(id) INTO waiting FROM gone;
     WITH gone AS (
         DELETE FROM rota.done WHERE id = ANY (ids) AND state = ANY (states) RETURNING *
+    ), freed AS (
+        DELETE FROM rota.keys AS k USING gone AS g
+         WHERE g.key IS NOT NULL AND k.tenant = g.tenant AND k.key = g.key AND k.job = g.id
     )
     SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
       INTO ended, queues, tasks, finals, minutes FROM gone;
@@ -1265,7 +1284,8 @@ CREATE OR REPLACE FUNCTION rota.enqueue(
     task text, payload json DEFAULT '{}', queue text DEFAULT 'default', priority integer DEFAULT 0,
     tenant text DEFAULT 'default', run_at timestamptz DEFAULT NULL, key text DEFAULT NULL,
     on_conflict text DEFAULT 'return', max_attempts integer DEFAULT 3, timeout double precision DEFAULT NULL,
-    auto_remove boolean DEFAULT false, tags text[] DEFAULT '{}', delay interval DEFAULT NULL)
+    auto_remove boolean DEFAULT false, tags text[] DEFAULT '{}', delay interval DEFAULT NULL,
+    key_for interval DEFAULT NULL)
 RETURNS uuid
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -1290,6 +1310,9 @@ BEGIN
         WHEN timeout NOT BETWEEN 0.001 AND 2592000 THEN
             format('timeout is %s, but must be from 0.001 to 2592000 seconds', timeout)
         WHEN run_at IS NOT NULL AND delay IS NOT NULL THEN 'run_at and delay were both given: keep one'
+        WHEN key_for IS NOT NULL AND key IS NULL THEN 'key_for says how long a key is kept, but key is NULL'
+        WHEN extract(epoch FROM key_for) NOT BETWEEN 0 AND 3153600000 THEN
+            format('key_for is %s, but must be from 0 to 100 years', key_for)
         WHEN NOT isfinite(run_at) THEN format('run_at is %s, but must be an instant', run_at)
         WHEN cardinality(tags) > 20 THEN
             format('a job may have at most 20 tags, %s were given', cardinality(tags))
@@ -1303,7 +1326,7 @@ BEGIN
     SELECT * INTO stored FROM rota.insert_jobs(json_build_array(json_build_object(
         'id', made, 'task', task, 'payload_json', payload::text, 'queue', queue, 'tenant', tenant,
         'priority', priority, 'run_at', coalesce(run_at, now + delay), 'max_attempts', max_attempts,
-        'timeout', timeout, 'key', key, 'on_conflict', on_conflict, 'auto_remove', auto_remove,
+        'timeout', timeout, 'key', key, 'key_for', extract(epoch FROM key_for), 'on_conflict', on_conflict, 'auto_remove', auto_remove,
         'tags', tags, 'origin', 'sql')), now, false, true);
     IF stored.outcome = 'refused' THEN
         RAISE unique_violation USING
@@ -1314,7 +1337,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rota.enqueue(
-    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval) IS
+    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval, interval) IS
     'Store a job and return its id. It exists if and only if the transaction commits.';
 
 -- Leases: kept alive by heartbeats, taken over when they have expired.
@@ -1704,11 +1727,12 @@ DECLARE
 BEGIN
     -- in the order of their keys, so that two callers never wait for each other
     WITH given AS MATERIALIZED (
-        SELECT o, j, (j->>'id')::uuid AS id, coalesce(j->>'tenant', 'default') AS tenant, j->>'key' AS key
+        SELECT o, j, (j->>'id')::uuid AS id, coalesce(j->>'tenant', 'default') AS tenant, j->>'key' AS key,
+               (j->>'key_for')::double precision AS kept_s
           FROM json_array_elements(jobs) WITH ORDINALITY AS x(j, o)
     ), taken AS (
-        INSERT INTO rota.keys AS k (tenant, key, job)
-        SELECT tenant, key, id FROM given WHERE key IS NOT NULL ORDER BY tenant COLLATE "C", key COLLATE "C", o
+        INSERT INTO rota.keys AS k (tenant, key, job, kept_s)
+        SELECT tenant, key, id, kept_s FROM given WHERE key IS NOT NULL ORDER BY tenant COLLATE "C", key COLLATE "C", o
         ON CONFLICT DO NOTHING
         RETURNING k.job, k.tenant, k.key
     ), ranked AS (
@@ -1747,7 +1771,7 @@ BEGIN
 END
 $$;
 
--- Idempotency keys: one live job per tenant and key.
+-- Idempotency keys: one live job per tenant and key. A job that succeeded may keep its key for a while.
 
 -- The jobs give up their keys; those without one are passed over.
 CREATE OR REPLACE FUNCTION rota.free_keys(tenants text[], freed text[], holders uuid[]) RETURNS void
@@ -1764,6 +1788,30 @@ BEGIN
 END
 $$;
 
+-- The jobs have ended: they give up their keys, but for successes that were asked to keep theirs.
+CREATE OR REPLACE FUNCTION rota.end_keys(
+    tenants text[], held text[], holders uuid[], succeeded boolean[], now timestamptz) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    freed tid[];
+    kept tid[];
+BEGIN
+    SELECT array_agg(k.ctid) FILTER (WHERE k.kept_s IS NULL OR NOT g.succeeded),
+           array_agg(k.ctid) FILTER (WHERE k.kept_s IS NOT NULL AND g.succeeded)
+      INTO freed, kept
+      FROM unnest(tenants, held, holders, succeeded) AS g(tenant, key, job, succeeded), LATERAL (
+        SELECT x.ctid, x.kept_s FROM rota.keys AS x  -- OFFSET 0: as in rota.free_keys
+         WHERE x.tenant = g.tenant AND x.key = g.key AND x.job = g.job OFFSET 0) AS k
+     WHERE g.key IS NOT NULL;
+    DELETE FROM rota.keys WHERE ctid = ANY (freed);
+    IF kept IS NOT NULL THEN
+        UPDATE rota.keys SET kept_until = now + kept_s * interval '1 second' WHERE ctid = ANY (kept);
+    END IF;
+END
+$$;
+
 -- What becomes of a job whose key another job holds; NULL if the key is free again.
 CREATE OR REPLACE FUNCTION rota.resolve_conflict(job json, now timestamptz, again boolean, OUT id uuid, OUT outcome text, OUT state text)
 LANGUAGE plpgsql
@@ -1773,19 +1821,28 @@ AS $$
 DECLARE
     j record;
     holder uuid;
+    kept timestamptz;
 BEGIN
     SELECT * INTO j FROM json_to_record(job) AS x(id uuid, run_at timestamptz, priority integer,
         max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
         payload_json text, timeout double precision, scheduled_for timestamptz, schedule text, key text,
-        tags text[], parent uuid, backoff json, expires_at timestamptz, keep double precision, on_conflict
-        text);
+        tags text[], parent uuid, backoff json, expires_at timestamptz, keep double precision, on_conflict text,
+        key_for double precision);
     IF again THEN
         SELECT s.id, 'existing', s.state INTO id, outcome, state FROM rota.states(ARRAY[j.id], true) AS s;
         IF FOUND THEN
             RETURN;
         END IF;
     END IF;
-    SELECT k.job INTO holder FROM rota.keys AS k WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
+    SELECT k.job, k.kept_until INTO holder, kept FROM rota.keys AS k
+     WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
+    IF kept > now THEN
+        id := holder;
+        -- retention may have deleted the job, but not its key
+        state := coalesce((SELECT s.state FROM rota.states(ARRAY[holder], true) AS s LIMIT 1), 'succeeded');
+        outcome := CASE WHEN coalesce(j.on_conflict, 'return') = 'return' THEN 'existing' ELSE 'refused' END;
+        RETURN;
+    END IF;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
         UPDATE rota.queued SET
             (payload, rank, run_at, due, segment, attempt, error, cancel_requested,
@@ -1803,6 +1860,8 @@ BEGIN
          WHERE id = holder
         RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;
         IF FOUND THEN
+            UPDATE rota.keys AS k SET kept_s = j.key_for
+             WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key AND k.job = holder;
             DELETE FROM rota.payloads WHERE job = holder;
             INSERT INTO rota.payloads (job, body)
             SELECT holder, j.payload_json::json WHERE octet_length(j.payload_json) > 2000;
@@ -2522,7 +2581,7 @@ BEGIN
     END IF;
     PERFORM rota.notify_ended(held);
     IF holders IS NOT NULL THEN
-        PERFORM rota.free_keys(tenants, keys, holders);
+        PERFORM rota.end_keys(tenants, keys, holders, array_fill(true, ARRAY[cardinality(holders)]), now);
     END IF;
     IF cardinality(ids) > coalesce(cardinality(held), 0) THEN
         RETURN ARRAY(SELECT i FROM unnest(ids) AS i WHERE NOT i = ANY (coalesce(held, '{}')));
@@ -2631,7 +2690,8 @@ BEGIN
         END IF;
         PERFORM rota.notify_ended(ended);
         IF array_remove(keys, NULL) <> '{}' THEN
-            PERFORM rota.free_keys(tenants, keys, ended);
+            PERFORM rota.end_keys(
+                tenants, keys, ended, ARRAY(SELECT s IN ('succeeded', 'removed') FROM unnest(states) AS s), now);
         END IF;
     END IF;
     IF removed IS NOT NULL THEN

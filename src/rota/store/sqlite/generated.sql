@@ -367,6 +367,21 @@ END;
 
 INSERT INTO rota_migrations (version, name) VALUES (9, '0009_audit_seals');
 
+-- 0010_kept_keys
+-- Keys that stay taken after their job has succeeded, also when the job is deleted by age.
+CREATE TABLE rota_kept_keys (
+  tenant     TEXT    NOT NULL,
+  key        TEXT    NOT NULL,
+  job        TEXT    NOT NULL,
+  kept_us    INTEGER NOT NULL,
+  kept_until INTEGER,  -- NULL: the job is live
+  PRIMARY KEY (tenant, key)
+) WITHOUT ROWID;
+
+CREATE INDEX rota_kept_keys_until ON rota_kept_keys (kept_until) WHERE kept_until IS NOT NULL;
+
+INSERT INTO rota_migrations (version, name) VALUES (10, '0010_kept_keys');
+
 -- sql/activity.sql
 -- Less than nothing: uncounted after its minute had been folded into a day.
 SELECT minute, queue, task, state, n FROM rota_tally
@@ -383,6 +398,12 @@ SELECT count(*) FROM (
   WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND (rank, run_at, id) < (?, ?, ?)
   LIMIT ?
 );
+
+-- sql/any_kept.sql
+SELECT 1 FROM rota_kept_keys
+WHERE (tenant, key) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))
+  AND kept_until > ?
+LIMIT 1;
 
 -- sql/any_parked.sql
 SELECT NULL, NULL, NULL, NULL, NULL
@@ -610,6 +631,15 @@ WHERE minute < ? AND minute % 1440 <> 0
 GROUP BY state, minute - minute % 1440, queue, task
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
 
+-- sql/forget_kept_key.sql
+DELETE FROM rota_kept_keys WHERE tenant = ? AND key = ?;
+
+-- sql/free_kept_keys.sql
+DELETE FROM rota_kept_keys
+WHERE (tenant, key, job) IN (
+  SELECT tenant, key, id FROM rota_jobs WHERE id IN (SELECT value FROM json_each(?)) AND key IS NOT NULL
+);
+
 -- sql/held.sql
 -- Which of the changes may be carried out: their jobs run under the given token, held by the given worker.
 SELECT json_group_array(held.id)
@@ -620,13 +650,22 @@ WHERE held.id = change.key AND
 -- sql/holder.sql
 SELECT id, state FROM rota_jobs WHERE id = ?
 UNION ALL
-SELECT id, state FROM rota_jobs WHERE tenant = ? AND slot = ?;
+SELECT id, state FROM rota_jobs WHERE tenant = ? AND slot = ?
+UNION ALL
+SELECT job, coalesce((SELECT state FROM rota_jobs WHERE id = job), 'succeeded') FROM rota_kept_keys
+WHERE tenant = ? AND key = ? AND kept_until > ?;
 
 -- sql/insert.sql
 -- What is in brackets depends on the options that the jobs use: see statements.py.
 INSERT INTO rota_jobs (state, [columns]) VALUES
   [rows]
 ON CONFLICT DO NOTHING;
+
+-- sql/keep_keys.sql
+UPDATE rota_kept_keys SET kept_until = ?2 + kept_us
+WHERE (tenant, key, job) IN (
+  SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1)
+);
 
 -- sql/lanes.sql
 -- The queues and tasks that have ready jobs, and the first job of each: one index probe per answer.
@@ -751,6 +790,10 @@ WHERE rowid IN (
     AND tenant IN (SELECT value FROM json_each(?))
 );
 
+-- sql/plan_to_keep.sql
+INSERT INTO rota_kept_keys (tenant, key, job, kept_us) VALUES (?, ?, ?, ?)
+ON CONFLICT (tenant, key) DO UPDATE SET job = excluded.job, kept_us = excluded.kept_us, kept_until = NULL;
+
 -- sql/promote.sql
 UPDATE rota_jobs SET due = 1
 WHERE rowid IN (
@@ -766,6 +809,11 @@ WHERE pruned_at IS NULL ORDER BY number LIMIT 1000;
 
 -- sql/prune_audit.sql
 DELETE FROM rota_audit WHERE seal <= ?;
+
+-- sql/prune_kept_keys.sql
+DELETE FROM rota_kept_keys
+WHERE kept_until <= ?
+  OR (kept_until IS NULL AND NOT EXISTS (SELECT 1 FROM rota_jobs AS j WHERE j.id = job AND j.slot IS NOT NULL));
 
 -- sql/prune_run_counts.sql
 DELETE FROM rota_run_counts WHERE day < ?;
@@ -843,7 +891,10 @@ UPDATE OR IGNORE rota_jobs SET
   state = 'queued', due = ?, run_at = ?, attempt = 0, slot = key, output_json = NULL, progress_json = NULL,
   started_at = NULL, finished_at = NULL, worker = NULL, cancel_requested = 0, crashes = 0,
   snoozes = 0, expires_at = NULL
-WHERE id = ?;
+WHERE id = ? AND NOT EXISTS (
+  SELECT 1 FROM rota_kept_keys AS k
+  WHERE k.tenant = rota_jobs.tenant AND k.key = rota_jobs.key AND k.job <> rota_jobs.id AND k.kept_until > ?
+);
 
 -- sql/rewrite_schedule.sql
 UPDATE OR IGNORE rota_schedules SET (id, name, task, tenant, cron, every, at, timezone, start_at, until, jitter,
@@ -890,6 +941,10 @@ WHERE rowid IN (
 -- sql/unsealed.sql
 SELECT count(*), min(at)
 FROM (SELECT at FROM rota_audit INDEXED BY rota_audit_unsealed WHERE seal IS NULL ORDER BY id LIMIT ?);
+
+-- sql/use_kept_key.sql
+UPDATE rota_kept_keys SET kept_until = NULL
+WHERE (tenant, key, job) = (SELECT tenant, key, id FROM rota_jobs WHERE id = ?);
 
 -- sql/write_progress.sql
 UPDATE rota_jobs SET progress_json = ? WHERE id = ? AND lease_token = ? AND worker = ? AND state = 'running';

@@ -15,7 +15,7 @@ from ...errors import SchemaMismatch, StoreError
 from ...model import InsertResult, NewJob, State
 from ..sql.external import Script
 from .machine_clock import machine_micros
-from .rows import Row, likeness, new_job, replacement
+from .rows import Row, as_json, likeness, new_job, replacement, span
 from .statements import insert_many, insert_one, statement
 from .writer import Transaction
 
@@ -44,7 +44,10 @@ def insert_calls(transaction: Transaction, calls: Sequence[Call]) -> list[Sequen
 
 
 def _all_new(transaction: Transaction, calls: Sequence[Call]) -> bool:
-    """Store all of them; or none, if any meets a job that is there already."""
+    """Store all of them; or none, if any meets a job that is there already, or a key that is kept."""
+    keyed = [job for jobs, _ in calls for job in jobs if job.key is not None]
+    if keyed and _any_kept(transaction, keyed, min(now for _, now in calls)):
+        return False
     kinds: defaultdict[Cells, list[Row]] = defaultdict(list)
     for jobs, now in calls:
         for _, alike in groupby(jobs, likeness):
@@ -58,7 +61,19 @@ def _all_new(transaction: Transaction, calls: Sequence[Call]) -> bool:
     if missed:
         transaction.execute("ROLLBACK TO rota_insert")
     transaction.execute("RELEASE rota_insert")
+    if not missed and (kept := [plan for job in keyed if (plan := _plan(job, job.id)) is not None]):
+        transaction.executemany(statement("plan_to_keep"), kept)
     return not missed
+
+
+def _any_kept(transaction: Transaction, keyed: Sequence[NewJob], now: int) -> bool:
+    keys = as_json([(job.tenant, job.key) for job in keyed])
+    return transaction.execute(statement("any_kept"), (keys, now)).fetchone() is not None
+
+
+def _plan(job: NewJob, holder: str) -> Row | None:
+    """The parameters of ``plan_to_keep.sql``; None: its key is free at its end."""
+    return None if job.key_for is None else (job.tenant, job.key, holder, span(job.key_for))
 
 
 def _insert(transaction: Transaction, shared: Cells, rows: Sequence[Row]) -> int:
@@ -118,12 +133,18 @@ def _insert_or_meet(job: NewJob, now: int) -> Script[InsertResult]:
     cells, run_at = new_job(job, now)
     text = insert_one(tuple(cells))
     params = (*cells.values(), job.id, job.payload_json, run_at, now)
+    asked = (job.id, job.tenant, job.key, job.tenant, job.key, now)
+    rows = (
+        (yield statement("holder"), asked) if job.key is not None else ()
+    )  # a kept key has no row in the way
     for _ in range(3):  # the holder of a key may vanish between two statements in autocommit
-        if (yield f"{text}\nRETURNING id", params):
-            return InsertResult(id=job.id, outcome="created")
-        rows = yield statement("holder"), (job.id, job.tenant, job.key)
         if rows:
             return (yield from _meet(job, now, rows[0][0], State(rows[0][1])))
+        if (yield f"{text}\nRETURNING id", params):
+            if (plan := _plan(job, job.id)) is not None:
+                yield statement("plan_to_keep"), plan
+            return InsertResult(id=job.id, outcome="created")
+        rows = yield statement("holder"), asked
     raise StoreError(f"job {job.id} was refused by a constraint that no stored job explains")
 
 
@@ -133,5 +154,9 @@ def _meet(job: NewJob, now: int, holder: str, state: State) -> Script[InsertResu
         return InsertResult(id=holder, outcome="existing", state=state)
     if job.on_conflict == "replace" and state is State.QUEUED:
         yield statement("replace"), replacement(job, now, holder)
+        if (plan := _plan(job, holder)) is not None:
+            yield statement("plan_to_keep"), plan
+        else:
+            yield statement("forget_kept_key"), (job.tenant, job.key)
         return InsertResult(id=holder, outcome="replaced", state=state)
     return InsertResult(id=holder, outcome="refused", state=state)

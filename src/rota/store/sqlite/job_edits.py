@@ -54,8 +54,9 @@ def _retry(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now:
     done = []
     for job in jobs:
         transaction.execute(statement("record_silent"), (job.id,))  # only the job had it
-        # ignored if another live job holds its key now
-        if transaction.execute(statement("retry"), (int(run_at <= now), run_at, job.id)).rowcount:
+        # ignored if another job holds its key now
+        if transaction.execute(statement("retry"), (int(run_at <= now), run_at, job.id, now)).rowcount:
+            transaction.execute(statement("use_kept_key"), (job.id,))
             _uncount(transaction, job)
             if job.schedule is not None and job.finished_at is not None:
                 transaction.count_run(job.tenant, job.schedule, job.state, job.finished_at, step=-1)
@@ -74,6 +75,7 @@ def _move(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now: 
 
 
 def _delete(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now: int) -> Sequence[JobId]:
+    transaction.execute(statement("free_kept_keys"), (as_json([job.id for job in jobs]),))
     _forget(transaction, jobs)
     return [job.id for job in jobs]
 
@@ -104,6 +106,11 @@ def prune_kept(transaction: Transaction, now: int, limit: int) -> int:
     outdated = [EditedJob(*row) for row in rows]
     _forget(transaction, outdated)
     return len(outdated)
+
+
+def prune_keys(transaction: Transaction, now: int) -> None:
+    """Delete the keys that were kept until now."""
+    transaction.execute(statement("prune_kept_keys"), (now,))
 
 
 def _forget(transaction: Transaction, jobs: Sequence[EditedJob]) -> None:

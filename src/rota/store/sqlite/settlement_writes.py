@@ -73,6 +73,10 @@ def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now:
     if way == State.QUEUED:
         transaction.ready.update([change.queue for change in changes])
         return changes
+    if way in (State.SUCCEEDED, REMOVED):
+        keyed = [(change.tenant, change.key, change.id) for change in changes if change.key is not None]
+        if keyed:
+            transaction.execute(statement("keep_keys"), (as_json(keyed), now))
     if way == REMOVED:
         transaction.execute(statement("delete_attempts"), (as_json([change.id for change in changes]),))
     for (queue, task), count in Counter([(change.queue, change.task) for change in changes]).items():

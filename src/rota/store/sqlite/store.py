@@ -208,6 +208,7 @@ class SqliteStore:
             )
         result = PruneResult(jobs=jobs, audit_entries=entries)
         if result.is_complete(limit):
+            await self._engine.write(lambda transaction: job_edits.prune_keys(transaction, at))
             await self._engine.write(lambda transaction: job_counts.fold(transaction, at))
         return result
 

@@ -38,6 +38,7 @@ from .expiry import ExpiryRules
 from .firing import FiringRules
 from .host import StoreHost
 from .insert import InsertRules
+from .kept_keys import KeptKeyRules
 from .keys import KeyRules
 from .lease import LeaseRules
 from .outage import OutageRules
@@ -60,6 +61,7 @@ __all__ = ["StoreConformance", "StoreCrashConformance", "StoreHost"]
 class StoreConformance(
     InsertRules,
     KeyRules,
+    KeptKeyRules,
     ClaimRules,
     LeaseRules,
     SettleRules,

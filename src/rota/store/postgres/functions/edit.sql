@@ -90,8 +90,14 @@ BEGIN
         SELECT id, tenant, key FROM rota.done WHERE id = ANY (ids) AND state = ANY (states)
          ORDER BY tenant, key, id FOR UPDATE
     ), taken AS (
-        INSERT INTO rota.keys (tenant, key, job) SELECT tenant, key, id FROM wanted WHERE key IS NOT NULL
-        ON CONFLICT DO NOTHING RETURNING job
+        -- one that kept its key after a success has it already
+        INSERT INTO rota.keys AS k (tenant, key, job)
+        SELECT DISTINCT ON (tenant, key) tenant, key, id FROM wanted AS w WHERE key IS NOT NULL
+         ORDER BY tenant, key, EXISTS (SELECT FROM rota.keys AS h WHERE h.tenant = w.tenant AND h.key = w.key AND h.job = w.id) DESC, id
+        ON CONFLICT (tenant, key) DO UPDATE SET
+            job = excluded.job, kept_until = NULL, kept_s = CASE WHEN k.job = excluded.job THEN k.kept_s END
+         WHERE k.kept_until <= now OR (k.kept_until IS NOT NULL AND k.job = excluded.job)
+        RETURNING job
     )
     SELECT array_agg(id) INTO free FROM wanted WHERE key IS NULL OR id IN (SELECT job FROM taken);
     WITH taken AS (
@@ -160,6 +166,9 @@ BEGIN
     SELECT array_agg(id) INTO waiting FROM gone;
     WITH gone AS (
         DELETE FROM rota.done WHERE id = ANY (ids) AND state = ANY (states) RETURNING *
+    ), freed AS (
+        DELETE FROM rota.keys AS k USING gone AS g
+         WHERE g.key IS NOT NULL AND k.tenant = g.tenant AND k.key = g.key AND k.job = g.id
     )
     SELECT array_agg(id), array_agg(queue), array_agg(task), array_agg(state), array_agg(finished_at)
       INTO ended, queues, tasks, finals, minutes FROM gone;

@@ -17,7 +17,8 @@ CREATE FUNCTION rota.enqueue(
     task text, payload json DEFAULT '{}', queue text DEFAULT 'default', priority integer DEFAULT 0,
     tenant text DEFAULT 'default', run_at timestamptz DEFAULT NULL, key text DEFAULT NULL,
     on_conflict text DEFAULT 'return', max_attempts integer DEFAULT 3, timeout double precision DEFAULT NULL,
-    auto_remove boolean DEFAULT false, tags text[] DEFAULT '{}', delay interval DEFAULT NULL)
+    auto_remove boolean DEFAULT false, tags text[] DEFAULT '{}', delay interval DEFAULT NULL,
+    key_for interval DEFAULT NULL)
 RETURNS uuid
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -42,6 +43,9 @@ BEGIN
         WHEN timeout NOT BETWEEN {shortest timeout} AND {longest timeout} THEN
             format('timeout is %s, but must be from {shortest timeout} to {longest timeout} seconds', timeout)
         WHEN run_at IS NOT NULL AND delay IS NOT NULL THEN 'run_at and delay were both given: keep one'
+        WHEN key_for IS NOT NULL AND key IS NULL THEN 'key_for says how long a key is kept, but key is NULL'
+        WHEN extract(epoch FROM key_for) NOT BETWEEN 0 AND {longest key} THEN
+            format('key_for is %s, but must be from 0 to 100 years', key_for)
         WHEN NOT isfinite(run_at) THEN format('run_at is %s, but must be an instant', run_at)
         WHEN cardinality(tags) > {most tags} THEN
             format('a job may have at most {most tags} tags, %s were given', cardinality(tags))
@@ -55,7 +59,7 @@ BEGIN
     SELECT * INTO stored FROM rota.insert_jobs(json_build_array(json_build_object(
         'id', made, 'task', task, 'payload_json', payload::text, 'queue', queue, 'tenant', tenant,
         'priority', priority, 'run_at', coalesce(run_at, now + delay), 'max_attempts', max_attempts,
-        'timeout', timeout, 'key', key, 'on_conflict', on_conflict, 'auto_remove', auto_remove,
+        'timeout', timeout, 'key', key, 'key_for', extract(epoch FROM key_for), 'on_conflict', on_conflict, 'auto_remove', auto_remove,
         'tags', tags, 'origin', 'sql')), now, false, true);
     IF stored.outcome = 'refused' THEN
         RAISE unique_violation USING
@@ -66,5 +70,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rota.enqueue(
-    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval) IS
+    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval, interval) IS
     'Store a job and return its id. It exists if and only if the transaction commits.';

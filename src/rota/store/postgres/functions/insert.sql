@@ -113,11 +113,12 @@ DECLARE
 BEGIN
     -- in the order of their keys, so that two callers never wait for each other
     WITH given AS MATERIALIZED (
-        SELECT o, j, (j->>'id')::uuid AS id, coalesce(j->>'tenant', 'default') AS tenant, j->>'key' AS key
+        SELECT o, j, (j->>'id')::uuid AS id, coalesce(j->>'tenant', 'default') AS tenant, j->>'key' AS key,
+               (j->>'key_for')::double precision AS kept_s
           FROM json_array_elements(jobs) WITH ORDINALITY AS x(j, o)
     ), taken AS (
-        INSERT INTO rota.keys AS k (tenant, key, job)
-        SELECT tenant, key, id FROM given WHERE key IS NOT NULL ORDER BY tenant COLLATE "C", key COLLATE "C", o
+        INSERT INTO rota.keys AS k (tenant, key, job, kept_s)
+        SELECT tenant, key, id, kept_s FROM given WHERE key IS NOT NULL ORDER BY tenant COLLATE "C", key COLLATE "C", o
         ON CONFLICT DO NOTHING
         RETURNING k.job, k.tenant, k.key
     ), ranked AS (

@@ -1,4 +1,4 @@
--- Idempotency keys: one live job per tenant and key.
+-- Idempotency keys: one live job per tenant and key. A job that succeeded may keep its key for a while.
 
 -- The jobs give up their keys; those without one are passed over.
 CREATE FUNCTION rota.free_keys(tenants text[], freed text[], holders uuid[]) RETURNS void
@@ -15,6 +15,30 @@ BEGIN
 END
 $$;
 
+-- The jobs have ended: they give up their keys, but for successes that were asked to keep theirs.
+CREATE FUNCTION rota.end_keys(
+    tenants text[], held text[], holders uuid[], succeeded boolean[], now timestamptz) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    freed tid[];
+    kept tid[];
+BEGIN
+    SELECT array_agg(k.ctid) FILTER (WHERE k.kept_s IS NULL OR NOT g.succeeded),
+           array_agg(k.ctid) FILTER (WHERE k.kept_s IS NOT NULL AND g.succeeded)
+      INTO freed, kept
+      FROM unnest(tenants, held, holders, succeeded) AS g(tenant, key, job, succeeded), LATERAL (
+        SELECT x.ctid, x.kept_s FROM rota.keys AS x  -- OFFSET 0: as in rota.free_keys
+         WHERE x.tenant = g.tenant AND x.key = g.key AND x.job = g.job OFFSET 0) AS k
+     WHERE g.key IS NOT NULL;
+    DELETE FROM rota.keys WHERE ctid = ANY (freed);
+    IF kept IS NOT NULL THEN
+        UPDATE rota.keys SET kept_until = now + kept_s * interval '1 second' WHERE ctid = ANY (kept);
+    END IF;
+END
+$$;
+
 -- What becomes of a job whose key another job holds; NULL if the key is free again.
 CREATE FUNCTION rota.resolve_conflict(job json, now timestamptz, again boolean, OUT id uuid, OUT outcome text, OUT state text)
 LANGUAGE plpgsql
@@ -24,15 +48,24 @@ AS $$
 DECLARE
     j record;
     holder uuid;
+    kept timestamptz;
 BEGIN
-    SELECT * INTO j FROM json_to_record(job) AS x({new types}, on_conflict text);
+    SELECT * INTO j FROM json_to_record(job) AS x({new types}, on_conflict text, key_for double precision);
     IF again THEN
         SELECT s.id, 'existing', s.state INTO id, outcome, state FROM rota.states(ARRAY[j.id], true) AS s;
         IF FOUND THEN
             RETURN;
         END IF;
     END IF;
-    SELECT k.job INTO holder FROM rota.keys AS k WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
+    SELECT k.job, k.kept_until INTO holder, kept FROM rota.keys AS k
+     WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key;
+    IF kept > now THEN
+        id := holder;
+        -- retention may have deleted the job, but not its key
+        state := coalesce((SELECT s.state FROM rota.states(ARRAY[holder], true) AS s LIMIT 1), 'succeeded');
+        outcome := CASE WHEN coalesce(j.on_conflict, 'return') = 'return' THEN 'existing' ELSE 'refused' END;
+        RETURN;
+    END IF;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
         UPDATE rota.queued SET
             (payload, rank, run_at, due, segment, attempt, error, cancel_requested,
@@ -45,6 +78,8 @@ BEGIN
          WHERE id = holder
         RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;
         IF FOUND THEN
+            UPDATE rota.keys AS k SET kept_s = j.key_for
+             WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key AND k.job = holder;
             DELETE FROM rota.payloads WHERE job = holder;
             INSERT INTO rota.payloads (job, body)
             SELECT holder, j.payload_json::json WHERE octet_length(j.payload_json) > {large};

@@ -95,7 +95,7 @@ BEGIN
     END IF;
     PERFORM rota.notify_ended(held);
     IF holders IS NOT NULL THEN
-        PERFORM rota.free_keys(tenants, keys, holders);
+        PERFORM rota.end_keys(tenants, keys, holders, array_fill(true, ARRAY[cardinality(holders)]), now);
     END IF;
     IF cardinality(ids) > coalesce(cardinality(held), 0) THEN
         RETURN ARRAY(SELECT i FROM unnest(ids) AS i WHERE NOT i = ANY (coalesce(held, '{}')));
@@ -200,7 +200,8 @@ BEGIN
         END IF;
         PERFORM rota.notify_ended(ended);
         IF array_remove(keys, NULL) <> '{}' THEN
-            PERFORM rota.free_keys(tenants, keys, ended);
+            PERFORM rota.end_keys(
+                tenants, keys, ended, ARRAY(SELECT s IN ('succeeded', 'removed') FROM unnest(states) AS s), now);
         END IF;
     END IF;
     IF removed IS NOT NULL THEN

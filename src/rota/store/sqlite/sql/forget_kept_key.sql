@@ -1,0 +1,1 @@
+DELETE FROM rota_kept_keys WHERE tenant = ? AND key = ?
