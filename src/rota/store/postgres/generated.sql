@@ -585,6 +585,23 @@ COMMENT ON TABLE rota.keys IS 'The idempotency keys of live jobs, and those that
 
 INSERT INTO rota.migrations (version, name) VALUES (11, '0011_kept_keys');
 
+-- 0012_checks
+-- What no program of ours writes, and no hand should: a state that does not exist, attempts below zero.
+-- NOT VALID: rows that are there already are not read, so that this takes no time.
+ALTER TABLE rota.queued ADD CONSTRAINT attempt_is_not_negative CHECK (attempt >= 0) NOT VALID;
+ALTER TABLE rota.queued ADD CONSTRAINT crashes_are_not_negative CHECK (crashes >= 0) NOT VALID;
+ALTER TABLE rota.running ADD CONSTRAINT attempt_is_not_negative CHECK (attempt >= 0) NOT VALID;
+ALTER TABLE rota.running ADD CONSTRAINT max_attempts_is_at_least_1 CHECK (max_attempts >= 1) NOT VALID;
+ALTER TABLE rota.running ADD CONSTRAINT crashes_are_not_negative CHECK (crashes >= 0) NOT VALID;
+ALTER TABLE rota.done ADD CONSTRAINT attempt_is_not_negative CHECK (attempt >= 0) NOT VALID;
+ALTER TABLE rota.done ADD CONSTRAINT max_attempts_is_at_least_1 CHECK (max_attempts >= 1) NOT VALID;
+ALTER TABLE rota.done ADD CONSTRAINT crashes_are_not_negative CHECK (crashes >= 0) NOT VALID;
+ALTER TABLE rota.done ADD CONSTRAINT state_is_succeeded_failed_or_cancelled
+    CHECK (state IN ('succeeded', 'failed', 'cancelled')) NOT VALID;
+ALTER TABLE rota.attempts ADD CONSTRAINT attempt_is_not_negative CHECK (attempt >= 0) NOT VALID;
+
+INSERT INTO rota.migrations (version, name) VALUES (12, '0012_checks');
+
 -- The audit log.
 
 -- Add the lines, in their order. JSON inside JSON travels as text: see rows.py.
@@ -1452,7 +1469,7 @@ BEGIN
     IF to_regclass('rota.' || name) IS NOT NULL THEN
         RETURN false;
     END IF;
-    EXECUTE format('CREATE TABLE rota.%I (LIKE rota.done INCLUDING DEFAULTS)', name);
+    EXECUTE format('CREATE TABLE rota.%I (LIKE rota.done INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', name);
     -- ATTACH, unlike CREATE TABLE ... PARTITION OF, lets other sessions use rota.done meanwhile
     EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
     RETURN true;

@@ -16,7 +16,7 @@ BEGIN
     IF to_regclass('rota.' || name) IS NOT NULL THEN
         RETURN false;
     END IF;
-    EXECUTE format('CREATE TABLE rota.%I (LIKE rota.done INCLUDING DEFAULTS)', name);
+    EXECUTE format('CREATE TABLE rota.%I (LIKE rota.done INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', name);
     -- ATTACH, unlike CREATE TABLE ... PARTITION OF, lets other sessions use rota.done meanwhile
     EXECUTE format('ALTER TABLE rota.done ATTACH PARTITION rota.%I FOR VALUES FROM (%L) TO (%L)', name, start, stop);
     RETURN true;
