@@ -134,6 +134,8 @@ def values(name: str) -> st.SearchStrategy[Any]:
     words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
     if name == "url":
         return st.from_regex(r"sqlite:///[a-z]{1,9}( [a-z]+)?\.db", fullmatch=True)
+    if name == "unknown_task_after":
+        return st.sampled_from(("off", "90s", "2d", "1h30m"))
     if name in config.RANGES:
         low, high = config.RANGES[name]
         return st.integers(int(low), int(high)) if kind is int else st.floats(low, high)

@@ -17,6 +17,7 @@ from rota.store.calls import claim
 from rota.testing import FakeClock, drain
 from rota.worker import maintenance
 from rota.worker.maintenance import RecentLosses
+from rota.worker.unknown_tasks import unserved
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -336,7 +337,7 @@ async def test_a_job_of_an_unserved_task_is_not_claimed_and_a_warning_is_logged(
     assert (strange.state, strange.attempt, strange.error) == ("queued", 0, None)
     assert "later" not in caplog.text
     store = await app.stores.get()
-    assert await maintenance.unserved(store, app.clock, 30) == {"strange": 1}
+    assert await unserved(store, app.clock, 30) == {"strange": 1}
     assert (await later.refresh()).state == "queued"
 
 
@@ -344,9 +345,9 @@ async def test_a_task_of_a_running_worker_is_not_unserved(app: Rota, clock: Fake
     store = await app.stores.get()
     await app.enqueue("strange")
     await store.put_document("worker", "other", '{"id": "other", "tasks": ["strange"]}', None, clock.now())
-    assert await maintenance.unserved(store, clock, 30) == {}
+    assert await unserved(store, clock, 30) == {}
     clock.advance(120)
-    assert await maintenance.unserved(store, clock, 30) == {"strange": 1}
+    assert await unserved(store, clock, 30) == {"strange": 1}
 
 
 async def test_jobs_of_an_unserved_task_run_once_a_worker_has_it(app: Rota) -> None:

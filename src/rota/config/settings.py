@@ -10,8 +10,11 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from .. import durations
 from ..errors import ConfigError
 
+OFF = "off"
+SOONEST_S, LATEST_S = 60.0, 365 * 86_400.0  # for unknown_task_after
 DEFAULT_URL = "sqlite:///rota.db"
 SECRET_FIELDS = (
     "*password*", "*passwd*", "*passphrase*", "*passcode*", "*_pwd", "*secret*", "*token", "tokens",
@@ -38,6 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     scheduler_tick_s: float = 1.0
     shutdown_timeout_s: float = 30.0
     max_payload_bytes: int = 1024 * 1024
+    unknown_task_after: str = "6h"
     retention_succeeded_days: float = 7.0
     retention_failed_days: float = 30.0
     retention_cancelled_days: float = 7.0
@@ -55,6 +59,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     tls_key: str | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] | None = None
+
+    @property
+    def unknown_task_after_s(self) -> float | None:
+        """Seconds; None: never."""
+        return None if self.unknown_task_after == OFF else durations.read(self.unknown_task_after)
 
 
 HELP: dict[str, str] = {
@@ -74,6 +83,8 @@ HELP: dict[str, str] = {
     "elsewhere; many share this",
     "shutdown_timeout_s": "how long a stopping worker lets running jobs finish",
     "max_payload_bytes": "maximum size of a payload and of an output",
+    "unknown_task_after": "how long running workers may lack a task before its due jobs fail, such as 6h; "
+    "off: they wait for ever",
     "retention_succeeded_days": "how long succeeded jobs are kept",
     "retention_failed_days": "how long failed jobs are kept",
     "retention_cancelled_days": "how long cancelled jobs are kept",
@@ -144,7 +155,9 @@ def from_text(name: str, text: str, source: str) -> Any:
 
 def checked(name: str, value: Any, source: str) -> Any:
     """Return the value in the setting's type, or raise a ConfigError if it is invalid or out of range."""
-    result = _converted(known(name, source), value, source)
+    if known(name, source) == "unknown_task_after":
+        return _unknown_task_after(value, source)
+    result = _converted(name, value, source)
     if name == "admin_host" and not result.strip():  # a socket would listen on every address
         raise ConfigError(f"{place(source)}: admin_host={value!r} names no address; use 0.0.0.0 for all")
     if name in RANGES:
@@ -152,6 +165,18 @@ def checked(name: str, value: Any, source: str) -> Any:
         if not low <= result <= high:
             raise ConfigError(f"{place(source)}: {name}={value!r} is out of range: {allowed(name)}")
     return result
+
+
+def _unknown_task_after(value: Any, source: str) -> str:
+    if value == OFF:
+        return OFF
+    seconds = durations.read(value)
+    if seconds is None or not SOONEST_S <= seconds <= LATEST_S:
+        raise ConfigError(
+            f"{place(source)}: unknown_task_after={value!r} cannot be used: give a duration from "
+            f"{durations.short(SOONEST_S)} to {durations.short(LATEST_S)}, such as 6h, or off"
+        )
+    return value if isinstance(value, str) else f"{seconds:g}s"
 
 
 def _converted(name: str, value: Any, source: str, strict: bool = True, json: bool = False) -> Any:

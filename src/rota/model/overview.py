@@ -101,7 +101,7 @@ class DueLane(Value, frozen=True, kw_only=True):
 
 
 class DueLanes(Question[Sequence[DueLane]], frozen=True, kw_only=False):
-    """Which tasks have due jobs in which queues, from at most ``most`` queued jobs, the oldest first."""
+    """Which tasks have due jobs in which queues, from the ``most`` oldest queued and as many due jobs."""
 
     now: datetime
     most: int

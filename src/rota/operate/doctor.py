@@ -22,7 +22,7 @@ from ..model import (
 from ..runtime.clock import Clock
 from ..runtime.service_records import ServiceStatus
 from ..store.protocol import Store
-from ..worker.maintenance import is_live, unserved
+from ..worker.unknown_tasks import is_live, unserved
 from . import audit_chain
 from .credential_checks import examine_credentials
 from .requests import VerifyAuditRequest

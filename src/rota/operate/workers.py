@@ -13,7 +13,7 @@ from ..model import Document
 from ..runtime.clock import Clock
 from ..runtime.service_records import ServiceStatus
 from ..store.protocol import Store
-from ..worker.maintenance import is_live
+from ..worker.unknown_tasks import is_live
 from .views import ServiceView, WorkerView
 
 

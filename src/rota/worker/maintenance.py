@@ -1,4 +1,4 @@
-"""Maintenance that any worker does for all: rescue, expiry, prune, seals, upkeep, a check for unserved tasks.
+"""Maintenance that any worker does for all: rescue, expiry, prune, seals, store upkeep, unknown tasks.
 
 Each pass is a step of a service and returns the seconds until the next. Any number of workers may run
 them at once. Never runs a job: a rescued one is claimed again like any other.
@@ -16,7 +16,6 @@ from ..config import Settings
 from ..core.jobs import lifecycle
 from ..core.jobs.lifecycle import LeaseExpired, decide, most_crashes
 from ..model import (
-    Document,
     ExpiredJobs,
     Job,
     JobFilter,
@@ -34,9 +33,9 @@ from ..store.calls import settle
 from ..store.protocol import Store
 from .audit_seals import MOST_SEAL_S, SEAL_BATCH, SEAL_EVERY_S, seal
 from .environment import WorkerEnvironment
+from .unknown_tasks import UnknownTasks
 
 log = logging.getLogger("rota.upkeep")
-worker_log = logging.getLogger("rota.worker")
 
 RESCUE_BATCH = 200
 RESCUE_SHARE = 100  # rescue passes take one part in this many of the time, as long as that is soon enough
@@ -50,8 +49,6 @@ PRUNE_EVERY_S = 600.0
 PRUNE_BATCH = 5000
 UNSERVED_EVERY_S = 60.0
 MOST_UNSERVED_S = 600.0
-UNSERVED_SAMPLE = 200
-WORKER_LOST_S = 60.0
 # Documents that are never deleted by those who write them, and how long they are kept unchanged.
 DOCUMENTS_KEPT_S = {
     "worker": 24 * 3600.0,
@@ -90,7 +87,7 @@ class Maintenance:
         self._store = environment.store
         self._clock = environment.clock
         self._changed = changed  # a job was rescued, and may be due
-        self._unserved: frozenset[str] = frozenset()
+        self._unknown = UnknownTasks(environment)
         self._losses = RecentLosses()
 
     @property
@@ -141,12 +138,8 @@ class Maintenance:
         return self._environment.fleet.share_s(SEAL_EVERY_S, MOST_SEAL_S)
 
     async def _check_unserved(self) -> float:
-        missing = await unserved(self._store, self._clock, self._environment.options.lease_s)
-        for task in sorted(missing.keys() - self._unserved - set(self._environment.registry.names)):
-            worker_log.warning(
-                "no running worker has task %r (due jobs waiting for it: %d or more)", task, missing[task]
-            )
-        self._unserved = frozenset(missing)
+        if not await self._unknown.check():
+            return 0.0
         return self._environment.fleet.share_s(UNSERVED_EVERY_S, MOST_UNSERVED_S)
 
     def _spread(self, seconds: float) -> float:
@@ -276,25 +269,3 @@ async def _prune_documents(store: Store, kind: str, before: datetime) -> None:
     for document in await store.documents(kind):
         if document.updated_at < before:
             await store.delete_document(kind, document.key)
-
-
-def is_live(document: Document, clock: Clock, lease_s: float) -> bool:
-    """Whether this worker has sent a heartbeat recently."""
-    silent_s = (clock.now() - document.updated_at).total_seconds()
-    return silent_s < max(WORKER_LOST_S, 2 * lease_s)
-
-
-async def unserved(store: Store, clock: Clock, lease_s: float) -> Mapping[str, int]:
-    """Tasks of due jobs that no running worker has, with how many of the oldest due jobs wait for them."""
-    served: set[str] = set()
-    for document in await store.documents("worker"):
-        if is_live(document, clock, lease_s):
-            served.update(msgspec.json.decode(document.body).get("tasks", ()))
-    now = clock.now()
-    oldest = PageRequest(limit=UNSERVED_SAMPLE, newest_first=False)
-    page = await store.jobs(JobFilter(states=(State.QUEUED,)), oldest)
-    missing: dict[str, int] = {}
-    for job in page.items:
-        if job.run_at <= now and job.task not in served:
-            missing[job.task] = missing.get(job.task, 0) + 1
-    return missing

@@ -80,8 +80,10 @@ SELECT tenant, schedule, sum(succeeded)::bigint, sum(failed)::bigint, sum(cancel
 """
 _LANES = """
 SELECT queue, task, count(*) FROM (
-    SELECT queue, task, run_at <= %s AS is_due FROM rota.queued ORDER BY id LIMIT %s) AS q
- WHERE is_due GROUP BY 1, 2 ORDER BY 1, 2
+    SELECT * FROM (SELECT id, queue, task, run_at FROM rota.queued ORDER BY id LIMIT %s) AS oldest
+    UNION
+    SELECT * FROM (SELECT id, queue, task, run_at FROM rota.queued WHERE due LIMIT %s) AS ready) AS q
+ WHERE run_at <= %s GROUP BY 1, 2 ORDER BY 1, 2
 """
 _AHEAD = "SELECT rota.ahead(%s, %s, %s, %s, %s)"
 
@@ -109,7 +111,7 @@ async def _answer(connections: Connections, question: Question[Answer]) -> objec
         case ExpiredJobs(now, most):
             return await expired(connections, now, most)
         case DueLanes(now, most):
-            rows = await connections.rows(_LANES, (now, most))
+            rows = await connections.rows(_LANES, (most, most, now))
             return [DueLane(queue=queue, task=task, due=due) for queue, task, due in rows]
         case AuditChainEnds(most):
             return await audit_queries.chain(connections, most)
