@@ -25,19 +25,21 @@ async def test_runs_that_end_and_are_retried_at_once_are_counted_once_each(
     others = [store.for_another_loop() for _ in range(4)]
     for one in others:
         await one.open()
-    # Every backend counts in one slot, as two with the same process number modulo 64 do.
+    # Every backend counts in one slot, as two with the same process number modulo 64 do, and takes its time.
     with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
         row = connection.execute("SELECT pg_get_functiondef('rota.count_runs'::regproc)").fetchone()
         assert row is not None
-        connection.execute(row[0].replace("pg_backend_pid() % 64", "0").encode())
-    await store.insert([new(schedule=random.choice(SCHEDULES)) for _ in range(240)], T0)
+        slow = row[0].replace("pg_backend_pid() % 64", "0").replace("\nEND", "\nPERFORM pg_sleep(0.01); END")
+        assert slow.count("pg_sleep") == 1
+        connection.execute(slow.encode())
+    await store.insert([new(schedule=random.choice(SCHEDULES)) for _ in range(100)], T0)
 
     async def work(one: PostgresStore) -> list[Job]:
         mine: list[Job] = []
-        while jobs := await claim(one, want(12), T0):
+        while jobs := await claim(one, want(3), T0):
             ends = [change(job, random.choice(ENDS)) for job in jobs]
             assert not (await one.turn(ends, None, at(1))).refused
-            retried = await one.edit([job.id for job in jobs[:2]], lifecycle.retry(at(900)), at(2))
+            retried = await one.edit([job.id for job in jobs[:1]], lifecycle.retry(at(900)), at(2))
             mine += [job for job in jobs if job.id not in retried]
         await one.close()
         return mine
