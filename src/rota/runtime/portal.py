@@ -12,14 +12,15 @@ import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import Context, copy_context
 from functools import partial
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from ..errors import AppClosed, RotaError
 from ..store.forks import current_pid
-from ..store.native_threads import start_thread, wait_for
+from ..store.native_threads import native_lock, start_thread, wait_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,23 +38,29 @@ CLOSED = (
 class Portal:
     """Started at the first call; safe to use from any thread, again after ``close``, and after a fork.
 
+    ``prepare`` is called in the thread that starts it, for what must not be imported in two threads at once.
     ``hurry`` ends what waits for better times on the portal's loop; ``closing`` closes what was opened there.
     """
 
-    def __init__(self, hurry: Callable[[], None], closing: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        hurry: Callable[[], None],
+        closing: Callable[[], Awaitable[None]],
+        prepare: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._prepare = prepare
         self._hurry = hurry
         self._closing = closing
         self._start()
 
     def _start(self) -> None:
         self._pid = current_pid()
-        self._lock = Lock()  # in a forked child a new one: another thread may have held the old one
+        self._lock = native_lock()  # in a forked child a new one: another thread may have held the old one
         self._session: _Session | None = None
 
     def call(self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the coroutine function to its end and return its result."""
-        session = self._session
-        if session is not None and session.is_here():
+        if self.is_here():
             raise RotaError(
                 "a sync call in a coroutine on the loop that serves sync calls would wait for itself: "
                 "await the async method instead"
@@ -70,8 +77,9 @@ class Portal:
         return await asyncio.wrap_future(self._submit(function, args, kwargs))
 
     def is_here(self) -> bool:
-        """Whether the running thread is the portal's."""
-        return self._session is not None and self._session.is_here()
+        """Whether the running thread is the portal's. In a forked child another may have its number."""
+        session = self._session
+        return session is not None and session.is_here() and self._pid == current_pid()
 
     def is_busy(self) -> bool:
         """Whether a call is under way."""
@@ -94,9 +102,11 @@ class Portal:
     ) -> Future[R]:
         if self._pid != current_pid():
             self._start()
+        if self._session is None:
+            self._prepare()
         with self._lock:
             if self._session is None or not self._session.is_open:
-                self._session = _new_session()
+                self._session = _Session()
                 _unclosed.add(self)
             return self._session.submit(function, args, kwargs)
 
@@ -106,14 +116,25 @@ class _Session:
 
     def __init__(self) -> None:
         self._calls: dict[Future[Any], asyncio.Task[Any] | None] = {}
-        self._lock = Lock()
-        self._ready: Future[None] = Future()
-        self._ended: Future[None] = Future()
-        self._thread = 0
+        self._lock = native_lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._early: list[tuple[Callable[[], None], Context]] = []  # until there is a loop
         self.is_open = True
-        self.error: BaseException | None = None  # that ended it
-        start_thread(self._serve, "rota-portal")
-        wait_for(self._ready)
+        self._error: BaseException | None = None  # that ended it
+        self._thread = 0
+        try:
+            self._ended = start_thread(self._serve, "rota-portal")
+        except RuntimeError as error:  # no more threads, or the interpreter shuts down
+            raise RotaError(f"the thread for sync calls cannot be started: {error}") from error
+
+    def _soon(self, callback: Callable[[], None]) -> None:
+        """Have the loop call it, in the context of the caller."""
+        with self._lock:
+            if self._loop is None:
+                self._early.append((callback, copy_context()))
+                return
+        with suppress(RuntimeError):  # the loop has ended, and fails its calls
+            self._loop.call_soon_threadsafe(callback)
 
     def is_here(self) -> bool:
         return self._thread == get_ident()
@@ -129,8 +150,7 @@ class _Session:
             if not self.is_open:
                 raise AppClosed(CLOSED)
             self._calls[future] = None
-        with suppress(RuntimeError):  # the loop has just ended, and fails the call
-            self._loop.call_soon_threadsafe(self._begin, future, function, args, kwargs)
+        self._soon(partial(self._begin, future, function, args, kwargs))
         return future
 
     def _begin(
@@ -148,19 +168,18 @@ class _Session:
         if future.cancelled():
             self._calls.pop(future, None)
             return
-        self._calls[future] = task = self._loop.create_task(go())
+        self._calls[future] = task = asyncio.get_running_loop().create_task(go())
         task.add_done_callback(partial(self._answer, future))
         future.add_done_callback(partial(self._cancel, task))
 
     def _cancel(self, task: asyncio.Task[Any], future: Future[Any]) -> None:
         if future.cancelled():
-            with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(task.cancel)
+            self._soon(partial(_cancel, task))
 
     def _answer(self, future: Future[Any], task: asyncio.Task[Any]) -> None:
         self._calls.pop(future, None)
         if task.cancelled():
-            _fail(future, asyncio.CancelledError() if self.is_open else AppClosed(CLOSED))
+            _fail(future, asyncio.CancelledError() if self.is_open else self._closed())
         elif (error := task.exception()) is not None:
             _fail(future, error)
         elif future.set_running_or_notify_cancel():
@@ -180,11 +199,10 @@ class _Session:
                 self._stop.set()
 
         def begin() -> None:
-            self._ending = self._loop.create_task(end())
+            self._ending = asyncio.get_running_loop().create_task(end())
 
         self.is_open = False
-        with suppress(RuntimeError):  # the loop has ended by itself
-            self._loop.call_soon_threadsafe(begin)
+        self._soon(begin)
         with suppress(TimeoutError):
             wait_for(self._ended, CLOSING_S + 3 * LAST_ANSWERS_S)
 
@@ -200,31 +218,31 @@ class _Session:
         try:
             asyncio.run(self._main())
         except BaseException as error:
-            self.error = error
+            self._error = error
             log.error("the loop for sync calls ended: %s: %s", type(error).__name__, error)
         finally:
             with self._lock:
                 self.is_open = False
             while self._calls:
-                _fail(self._calls.popitem()[0], AppClosed(CLOSED))
-            if not self._ready.done():
-                self._ready.set_result(None)
-            self._ended.set_result(None)
+                _fail(self._calls.popitem()[0], self._closed())
+
+    def _closed(self) -> RotaError:
+        if self._error is None:
+            return AppClosed(CLOSED)
+        return AppClosed(f"the loop for sync calls ended during this call: {self._error!r}")
 
     async def _main(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self._ready.set_result(None)
+        loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        with self._lock:
+            for callback, context in self._early:
+                loop.call_soon(callback, context=context)
+            self._early.clear()
+            self._loop = loop
         await self._stop.wait()
 
 
-def _new_session() -> _Session:
-    try:
-        session = _Session()
-    except RuntimeError as error:  # no more threads, or the interpreter shuts down
-        raise RotaError(f"the thread for sync calls cannot be started: {error}") from error
-    if session.error is not None:
-        raise RotaError(f"the thread for sync calls did not start: {session.error}") from session.error
-    return session
+def _cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()
 
 
 def _fail(future: Future[Any], error: BaseException) -> None:

@@ -7,10 +7,10 @@ Never reads or writes through one.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncGenerator
 
 from ..store.forks import current_pid
+from ..store.native_threads import native_lock
 from ..store.open import open_store
 from ..store.protocol import Store
 from .borrowed_store import borrowed
@@ -39,13 +39,13 @@ class StorePerLoop:
     def __init__(self, url: str, clock: Clock) -> None:
         self.url = url
         self.patience = Patience()
-        self.portal = Portal(self.patience.end, self.close)
+        self.portal = Portal(self.patience.end, self.close, self.root)
         self._clock = clock
         self._start()
 
     def _start(self) -> None:
         self._pid = current_pid()
-        self._lock = threading.Lock()  # in a forked child a new one: another thread may have held the old one
+        self._lock = native_lock()  # in a forked child a new one: another thread may have held the old one
         self._root: Store | None = None
         self._seats: dict[asyncio.AbstractEventLoop, _Seat] = {}
         self._last: Store | None = None  # of a loop that has ended; it keeps what outlives loops

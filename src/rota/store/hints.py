@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import reduce
-from threading import Lock
 from weakref import WeakSet
 
 from ..model import JobId
+from .native_threads import native_lock
 
 ANY_QUEUE = None  # published when any queue may have a job, say after a reconnection
 
@@ -64,7 +64,7 @@ class HintHub:
     """Everyone who waits on one store object."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = native_lock()
         self._wakers: WeakSet[HubWaker] = WeakSet()  # many are never closed
         self._sleepers: set[Wait] = set()
 

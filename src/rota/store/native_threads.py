@@ -12,18 +12,44 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from importlib import import_module
-from threading import Thread
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 R = TypeVar("R")
 
 
-def start_thread(target: Callable[[], None], name: str) -> None:
-    """Run it in a thread that ends with the process at the latest."""
+def start_thread(target: Callable[[], None], name: str) -> Future[None]:
+    """Run it in a thread that ends with the process at the latest; the future is done when it has ended."""
+    ended: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            target()
+        finally:
+            ended.set_result(None)
+
     if (monkey := _patched()) is None:
-        Thread(target=target, name=name, daemon=True).start()
+        Thread(target=run, name=name, daemon=True).start()
     else:
-        monkey.get_original("_thread", "start_new_thread")(target, ())
+        import_module("gevent").get_hub()  # its first use imports, which two threads must not do at once
+        monkey.get_original("_thread", "start_new_thread")(run, ())
+    return ended
+
+
+def native_lock() -> Lock:
+    """For a moment's work that must not wait for anything else."""
+    monkey = _patched()
+    lock: Lock = Lock() if monkey is None else monkey.get_original("_thread", "allocate_lock")()
+    return lock
+
+
+def native_queue() -> SimpleQueue[Any]:
+    """Between threads; a greenlet must not wait for it."""
+    monkey = _patched()
+    make = SimpleQueue if monkey is None else monkey.get_original("queue", "SimpleQueue")
+    queue: SimpleQueue[Any] = make()
+    return queue
 
 
 def wait_for(future: Future[R], timeout: float | None = None) -> R:

@@ -11,13 +11,14 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from ...errors import StoreUnavailable
+from ..native_threads import native_lock, native_queue, start_thread
 from .connection import connect, decode_anything, is_broken, is_undecodable, patiently, translated
 from .schema import migrate
 from .url import SqliteUrl
@@ -133,9 +134,9 @@ class ConnectionThreads(ABC, Generic[C]):
     def __init__(self, name: str, address: SqliteUrl, threads: int) -> None:
         self.address = address
         self._name = name
-        self._calls: SimpleQueue[StoreCall[C] | None] = SimpleQueue()
-        self._lock = Lock()
-        self._threads: list[Thread] = []
+        self._calls: SimpleQueue[StoreCall[C] | None] = native_queue()
+        self._lock = native_lock()
+        self._threads: list[Future[None]] = []  # each is done when its thread has ended
         self._wanted = threads
         self._closed = False
 
@@ -170,16 +171,13 @@ class ConnectionThreads(ABC, Generic[C]):
             threads, self._threads = self._threads, []
             for _ in threads:
                 self._calls.put(None)
-        loop = asyncio.get_running_loop()
-        limit = ANSWER_S + self.address.patience_s
-        for thread in threads:  # daemons: one that a disk holds for longer ends with the process
-            await loop.run_in_executor(None, thread.join, limit)
+        if threads:  # one that a disk holds for longer ends with the process
+            ended = [asyncio.wrap_future(thread) for thread in threads]
+            await asyncio.wait(ended, timeout=ANSWER_S + self.address.patience_s)
 
     def _start(self) -> None:
         for number in range(len(self._threads), self._wanted):
-            thread = Thread(target=self._run, name=f"{self._name}-{number}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._threads.append(start_thread(self._run, f"{self._name}-{number}"))
 
     def _run(self) -> None:
         lazy = self._new_connection()

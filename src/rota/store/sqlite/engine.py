@@ -11,12 +11,12 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from threading import Lock
 from typing import TypeVar
 
 from ...errors import StoreUnavailable
 from ...model import InsertResult, NewJob
 from ..forks import current_pid
+from ..native_threads import native_lock
 from . import schema
 from .connection import connect, translated
 from .connection_threads import LazyConnection, Reader, StoreCall
@@ -41,7 +41,7 @@ class Engine:
 
     def _start(self) -> None:
         self._pid = current_pid()
-        self._lock = Lock()
+        self._lock = native_lock()
         self._users: set[object] = set()
         self._abandoned: object = None  # a user without a loop: what is in memory stays until it leaves
         self._hub = SqliteHintHub()
