@@ -547,3 +547,11 @@ def test_a_name_of_another_tenant_is_pointed_out(folder: Path) -> None:
     found = invoke("schedules", "show", "invoice", "--tenant", "globex")
     assert found.exit_code == 1
     assert "tenant 'globex' has no schedule 'invoice'; did you mean acme/invoice?" in found.output
+
+
+def test_creating_again_with_on_conflict_updates(folder: Path) -> None:
+    create = ("schedules", "create", "--name", "n", "--task", "t", "--every")
+    assert "n  created" in invoke(*create, "1h", "--on-conflict", "update").output
+    assert "on_conflict='update'" in invoke(*create, "2h").output
+    assert "n  updated" in invoke(*create, "2h", "--on-conflict", "update").output
+    assert as_json("schedules", "show", "n")["every"] == 7200.0

@@ -8,6 +8,7 @@ from typing import Literal
 Origin = Literal["api", "scheduler", "manual", "catchup", "sql", "job"]
 Executor = Literal["async", "thread", "process"]
 OnConflict = Literal["return", "raise", "replace"]
+OnScheduleConflict = Literal["raise", "update"]  # a schedule's name is in use
 Insertion = Literal["created", "existing", "replaced", "refused"]
 FireOrigin = Literal["scheduler", "catchup"]
 Missed = Literal["skip", "latest", "all"]

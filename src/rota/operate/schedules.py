@@ -111,7 +111,9 @@ class ScheduleActions(RunActions, CalendarActions):
         """Create a schedule."""
         tenant = self.operations.tenant(request.tenant) or "default"
         return await self._current(
-            await self.services.schedules.create(name=request.name, tenant=tenant, **_given(request))
+            await self.services.schedules.create(
+                name=request.name, tenant=tenant, on_conflict=request.on_conflict, **_given(request)
+            )
         )
 
     @requires("operate")
@@ -190,7 +192,7 @@ def _rule(request: RuleFields) -> dict[str, Any]:
 
 def _given(request: UpdateScheduleRequest) -> dict[str, Any]:
     """The given fields of the schedule, except its name and tenant."""
-    others = set(request.__struct_fields__) - {*RULE, "tenant", "name"}
+    others = set(request.__struct_fields__) - {*RULE, "tenant", "name", "on_conflict"}
     given = {name: value for name in others if (value := getattr(request, name)) is not msgspec.UNSET}
     return {**given, **_rule(request)}
 

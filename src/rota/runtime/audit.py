@@ -20,6 +20,7 @@ import msgspec
 from ..core.payload.masking import masked
 from ..errors import RotaError, StoreError
 from ..model import Actor, AuditEntry, AuditResult, Via
+from ..store.protocol import StoreWithin
 from .runtime import Runtime
 
 log = logging.getLogger("rota.audit")
@@ -57,21 +58,35 @@ class AuditDraft:
         self.before: Any = None
         self.after: Any = None
         self.message: str | None = None
+        self.is_needed = True  # False: nothing was changed after all
 
 
 @asynccontextmanager
 async def audited(
-    runtime: Runtime, action: str, object: str | None = None, tenant: str | None = None
+    runtime: Runtime,
+    action: str,
+    object: str | None = None,
+    tenant: str | None = None,
+    within: StoreWithin | None = None,
 ) -> AsyncIterator[AuditDraft]:
-    """Around a change: one entry in the audit log, whatever its result."""
+    """Around a change: one entry in the audit log, whatever its result.
+
+    ``within``: the caller's own transaction. Then the entry is part of it, and a failure leaves none.
+    """
     draft = AuditDraft(action, object, tenant)
+    if within is not None:
+        yield draft
+        if draft.is_needed:
+            await within.append_audit([_entry(runtime, draft, "done", None)])
+        return
     try:
         yield draft
     except Exception as error:
         is_refusal = isinstance(error, RotaError) and not isinstance(error, StoreError)
         await record(runtime, draft, "denied" if is_refusal else "failed", error)
         raise
-    await record(runtime, draft, "done")
+    if draft.is_needed:
+        await record(runtime, draft, "done")
 
 
 async def record(
@@ -96,8 +111,16 @@ async def record(
 
 
 async def _append(runtime: Runtime, draft: AuditDraft, result: AuditResult, error: Exception | None) -> None:
+    entry = _entry(runtime, draft, result, error)
+    try:
+        await (await runtime.stores.get()).append_audit([entry])
+    except StoreError as failure:
+        log.error("not in the audit log: %s by %s: %s (%s)", entry.action, entry.actor, result, failure)
+
+
+def _entry(runtime: Runtime, draft: AuditDraft, result: AuditResult, error: Exception | None) -> AuditEntry:
     actor, secrets = ACTOR.get() or program(), runtime.settings.secret_fields
-    entry = AuditEntry(
+    return AuditEntry(
         action=draft.action,
         at=runtime.clock.now(),
         actor=actor.name,
@@ -112,10 +135,6 @@ async def _append(runtime: Runtime, draft: AuditDraft, result: AuditResult, erro
         request_id=actor.request_id,
         address=actor.address,
     )
-    try:
-        await (await runtime.stores.get()).append_audit([entry])
-    except StoreError as failure:
-        log.error("not in the audit log: %s by %s: %s (%s)", entry.action, entry.actor, result, failure)
 
 
 def _json(value: Any, secrets: tuple[str, ...]) -> str | None:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from ..errors import SyncCallWarning
+from ..errors import ConfigError, SyncCallWarning
 from .portal import Portal
 
 P = ParamSpec("P")
@@ -32,6 +32,8 @@ def sync_twin(method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]]) -> Ca
     name = method.__name__
 
     def twin(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs.get("connection") is not None:
+            return _run_here(name, method(self, *args, **kwargs))
         return call_sync(self.portal, name, method, self, *args, **kwargs)
 
     twin.__name__ = f"{name}_sync"
@@ -53,6 +55,17 @@ def call_sync(
     else:
         _warn(name)
     return portal.call(function, *args, **kwargs)
+
+
+def _run_here(name: str, call: Coroutine[Any, Any, R]) -> R:
+    """On the caller's connection, in its thread: with one that is not async the call never waits."""
+    try:
+        call.send(None)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    call.close()
+    raise ConfigError(f"{name}_sync was given an async connection: await {name}(…) instead")
 
 
 def _warn(name: str) -> None:

@@ -15,12 +15,12 @@ from ..runtime.portal import Portal
 from ..runtime.runtime import Runtime
 from ..runtime.sync_twins import sync_twin
 from ..store.calls import find_document
-from ..store.protocol import Store
+from ..store.protocol import StoreWithin
 
 KIND = "calendar"
 
 
-async def load(store: Store, name: str) -> Calendar | None:
+async def load(store: StoreWithin, name: str) -> Calendar | None:
     """The calendar; None if there is none, or if its document cannot be read."""
     document = await find_document(store, KIND, name)
     try:

@@ -13,7 +13,7 @@ from ..core.schedules.calendars import Calendar
 from ..errors import NotFound
 from ..model import Schedule
 from ..runtime.runtime import Runtime
-from ..store.protocol import Store
+from ..store.protocol import StoreWithin
 from ..tasks.registry import Registry
 from .calendars import load
 
@@ -34,16 +34,16 @@ class ScheduleDrafts:
         """The schedule with the given values, everything checked."""
         return draft.fill(before, given, self._encode)
 
-    async def start(self, store: Store, schedule: Schedule) -> Schedule:
+    async def start(self, store: StoreWithin, schedule: Schedule) -> Schedule:
         """The schedule with its next fire counted from now."""
         return firing.start(schedule, self._runtime.clock.now(), await self.calendar(store, schedule))
 
-    async def restart(self, store: Store, before: Schedule | None, after: Schedule) -> Schedule:
+    async def restart(self, store: StoreWithin, before: Schedule | None, after: Schedule) -> Schedule:
         """The same for a program that starts again: a run that is due earlier is not taken away."""
         started = await self.start(store, after)
         return restarts.keep_pending(before, started, self._runtime.clock.now())
 
-    async def calendar(self, store: Store, schedule: Schedule) -> Calendar | None:
+    async def calendar(self, store: StoreWithin, schedule: Schedule) -> Calendar | None:
         """The calendar that the schedule names; NotFound if there is none of that name."""
         if schedule.calendar is None:
             return None

@@ -12,9 +12,19 @@ from ..core.jobs.options import NO_OPTIONS, Options
 from ..core.schedules import describe, firing, rules
 from ..core.schedules.describe import FirePreview
 from ..core.schedules.draft import snapshot
-from ..core.schedules.options import TIMING, ScheduleOptions
+from ..core.schedules.options import TIMING, ScheduleOptions, check_on_conflict
 from ..errors import InvalidSchedule
-from ..model import JobFilter, NewJob, Page, PageRequest, RunCounts, Schedule, ScheduleFilter, State
+from ..model import (
+    JobFilter,
+    NewJob,
+    OnScheduleConflict,
+    Page,
+    PageRequest,
+    RunCounts,
+    Schedule,
+    ScheduleFilter,
+    State,
+)
 from ..runtime.heavy import Work, off_the_loop
 from ..runtime.portal import Portal
 from ..runtime.runtime import Runtime
@@ -25,7 +35,7 @@ from ..tasks.published import PublishedTasks
 from ..tasks.registry import Registry
 from .backfill import not_stored, past_fires
 from .drafts import ScheduleDrafts
-from .edits import ScheduleEdits, get
+from .edits import Change, ScheduleEdits, get
 from .runs import WINDOW_DAYS, RunSummary, ScheduleRun, run_of, summary_of, window_start
 from .scheduler import scheduled_job
 
@@ -63,37 +73,64 @@ class Schedules:
     # --- create and change -----------------------------------------------------------------------
 
     async def create(
-        self, *, name: str, tenant: str = "default", **given: Unpack[ScheduleOptions]
+        self,
+        *,
+        name: str,
+        tenant: str = "default",
+        on_conflict: OnScheduleConflict = "raise",
+        connection: Any = None,
+        **given: Unpack[ScheduleOptions],
     ) -> Schedule:
-        """Store a new schedule; its first fire is counted from now."""
-        async with self._edits.audited("create", name, tenant) as entry:
-            store = await self._runtime.stores.get()  # reads the store's clock
-            schedule = await self._edits.create(self._drafts.build(name, tenant, given))
-            await self._published.introduce(store, schedule.task)
-            entry.after = snapshot(schedule)
-            return schedule
+        """Store a new schedule; its first fire is counted from now.
+
+        If the name is in use, ``on_conflict="update"`` changes the given fields of that schedule. With
+        ``connection``, the caller's own open transaction, all of it is part of that transaction.
+        """
+        check_on_conflict(on_conflict)
+        within = None if connection is None else await self._edits.store(connection)
+        async with self._edits.audited("create", name, tenant, within) as entry:
+            store = within or await self._edits.store(None)
+            fresh = self._drafts.build(name, tenant, given)
+            if on_conflict == "update":
+                schedule = await self._edits.create_or_change(store, entry, fresh, self._change(given))
+            else:
+                schedule = await self._edits.create(store, fresh)
+                entry.after = snapshot(schedule)
+        if within is None:
+            await self._published.introduce(await self._runtime.stores.get(), schedule.task)
+        return schedule
 
     create_sync = sync_twin(create)
 
     async def update(
-        self, name: str, *, tenant: str = "default", **given: Unpack[ScheduleOptions]
+        self,
+        name: str,
+        *,
+        tenant: str = "default",
+        connection: Any = None,
+        **given: Unpack[ScheduleOptions],
     ) -> Schedule:
         """Change the given fields, keep the others. New timing is counted from now."""
         if not given:
             raise InvalidSchedule("nothing to change was given: name at least one field")
+        restart = bool((TIMING | {"enabled"}) & given.keys())
+        schedule = await self._edits.change(
+            "update", name, tenant, self._change(given), restart=restart, connection=connection
+        )
+        if connection is None:
+            await self._published.introduce(await self._runtime.stores.get(), schedule.task)
+        return schedule
 
+    update_sync = sync_twin(update)
+
+    def _change(self, given: Mapping[str, Any]) -> Change:
         def change(before: Schedule) -> Schedule:
             after = self._drafts.change(before, given)
             if not after.enabled:
                 return msgspec.structs.replace(after, check_at=None)
             return msgspec.structs.replace(after, reason=None)
 
-        restart = bool((TIMING | {"enabled"}) & given.keys())
-        schedule = await self._edits.change("update", name, tenant, change, restart=restart)
-        await self._published.introduce(await self._runtime.stores.get(), schedule.task)
-        return schedule
-
-    update_sync = sync_twin(update)
+        return change
 
     async def enable(self, name: str, *, tenant: str = "default") -> Schedule:
         """Fire again, counted from now: fires missed while it was disabled are not caught up."""
@@ -115,9 +152,9 @@ class Schedules:
 
     disable_sync = sync_twin(disable)
 
-    async def delete(self, name: str, *, tenant: str = "default") -> None:
+    async def delete(self, name: str, *, tenant: str = "default", connection: Any = None) -> None:
         """Delete the schedule. The jobs it has created stay."""
-        await self._edits.delete(name, tenant)
+        await self._edits.delete(name, tenant, connection)
 
     delete_sync = sync_twin(delete)
 

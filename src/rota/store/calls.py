@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 
 from ..model import ClaimRequest, Document, Edit, Job, JobFilter, JobId, PageRequest, Settlement
-from .protocol import Store
+from .protocol import Store, StoreWithin
 
 EDITED_AT_ONCE = 1000  # jobs in one call
 
@@ -26,7 +26,7 @@ async def settle(store: Store, settlements: Sequence[Settlement], now: datetime 
     return (await store.turn(settlements, None, now)).refused
 
 
-async def find_document(store: Store, kind: str, key: str) -> Document | None:
+async def find_document(store: StoreWithin, kind: str, key: str) -> Document | None:
     found = await store.documents(kind, key)
     return found[0] if found else None
 

@@ -53,9 +53,9 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
 19. Event loops. One store object belongs to one event loop. ``for_another_loop`` gives another object on
     the same data. ``abandon`` releases what an object held when its loop has ended. After a fork the
     child opens its own.
-20. Transactions. ``insert_with`` stores its jobs if and only if the caller's transaction commits, where
-    ``capabilities.transactional`` promises it; else, and for a connection of an unknown kind, it raises
-    ``ConfigError``.
+20. Transactions. ``insert_with`` stores its jobs, and ``within`` changes schedules and the audit log, if
+    and only if the caller's transaction commits, where ``capabilities.transactional`` promises it; else,
+    and for a connection of an unknown kind, they raise ``ConfigError``.
 21. Time. Leases are written and judged by one clock, the store's. With ``now=None`` it alone decides what
     is due, until when a lease lasts and which has expired, whatever the clocks of the callers show, and
     the answer includes its time. A claim later than its ``until`` brings nothing: no worker waits for it.
@@ -137,6 +137,19 @@ class StoreSchema(Protocol):
         """
 
 
+class StoreWithin(Protocol):
+    """The part of a store that also works in the caller's own transaction: schedules and what they need.
+
+    A store has these methods itself, for transactions of its own.
+    """
+
+    async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]: ...
+    async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]: ...
+    async def delete_schedules(self, ids: Sequence[str]) -> Sequence[str]: ...
+    async def documents(self, kind: str, key: str) -> Sequence[Document]: ...
+    async def append_audit(self, entries: Sequence[AuditEntry]) -> None: ...
+
+
 class Store(Protocol):
     # --- data --------------------------------------------------------------------------------------
 
@@ -191,6 +204,12 @@ class Store(Protocol):
         Returns an awaitable if the connection is asynchronous. ``now=None``: the server's time.
         ``retrying``: as in ``insert``.
         Raises ConfigError for a connection of an unknown kind, or without ``capabilities.transactional``.
+        """
+
+    def within(self, connection: Any) -> StoreWithin:
+        """Schedules on the caller's own connection, in its transaction, which the caller commits.
+
+        ``schedules`` there need only find one by tenant and name. Raises ConfigError as ``insert_with``.
         """
 
     async def turn(

@@ -166,6 +166,7 @@ export interface CreateScheduleRequest {
   calendar?: string | null;
   calendar_mode?: "next_working_day" | "skip";
   name: string;
+  on_conflict?: "raise" | "update";
 }
 
 export interface CreateTokenRequest {

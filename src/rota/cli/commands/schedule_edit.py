@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from shlex import quote
-from typing import Any
+from typing import Any, get_args
 
 import click
 import msgspec
 
 from ...core.schedules.names import DEFAULT
 from ...errors import NotFound
+from ...model import OnScheduleConflict
 from ...operate import Operations
 from ...operate.requests import BackfillRequest, CreateScheduleRequest, TenantRequest, UpdateScheduleRequest
 from ...operate.views import ScheduleView
@@ -42,20 +43,26 @@ ANY_RULE = {"every": 1.0}  # in place of the stored rule while options are check
 @click.option("--task", required=True, help="Task of its jobs, by name; its code need not be installed here.")
 @schedule_options
 @new_tenant_option
+@click.option("--on-conflict", type=click.Choice(get_args(OnScheduleConflict)), default="raise",
+              show_default=True, help="If the name is in use: fail, or update that schedule.")  # fmt: skip
 @json_option(what="the schedule")
 @target_options
 @pass_target
-def create(target: Target, /, name: str, tenant: str, as_json: bool, **given: Any) -> None:
+def create(
+    target: Target, /, name: str, tenant: str, on_conflict: OnScheduleConflict, as_json: bool, **given: Any
+) -> None:
     """Create a schedule, with exactly one of --cron, --every and --at. It starts from now."""
     one_rule(given, needed=True)
     fields = given_fields(given)
-    request = CreateScheduleRequest(name=name, tenant=tenant, **_fields(target, name, tenant, fields, fields))
+    checked = _fields(target, name, tenant, fields, fields)
+    request = CreateScheduleRequest(name=name, tenant=tenant, on_conflict=on_conflict, **checked)
 
     async def act(operations: Operations) -> tuple[ScheduleView, datetime]:
         with _naming_store_errors():
             return await operations.schedules.create(request), await store_time(operations)
 
-    _echo(*target.operations(act), "created", as_json)
+    schedule, now = target.operations(act)
+    _echo(schedule, now, "created" if schedule.version == 1 else "updated", as_json)
 
 
 @click.command()

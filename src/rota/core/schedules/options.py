@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_args
 
 from ...durations import Duration
-from ...model import CalendarMode, Missed, Overlap
+from ...errors import InvalidSchedule
+from ...model import CalendarMode, Missed, OnScheduleConflict, Overlap
 from ..jobs.options import DeclaredOptions
 
 
@@ -51,3 +52,10 @@ OPTIONS = tuple(sorted(ScheduleOptions.__annotations__, key=OF_THE_SCHEDULE.__co
 TIMING = frozenset(
     {"cron", "every", "at", "timezone", "start_at", "until", "jitter", "calendar", "calendar_mode"}
 )
+
+
+def check_on_conflict(value: str) -> None:
+    """InvalidSchedule if it says nothing about a name that is in use."""
+    known = get_args(OnScheduleConflict)
+    if value not in known:
+        raise InvalidSchedule(f"on_conflict={value!r}: must be one of {', '.join(known)}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, UnsetType
 
-from ...model import CalendarMode, Missed, Overlap
+from ...model import CalendarMode, Missed, OnScheduleConflict, Overlap
 from ...schedules.runs import MOST_DAYS, WINDOW_DAYS
 from .fields import (
     ActionRequest,
@@ -69,10 +69,14 @@ class UpdateScheduleRequest(RuleFields, frozen=True, kw_only=True):
 
 
 class CreateScheduleRequest(UpdateScheduleRequest, frozen=True, kw_only=True):
-    """The schedule to create; a field that is left out has its default."""
+    """The schedule to create; a field that is left out has its default.
+
+    If the name is in use, ``on_conflict=update`` changes the given fields of that schedule.
+    """
 
     name: Name
     task: Name
+    on_conflict: OnScheduleConflict = "raise"
 
 
 class TenantRequest(ActionRequest, frozen=True, kw_only=True):

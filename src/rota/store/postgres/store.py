@@ -44,8 +44,9 @@ from ...model import (
     TurnResult,
 )
 from ..hints import HintHub
-from ..protocol import Waker
+from ..protocol import StoreWithin, Waker
 from ..sql import external, external_kinds
+from ..sql.within import ScriptedStore
 from . import audit_queries, claims, health_checks, job_counts, job_pages, schedule_queries, schema
 from .caller_schema import CallerSchema
 from .claims import ClaimCursors
@@ -58,6 +59,7 @@ from .rows import ids as possible_ids
 from .segment_checks import SegmentChecks
 from .url import parse
 from .waker import HintPublisher, PostgresWaker
+from .within import PUT, PostgresScripts
 
 _HEARTBEAT = f"""
 SELECT t.now, h.lost, h.cancel FROM (SELECT {NOW} AS now) AS t, LATERAL
@@ -172,6 +174,12 @@ class PostgresStore:
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         on = external_kinds.caller(connection, "postgresql", self._address.shown)
         return external.run(self._caller_schema.check(function_for(jobs), script(jobs, now, retrying)), on)
+
+    def within(self, connection: Any) -> StoreWithin:
+        on = external_kinds.caller(connection, "postgresql", self._address.shown)
+        return ScriptedStore(
+            PostgresScripts(), lambda script: external.run(self._caller_schema.check(PUT, script), on)
+        )
 
     async def turn(
         self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None

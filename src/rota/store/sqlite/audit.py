@@ -29,13 +29,19 @@ SHAPE = 0x7000_8000000000000000  # what makes a number a UUIDv7, below its 48 bi
 
 
 def append(transaction: Transaction, entries: Sequence[AuditEntry]) -> None:
-    last = _number(transaction.execute(statement("last_audit")).fetchone()[0])
+    last = transaction.execute(statement("last_audit")).fetchone()[0]
+    transaction.executemany(statement("append_audit"), rows_after(last, entries))
+
+
+def rows_after(last_id: object, entries: Sequence[AuditEntry]) -> list[Row]:
+    """The rows of new entries, with ids that follow the last one."""
+    last = _number(last_id)
     rows: list[Row] = []
     for entry in entries:
         last = max(last + 1, _first_of(micros(entry.at)))
         cells = asdict(entry) | {"id": str(UUID(int=last)), "at": micros(entry.at)}
         rows.append(tuple(cells[column] for column in AUDIT))
-    transaction.executemany(statement("append_audit"), rows)
+    return rows
 
 
 def _number(id: object) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from ...model import DueSchedules, Firing, NewJob, Page, PageRequest, Schedule, ScheduleFilter
 from .. import cursors
 from .inserts import insert
-from .rows import as_json, instant, readable_instant
+from .rows import Row, as_json, instant, readable_instant
 from .schedule_rows import columns, schedule
 from .statements import SCHEDULE, statement
 from .writer import Transaction
@@ -84,7 +84,10 @@ def _busy(connection: sqlite3.Connection, schedules: Sequence[Schedule]) -> froz
 
 def schedules(connection: sqlite3.Connection, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
     """By tenant and name; the cursor is the last pair seen."""
-    rows = connection.execute(*page_query(where, page)).fetchall()
+    return page_of(connection.execute(*page_query(where, page)).fetchall(), page)
+
+
+def page_of(rows: Sequence[Row], page: PageRequest) -> Page[Schedule]:
     return cursors.page(rows, page.limit, schedule, lambda row: cursors.pair(*map(str, _NAME(row))))
 
 

@@ -42,8 +42,10 @@ from ...model import (
     Settlement,
     TurnResult,
 )
+from ..protocol import StoreWithin
 from ..sql.external import run
 from ..sql.external_kinds import caller
+from ..sql.within import ScriptedStore
 from . import (
     audit,
     claims,
@@ -61,6 +63,7 @@ from .machine_clock import decided, machine_micros
 from .rows import instant, micros, some_instant, some_micros
 from .url import parse, require_recent_sqlite
 from .waker import SqliteWaker
+from .within import SqliteScripts
 from .writer import Transaction
 
 
@@ -132,6 +135,10 @@ class SqliteStore:
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         script = inserts.script_for_caller(jobs, some_micros(now), self._url)
         return run(script, caller(connection, "sqlite", self._url))
+
+    def within(self, connection: Any) -> StoreWithin:
+        scripts, on = SqliteScripts(self._url), caller(connection, "sqlite", self._url)
+        return ScriptedStore(scripts, lambda script: run(scripts.check(script), on))
 
     async def turn(
         self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None

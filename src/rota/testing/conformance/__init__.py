@@ -52,7 +52,7 @@ from .run_counts import RunCountRules
 from .schedules import ScheduleRules
 from .settle import SettleRules
 from .time import TimeRules
-from .transactions import ConnectionRules, TransactionRules
+from .transactions import ConnectionRules, ScheduleTransactionRules, TransactionRules
 from .wakeups import WakeUpRules, WakeUpsBetweenProcessesRules
 
 __all__ = ["StoreConformance", "StoreCrashConformance", "StoreHost"]
@@ -92,6 +92,7 @@ class StoreCrashConformance(
     ProcessRules,
     WakeUpsBetweenProcessesRules,
     TransactionRules,
+    ScheduleTransactionRules,
     OutageRules,
 ):
     """The rules for several processes, some of them killed. Needs the fixtures ``store`` and ``host``."""
