@@ -31,6 +31,7 @@ VERBS = frozenset(
         "Count",
         "Create",
         "Delete",
+        "End",
         "Disable",
         "Enable",
         "Explain",

@@ -27,7 +27,7 @@ def test_cookie_on_loopback_is_httponly_strict_and_holds_no_stored_value(site: S
     cookie = answer.headers["Set-Cookie"]
     name, _, rest = cookie.partition("=")
     _, *attributes = [part.strip().lower() for part in rest.split(";")]
-    assert name == "rota_session"
+    assert name == f"rota_session_{site.address[1]}"
     assert {"httponly", "samesite=strict", "path=/"} <= set(attributes)
     assert "secure" not in attributes and not any("domain" in one for one in attributes)
 

@@ -81,6 +81,15 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
+# What the page keeps when its form signs in; once, so that a sign-out stays one.
+KEEP_PROOF = """(() => {
+  const proof = "%s";
+  if (location.protocol === "about:" || localStorage.getItem("test-proof") === proof) return;
+  localStorage.setItem("test-proof", proof);
+  localStorage.setItem("rota-session:", proof);
+})();"""
+
+
 class Visitor:
     """A user of the dashboard. ``problems`` collects what must not happen."""
 
@@ -116,6 +125,10 @@ class Visitor:
         """By a request, which sets the page's cookies; the form has its own tests."""
         answer = self.context.request.post(f"{self.site.server.url}/api/session", data={"token": token})
         assert answer.ok, answer.text()
+        keep = KEEP_PROOF % answer.json()["csrf"]
+        self.context.add_init_script(keep)
+        if self.page.url.startswith(self.site.server.url):
+            self.page.evaluate(keep)  # as another tab does
 
     def open(self, path: str) -> None:
         """Load a page, and wait until it shows its data."""

@@ -14,7 +14,7 @@ from scene import Visit, stage
 
 from admin.sites import Site
 from rota.admin.server import Listen
-from rota.admin.sessions import KIND as SESSION
+from rota.operate.sessions import KIND as SESSION
 
 # A tab in the background, as far as a page can know.
 SHOW = """

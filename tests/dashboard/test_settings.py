@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, expect
 from scene import Visit
 
 from admin.sites import Site, eventually
+from rota.operate.requests import PutUserRequest
 
 PASSWORD = "a long enough sentence"
 
@@ -57,7 +58,8 @@ def test_user_is_created_and_deleted(visit: Visit, site: Site) -> None:
     visitor.page.get_by_role("button", name="Create user").click()
     dialog = visitor.page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("ada")
-    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_label("Password", exact=True).fill(PASSWORD)
+    dialog.get_by_label("Changed by the user").select_option(label="If they like")
     dialog.get_by_role("button", name="Create user").click()
     users = visitor.page.get_by_role("table", name="Users")
     expect(users).to_contain_text("ada")
@@ -118,5 +120,56 @@ def test_user_without_admin_sees_only_their_account(visit: Visit) -> None:
     you = visitor.page.get_by_role("region", name="Account")
     expect(you).to_contain_text("viewer")
     expect(you).to_contain_text("acme")
-    expect(visitor.page.get_by_role("table")).to_have_count(0)
+    expect(visitor.page.get_by_role("table")).to_have_count(1)  # their sessions
     expect(visitor.page.get_by_role("button", name="Create token")).to_have_count(0)
+
+
+def test_user_chooses_a_password_changes_it_and_ends_other_sessions(visitor: Visitor, site: Site) -> None:
+    request = PutUserRequest(password=PASSWORD, role="viewer", must_change=True)
+    site.do(lambda: site.operations().access.put_user("ada", request))
+    page, visitor.errors_expected = visitor.page, True
+    visitor.context.clear_cookies()
+    page.goto(f"{site.server.url}/settings")
+    page.get_by_role("button", name="Use a password").click()
+    page.get_by_label("User").fill("ada")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_label("New password").fill("passwordpassword")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("form")).to_contain_text("the password repeats one part")
+    page.get_by_label("New password").fill("my own long sentence")
+    page.get_by_role("button", name="Sign in").click()
+
+    sessions = page.get_by_role("table", name="Sessions")
+    expect(sessions).to_contain_text("this one")
+    elsewhere = {"user": "ada", "password": "my own long sentence"}
+    assert site.post("/api/session", elsewhere).status == 200
+    page.reload()
+    expect(sessions.get_by_role("button", name="End the session of user:ada")).to_have_count(2)
+    page.get_by_role("button", name="Sign out elsewhere").click()
+    page.get_by_role("dialog").get_by_role("button", name="Sign out elsewhere").click()
+    expect(page.locator("body")).to_contain_text("Ended 1 session.")
+    expect(sessions.get_by_role("button", name="End the session of user:ada")).to_have_count(1)
+
+    page.get_by_role("button", name="Change password").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Current password").fill("not this one at all")
+    dialog.get_by_label("New password").fill("yet another long sentence")
+    dialog.get_by_role("button", name="Change password").click()
+    expect(dialog).to_contain_text("This is not your password.")
+    dialog.get_by_label("Current password").fill("my own long sentence")
+    dialog.get_by_role("button", name="Change password").click()
+    expect(page.locator("body")).to_contain_text("Your password is changed")
+    assert site.post("/api/session", {**elsewhere, "password": "yet another long sentence"}).status == 200
+
+
+def test_token_is_rotated_and_the_old_secret_ends(visit: Visit, site: Site) -> None:
+    old = site.token("viewer", "acme")
+    visitor = visit("/settings")
+    visitor.page.get_by_role("button", name="Rotate viewer of acme").click()
+    dialog = visitor.page.get_by_role("dialog")
+    dialog.get_by_label("The old secret stays valid for").select_option(label="not at all")
+    dialog.get_by_role("button", name="Rotate").click()
+    new = dialog.locator("[data-token]").inner_text()
+    assert site.get("/api/admin/me", token=old).status == 401
+    assert site.get("/api/admin/me", token=new).status == 200

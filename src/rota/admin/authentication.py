@@ -13,10 +13,11 @@ from ..app import Rota
 from ..core.access import may, require
 from ..model import Actor
 from ..operate import credentials as access
+from ..operate.sessions import Session, Sessions
+from .cookies import allows_cookie, cookie_name
 from .limits import Ticket
 from .problems import Problem, unauthorised
 from .requests import Origin
-from .sessions import Session, Sessions, allows_cookie, cookie_name
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -49,14 +50,13 @@ class Authenticator:
         return Origin(request, self._behind_proxy)
 
     async def authenticate(self, request: Request) -> AuthenticatedCaller:
-        """The caller, or 401; 403 for a write with a cookie that is not proven to come from this site."""
+        """The caller, or 401; 403 for a cookie without the proof that the request comes from this site."""
         caller = await self.find(request)
         if caller is None:
             raise unauthorised()
         await ticket_of(request).enter_credential(caller.credential)
         if caller.session is not None and caller.session_id is not None:
-            if request.method not in SAFE:
-                self._check_same_site(request, caller.session)
+            self._check_same_site(request, caller.session)
             await (await self.sessions()).seen(caller.session_id, caller.session)
         return caller
 
@@ -113,10 +113,13 @@ class Authenticator:
         return AuthenticatedCaller(found.actor, found.session.credential, found.session, id, token)
 
     def _check_same_site(self, request: Request, session: Session) -> None:
-        """A write with a cookie must come from the dashboard, which knows the session's CSRF token."""
-        if not self.is_same_origin(request):
+        """A request with a cookie must come from the dashboard, which knows the session's CSRF token.
+
+        Reads too: browsers send the cookie to programs on other ports of this host, which could replay it.
+        """
+        if request.method not in SAFE and not self.is_same_origin(request):
             raise Problem(403, "cross_site", "This request does not come from this server's own pages.")
-        if not session.allows(request.headers.get("x-csrf-token", "")):
+        if not is_proven(request, session):
             raise Problem(403, "csrf", "The header X-CSRF-Token is missing or is not this session's.")
 
     def is_same_origin(self, request: Request) -> bool:
@@ -143,3 +146,8 @@ class Authenticator:
 def _own_header(header: str | None) -> str | None:
     """``Basic`` is for a proxy in front, which may pass it on: a session counts beside it."""
     return None if header is not None and header.partition(" ")[0].lower() == "basic" else header
+
+
+def is_proven(request: Request, session: Session) -> bool:
+    """Whether the request comes from a page that knows the session's secret, not only its cookie."""
+    return session.allows(request.headers.get("x-csrf-token", ""))

@@ -16,25 +16,17 @@ from ..errors import OptionError
 from ..model import Actor, AuditEntry
 from ..operate import credentials as access
 from ..operate.requests import ActionRequest
+from ..operate.sessions import LINKED, LONGEST, Session
 from ..operate.sign_in_limits import SignInLimits, TooManyTries
 from ..operate.users import new_password
 from ..operate.views import CurrentActor, View
-from .authentication import AuthenticatedCaller, Authenticator
+from .authentication import AuthenticatedCaller, Authenticator, is_proven
+from .cookies import allows_cookie, cookie_name, delete_cookie, device_of, set_cookie, set_device
 from .limits import network
 from .one_time_codes import OneTimeCodes
 from .problems import Problem, unauthorised
 from .requests import Origin, from_body, read_json
 from .responses import json_response
-from .sessions import (
-    LINKED,
-    LONGEST,
-    Session,
-    allows_cookie,
-    delete_cookie,
-    device_of,
-    set_cookie,
-    set_device,
-)
 
 Found = access.ApiToken | access.StoredUser | None
 MOST_BODY = 16 * 1024
@@ -51,7 +43,7 @@ class SignInRequest(ActionRequest, frozen=True, kw_only=True):
 
 
 class SessionView(View, frozen=True, kw_only=True):
-    """Who is signed in, if anyone. Send ``csrf`` in the header X-CSRF-Token of every write."""
+    """Who is signed in, if anyone. Send ``csrf`` in the header X-CSRF-Token of every request."""
 
     me: CurrentActor | None
     csrf: str | None = None
@@ -70,10 +62,12 @@ class SignIn:
     async def show(self, request: Request) -> Response:
         """Who is signed in. Open to all: it may be no one."""
         caller = await self._authenticator.find(request)
+        if caller is not None and caller.session is not None and not is_proven(request, caller.session):
+            caller = None  # the cookie alone is not enough
         return json_response(await self._view(caller))
 
     async def login(self, request: Request) -> Response:
-        """Begin a session, always with a new id."""
+        """Begin a session, always with a new id; the one that the browser had ends."""
         origin = self._authenticator.origin(request)
         credentials = from_body(await read_json(request, MOST_BODY), SignInRequest)
         if not allows_cookie(origin):
@@ -84,7 +78,11 @@ class SignIn:
         actor = LINKED if found is None else access.actor_of(found)
         if not may(actor, "read"):
             raise Problem(403, "no_dashboard", "This token may only enqueue jobs: sign in with another.")
-        id, session = await (await self._authenticator.sessions()).begin(found)
+        sessions = await self._authenticator.sessions()
+        if previous := request.cookies.get(cookie_name(origin)):
+            await sessions.end(previous)
+        agent = request.headers.get("user-agent", "")[:200] or None
+        id, session = await sessions.begin(found, origin.address, agent)
         await self._record("session.login", actor.name, actor, "done", origin, request.state.request_id)
         response = json_response(
             await self._view(AuthenticatedCaller(actor, session.credential, session, id))

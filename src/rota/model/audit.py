@@ -21,8 +21,9 @@ class Actor(Value, frozen=True, kw_only=True):
     via: Via = "python"
     tasks: tuple[str, ...] = ()  # that a producer may enqueue; empty: all
     queues: tuple[str, ...] = ()
-    credential: str | None = None  # ``token:ID`` or ``user:NAME``
+    credential: str | None = None  # ``token:ID``, ``user:NAME`` or ``link:…``
     ends_at: datetime | None = None  # of the credential; None: never
+    session: str | None = None  # id of the dashboard's session
     lasting: bool = True  # tokens that it creates do not end with its credential
     request_id: str | None = None
     address: str | None = None

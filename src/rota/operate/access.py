@@ -1,10 +1,11 @@
-"""Every action on credentials, as one group: API tokens and users."""
+"""Every action on credentials, as one group: API tokens, users and sessions."""
 
 from __future__ import annotations
 
+from .sessions import SessionActions
 from .tokens import TokenActions
 from .users import UserActions
 
 
-class AccessActions(TokenActions, UserActions):
-    """Actions on API tokens and users."""
+class AccessActions(TokenActions, UserActions, SessionActions):
+    """Actions on API tokens, users and sessions."""

@@ -8,7 +8,28 @@ import { signal } from "./ui.js";
 
 /** @type {Options} */
 const SESSION = { root: "/api/session", quiet: true };
-let csrf = "";
+/** Kept for this origin, port included: unlike the cookie, no other server of this host gets it. */
+const STORED = `rota-session:${base}`;
+let csrf = storedProof();
+
+function storedProof() {
+  try {
+    return localStorage.getItem(STORED) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** @param {string} proof */
+function keepProof(proof) {
+  csrf = proof;
+  try {
+    if (proof) localStorage.setItem(STORED, proof);
+    else localStorage.removeItem(STORED);
+  } catch {
+    // without storage the session lasts as long as the page
+  }
+}
 
 /**
  * What went wrong, as far as a view needs to know. An ApiError is one, and so is every Error.
@@ -55,7 +76,7 @@ async function request(method, path, { query, body, signal, root = "/api/admin",
     headers: {
       Accept: "application/json",
       ...(body === undefined ? {} : { "Content-Type": "application/json" }),
-      ...(method === "GET" ? {} : { "X-CSRF-Token": csrf }),
+      ...proof(),
     },
     body: body === undefined ? undefined : write(body),
   }).catch(unreachable);
@@ -63,7 +84,11 @@ async function request(method, path, { query, body, signal, root = "/api/admin",
   if (response.ok) return parse(text || "null");
   if (response.status === 401 && !quiet) me.value = null;
   const error = new ApiError(problemBody(text), response.status);
-  if (error.code === "csrf") await identifyAgain(error);
+  if (error.code === "csrf") {
+    const used = csrf;
+    await identifyAgain(error);
+    if (method === "GET" && csrf && csrf !== used) return request(method, path, { query, signal, root, quiet });
+  }
   throw error;
 }
 
@@ -76,6 +101,17 @@ async function identifyAgain(error) {
   if (!me.value) return;
   const account = `${clean(me.value.name)} (${me.value.role})`;
   error.message = `Another tab signed in as ${account}. Nothing was changed; try again to act as this account.`;
+}
+
+/** Shows that a request comes from the page that signed in: the cookie alone is not enough.
+ * @returns {Record<string, string>} */
+function proof() {
+  return csrf ? { "X-CSRF-Token": csrf } : {};
+}
+
+/** A stream of events. @param {string} path @param {AbortSignal} signal */
+export function openStream(path, signal) {
+  return fetch(base + path, { signal, credentials: "same-origin", headers: proof() });
 }
 
 /** @param {unknown} error @returns {never} */
@@ -136,10 +172,11 @@ export const passwords = signal(false);
 
 /** Who is signed in? Sets ``me``; null if no one is. */
 export async function whoAmI() {
+  csrf = storedProof() || csrf; // another tab may have signed in
   applySession(await request("GET", "", SESSION));
 }
 
-/** @param {{token: string} | {user: string, password: string} | {once: string}} credential */
+/** @param {{token: string} | {user: string, password: string, new_password?: string} | {once: string}} credential */
 export async function signIn(credential) {
   applySession(await request("POST", "", { ...SESSION, body: credential }));
 }
@@ -159,7 +196,7 @@ export async function signOut() {
 
 /** @param {import("./types").SessionView} session */
 function applySession(session) {
-  csrf = session.csrf ?? "";
+  keepProof(session.csrf ?? "");
   passwords.value = session.passwords ?? passwords.value;
   setClock(session.me?.now);
   me.value = session.me;

@@ -3,9 +3,9 @@
 //
 // An event is a hint to load again, never the data itself: a lost event costs a second and no more.
 
-import { whoAmI } from "./api.js";
+import { openStream, whoAmI } from "./api.js";
 import { parse } from "./exact.js";
-import { base, me, now } from "./state.js";
+import { me, now } from "./state.js";
 import { computed, effect, signal, useEffect } from "./ui.js";
 
 const EVENT_NAMES = ["stats", "job", "gate", "schedule", "worker", "audit"];
@@ -28,8 +28,8 @@ export const pausedByUser = computed(() => holds.value.includes("pause"));
 
 /** @type {Map<string, Set<Listener>>} */
 const listeners = new Map();
-/** @type {EventSource | null} */
-let source = null;
+/** @type {AbortController | null} */
+let stream = null;
 let lastId = "";
 let opened = false;
 /** @type {Set<string>} */
@@ -52,40 +52,76 @@ function dispatch(name, data) {
   for (const listener of listeners.get(name) ?? []) listener(data);
 }
 
-/** @param {string} name @param {MessageEvent} event */
-function receive(name, event) {
-  lastId = event.lastEventId || lastId;
+/** @typedef {{id: string, name: string, data: string}} StreamEvent */
+
+/** @param {StreamEvent} event */
+function receive({ id, name, data }) {
+  if (name === "reset") {
+    lastId = id;
+    return reloadAll();
+  }
+  lastId = id || lastId;
+  if (!EVENT_NAMES.includes(name)) return;
   lastEventAt.value = now.peek();
   if (onHold.value) {
     missed.add(name);
     pendingEvents.value += 1;
     return;
   }
-  dispatch(name, event.data ? parse(event.data) : null);
+  dispatch(name, data ? parse(data) : null);
 }
 
-function open() {
+/** Read the stream until it ends. By fetch: an EventSource sends no headers, and so cannot prove who it is. */
+async function open() {
   close();
+  const own = (stream = new AbortController());
   const resume = lastId ? `?last_event_id=${encodeURIComponent(lastId)}` : "";
-  source = new EventSource(`${base}/api/admin/events${resume}`);
-  source.onopen = () => {
-    connected.value = true;
-    lastEventAt.value = now.peek();
-    wait = 1000;
-    if (opened) reloadAll();
-    opened = true;
-  };
-  source.onerror = () => {
-    connected.value = false;
-    // A closed stream does not reopen by itself: the server rejected it, or is unavailable.
-    if (source?.readyState === EventSource.CLOSED) reconnect();
-  };
-  for (const name of EVENT_NAMES)
-    source.addEventListener(name, (event) => receive(name, /** @type {MessageEvent} */ (event)));
-  source.addEventListener("reset", (event) => {
-    lastId = /** @type {MessageEvent} */ (event).lastEventId || "";
-    reloadAll();
-  });
+  try {
+    const response = await openStream(`/api/admin/events${resume}`, own.signal);
+    if (response.ok && response.body) {
+      begun();
+      for await (const event of eventsOf(response.body)) receive(event);
+    }
+  } catch {
+    // reported below, as every end of the stream is
+  }
+  if (stream !== own) return;
+  connected.value = false;
+  reconnect();
+}
+
+function begun() {
+  connected.value = true;
+  lastEventAt.value = now.peek();
+  wait = 1000;
+  if (opened) reloadAll();
+  opened = true;
+}
+
+/** The events of a stream, as https://html.spec.whatwg.org describes its format. @param {ReadableStream<Uint8Array>} body */
+async function* eventsOf(body) {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (text + decoder.decode(value, { stream: true })).split("\n\n");
+    text = parts.pop() ?? "";
+    yield* parts.map(eventOf);
+  }
+}
+
+/** @param {string} text @returns {StreamEvent} */
+function eventOf(text) {
+  const event = { id: "", name: "message", data: "" };
+  for (const line of text.split("\n")) {
+    const [, field, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
+    if (field === "id") event.id = value;
+    else if (field === "event") event.name = value;
+    else if (field === "data") event.data += value;
+  }
+  return event;
 }
 
 /** Events of the time without a connection are lost: every view loads again, at once or when the hold ends. */
@@ -103,8 +139,8 @@ function reconnect() {
 
 function close() {
   clearTimeout(timer);
-  source?.close();
-  source = null;
+  stream?.abort();
+  stream = null;
   connected.value = false;
 }
 

@@ -201,6 +201,15 @@ export interface DoctorReport {
   worst: string;
 }
 
+export interface EndSessionsRequest {
+  name?: string | null;
+  keep_current?: boolean;
+}
+
+export interface EndedSessions {
+  count: number;
+}
+
 export interface EnqueueRequest {
   task: string;
   payload?: Record<string, unknown>;
@@ -404,6 +413,19 @@ export interface NewToken {
   token: string;
 }
 
+export interface OpenSession {
+  id: string;
+  name: string;
+  role: string;
+  tenant: string | null;
+  address: string | null;
+  agent: string | null;
+  created_at: string;
+  seen_at: string;
+  ends_at: string;
+  current: boolean;
+}
+
 export interface Page_ActivityBucket {
   items: ActivityBucket[];
   next?: string | null;
@@ -431,6 +453,11 @@ export interface Page_GateView {
 
 export interface Page_JobView {
   items: JobView[];
+  next?: string | null;
+}
+
+export interface Page_OpenSession {
+  items: OpenSession[];
   next?: string | null;
 }
 
@@ -862,6 +889,7 @@ export type GetResponse<P extends string> =
   P extends "/queues" ? Page_QueueView :
   P extends "/runs" ? Page_ScheduleRun :
   P extends "/schedules" ? Page_ScheduleView :
+  P extends "/sessions" ? Page_OpenSession :
   P extends "/settings" ? Page_Setting :
   P extends "/tasks" ? Page_TaskView :
   P extends "/tenants" ? Page_TenantView :

@@ -2,7 +2,16 @@
 // Text from outside only ever becomes text: nodes are created, never parsed.
 
 const base = document.querySelector('meta[name="rota-base"]').content;
-const state = { token: "", csrf: "", document: null };
+const state = { token: "", csrf: proof(), document: null };
+
+/** What the dashboard kept when it signed in: the cookie alone is not enough. */
+function proof() {
+  try {
+    return localStorage.getItem(`rota-session:${base.replace(/\/+$/, "")}`) ?? "";
+  } catch {
+    return "";
+  }
+}
 
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -179,9 +188,12 @@ function draw() {
 async function load() {
   const who = document.querySelector("#who");
   const session = state.token ? null : await (await call("GET", "/api/session")).json();
-  state.csrf = session?.csrf ?? "";
   const response = await call("GET", "/api/openapi.json");
-  who.textContent = response.ok ? (state.token ? "with this token" : session.me.name) : "not signed in";
+  who.textContent = response.ok
+    ? state.token
+      ? "with this token"
+      : (session.me?.name ?? "signed in")
+    : "not signed in";
   if (response.ok) {
     state.document = await response.json();
     draw();

@@ -4,7 +4,13 @@ Every field has a default or is required. A list in a query string is written wi
 beyond the shape and bounds of a request.
 """
 
-from .access import CreateTokenRequest, PutUserRequest, RotateTokenRequest, SetPasswordRequest
+from .access import (
+    CreateTokenRequest,
+    EndSessionsRequest,
+    PutUserRequest,
+    RotateTokenRequest,
+    SetPasswordRequest,
+)
 from .fields import MOST, SHORTEST_PASSWORD, ActionRequest, EmptyRequest
 from .gates import GateRequest, PauseRequest
 from .jobs import (
@@ -48,6 +54,7 @@ __all__ = [
     "CreateTokenRequest",
     "DisableRequest",
     "EmptyRequest",
+    "EndSessionsRequest",
     "EnqueueRequest",
     "FailuresRequest",
     "FiresRequest",

@@ -48,3 +48,10 @@ class SetPasswordRequest(ActionRequest, frozen=True, kw_only=True):
 
     password: Annotated[str, Meta(min_length=SHORTEST_PASSWORD, max_length=1000)]
     must_change: bool = False
+
+
+class EndSessionsRequest(ActionRequest, frozen=True, kw_only=True):
+    """Which sessions to end: your own, unless an account is named."""
+
+    name: Text | None = None  # of the account, as in the list: ``user:anna``
+    keep_current: bool = False  # not the one that sends this request

@@ -3,7 +3,7 @@
 A view is built from model values here and nowhere else.
 """
 
-from .access import CurrentActor, NewToken, TokenView, UserView
+from .access import CurrentActor, EndedSessions, NewToken, OpenSession, TokenView, UserView
 from .audit import AuditVerification, AuditView, ChainProblem, audit_view
 from .base import View, Visibility
 from .gates import GateView, gate_view
@@ -43,6 +43,7 @@ __all__ = [
     "Count",
     "CurrentActor",
     "DoctorReport",
+    "EndedSessions",
     "FailureGroup",
     "FailureGroups",
     "FireView",
@@ -50,6 +51,7 @@ __all__ = [
     "GateView",
     "JobView",
     "NewToken",
+    "OpenSession",
     "Preview",
     "QueueView",
     "ScheduleView",

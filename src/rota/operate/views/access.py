@@ -43,6 +43,27 @@ class UserView(View, frozen=True, kw_only=True):
     must_change: bool  # the password, at the next sign-in
 
 
+class OpenSession(View, frozen=True, kw_only=True):
+    """A session of the dashboard."""
+
+    id: str
+    name: str  # of the account
+    role: str
+    tenant: str | None
+    address: str | None  # at sign-in
+    agent: str | None  # the browser, as it calls itself
+    created_at: Timestamp
+    seen_at: Timestamp  # precise to a minute
+    ends_at: Timestamp  # unless it is used until then
+    current: bool  # it sends this request
+
+
+class EndedSessions(View, frozen=True, kw_only=True):
+    """How many sessions have ended."""
+
+    count: int
+
+
 class CurrentActor(View, frozen=True, kw_only=True):
     """The current actor and its permissions."""
 

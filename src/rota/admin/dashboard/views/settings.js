@@ -1,5 +1,5 @@
 // @ts-check
-// Settings: account, appearance, API tokens, users, retention, masked fields, and every setting with its source.
+// Settings: account, appearance, sessions, API tokens, users, retention, masked fields, and every setting with its source.
 
 import { api, signOut } from "../api.js";
 import { write } from "../exact.js";
@@ -10,6 +10,7 @@ import { WhenLoaded, ErrorNotice } from "../parts/base/empty.js";
 import { Code, Facts, PageHeader, Panel } from "../parts/base/panel.js";
 import { Table, byName } from "../parts/base/table.js";
 import { Tokens } from "../parts/operate/tokens.js";
+import { ChangePassword, Sessions } from "../parts/operate/sessions.js";
 import { Users } from "../parts/operate/users.js";
 import { PERMISSION_LABELS, labelOf } from "../labels.js";
 import { may, me, ownZone, query, refine, theme, zone } from "../state.js";
@@ -23,6 +24,7 @@ export default function Settings() {
   return html`
     <${PageHeader} title="Settings">Your account, access for others, and configuration.<//>
     <div class="columns even"><${You} /><${Look} /></div>
+    <${Sessions} />
     ${may("admin") && html`<${Tokens} /><${Users} />`}
     ${may("admin.shared") && html`<${Kept} settings=${settings} /><${All} settings=${settings} />`}
   `;
@@ -31,7 +33,7 @@ export default function Settings() {
 function You() {
   const who = me.value;
   if (!who) return null;
-  return html`<${Panel} title="Account" note=${html`<${Button} onClick=${signOut}>Sign out<//>`}>
+  return html`<${Panel} title="Account" note=${html`<${ChangePassword} /><${Button} onClick=${signOut}>Sign out<//>`}>
     <${Facts}
       items=${[
         ["Name", html`<${Code}>${who.name}<//>`],

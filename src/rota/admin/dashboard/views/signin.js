@@ -12,13 +12,14 @@ import { html, useEffect, useState } from "../ui.js";
 
 export default function SignIn() {
   const [byPassword, setByPassword] = useState(false);
-  const [values, setValues] = useState({ token: "", user: "", password: "" });
+  const [values, setValues] = useState({ token: "", user: "", password: "", renewed: "" });
+  const [mustChange, setMustChange] = useState(false);
   const [error, setError] = useState(/** @type {import("../api.js").Problem | null} */ (null));
   const [busy, setBusy] = useState(false);
   useEffect(() => {
     document.title = "Sign in · rota";
   }, []);
-  const field = (/** @type {"token" | "user" | "password"} */ name) => ({
+  const field = (/** @type {"token" | "user" | "password" | "renewed"} */ name) => ({
     value: values[name],
     required: true,
     autocapitalize: "off",
@@ -30,10 +31,12 @@ export default function SignIn() {
     setBusy(true);
     setError(null);
     try {
-      await signIn(byPassword ? { user: values.user, password: values.password } : { token: values.token.trim() });
+      await signIn(byPassword ? withPassword(values, mustChange) : { token: values.token.trim() });
       if (path.value === "/signin") go("/", { replace: true });
     } catch (problem) {
-      setError(problemOf(problem));
+      const found = problemOf(problem);
+      if (found.code === "must_change_password") setMustChange(true);
+      else setError(found);
       setBusy(false);
     }
   };
@@ -45,16 +48,28 @@ export default function SignIn() {
         ${byPassword
           ? html`
               <${Field} key="user" label="User"><input type="text" autocomplete="username" ...${field("user")} /><//>
-              <${Field} key="password" label="Password" error=${error?.message}>
+              <${Field} key="password" label="Password" error=${mustChange ? null : error?.message}>
                 <input type="password" autocomplete="current-password" ...${field("password")} />
               <//>
+              ${mustChange && html`<${Field}
+                key="renewed"
+                label="New password"
+                hint="Your password must be changed. At least 12 characters."
+                error=${error?.message}
+              >
+                <input type="password" autocomplete="new-password" minlength="12" autofocus ...${field("renewed")} />
+              <//>`}
             `
           : html`<${Field} key="token" label="Token" error=${error?.message}>
               <input type="password" autocomplete="current-password" ...${field("token")} />
             <//>`}
         <${Button} type="submit" kind="main" disabled=${busy}>Sign in<//>
         ${(passwords.value || byPassword) && html`<p class="other">
-          <button type="button" class="link" onClick=${() => (setByPassword(!byPassword), setError(null))}>
+          <button
+            type="button"
+            class="link"
+            onClick=${() => (setByPassword(!byPassword), setMustChange(false), setError(null))}
+          >
             ${byPassword ? "Use a token" : "Use a password"}
           </button>
         </p>`}
@@ -66,4 +81,9 @@ export default function SignIn() {
     </main>
     <aside><${ClockFace} /></aside>
   </div>`;
+}
+
+/** @param {{user: string, password: string, renewed: string}} values @param {boolean} mustChange */
+function withPassword({ user, password, renewed }, mustChange) {
+  return mustChange ? { user, password, new_password: renewed } : { user, password };
 }

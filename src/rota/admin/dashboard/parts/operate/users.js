@@ -43,7 +43,10 @@ function columnsOf(reload) {
     {
       title: "User",
       kind: "head",
-      cell: (/** @type {User} */ user) => html`<span class="name">${line(user.name)}</span>`,
+      cell: (/** @type {User} */ user) => html`
+        <span class="name">${line(user.name)}</span>
+        ${user.must_change && html`<span class="sub">must change the password</span>`}
+      `,
     },
     {
       title: "Role",
@@ -107,8 +110,10 @@ function Form({ user, done, busy }) {
     role: user?.role ?? "viewer",
     tenant: user?.tenant ?? me.value?.tenant ?? "",
     payloads: "",
+    change: "next",
   });
   const body = {
+    must_change: values.change === "next",
     password: values.password,
     role: values.role,
     tenant: values.tenant.trim() || null,
@@ -171,6 +176,12 @@ function Form({ user, done, busy }) {
       <${Field} label="Payloads">
         <select value=${values.payloads} onChange=${put("payloads")}>
           ${PAYLOADS.map(([value, word]) => html`<option value=${value}>${word}</option>`)}
+        </select>
+      <//>
+      <${Field} label="Changed by the user">
+        <select value=${values.change} onChange=${put("change")}>
+          <option value="next">At the next sign-in</option>
+          <option value="never">If they like</option>
         </select>
       <//>
     </div>
