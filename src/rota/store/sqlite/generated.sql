@@ -512,15 +512,15 @@ SELECT
   tenant, sum(state = 'queued' AND ready), sum(state = 'queued' AND NOT ready), sum(state = 'running'),
   min(iif(state = 'queued' AND ready, run_at, NULL))
 FROM (
-  SELECT tenant, state, run_at, due <> 0 OR run_at <= ?1 AS ready FROM rota_jobs INDEXED BY rota_jobs_live
-  WHERE finished_at IS NULL ORDER BY id LIMIT ?2
+  SELECT tenant, state, run_at, due <> 0 OR run_at <= :now AS ready FROM rota_jobs INDEXED BY rota_jobs_live
+  WHERE finished_at IS NULL ORDER BY id LIMIT :most
 )
 GROUP BY tenant;
 
 -- sql/depth_later.sql
-SELECT queue, count(*), sum(run_at <= ?1), min(run_at) FROM (
+SELECT queue, count(*), sum(run_at <= :now), min(run_at) FROM (
   SELECT queue, run_at FROM rota_jobs INDEXED BY rota_jobs_later
-  WHERE state = 'queued' AND due = 0 ORDER BY run_at LIMIT ?2
+  WHERE state = 'queued' AND due = 0 ORDER BY run_at LIMIT :most
 )
 GROUP BY queue;
 
@@ -529,11 +529,11 @@ SELECT
   queue, sum(state = 'queued' AND ready), sum(state = 'queued' AND NOT ready), sum(state = 'running'),
   min(iif(state = 'queued' AND ready, run_at, NULL)), sum(state = 'waiting')
 FROM (
-  SELECT tenant, queue, state, run_at, due <> 0 OR run_at <= ?1 AS ready
+  SELECT tenant, queue, state, run_at, due <> 0 OR run_at <= :now AS ready
   FROM rota_jobs INDEXED BY rota_jobs_live
-  WHERE finished_at IS NULL ORDER BY id LIMIT ?2
+  WHERE finished_at IS NULL ORDER BY id LIMIT :most
 )
-WHERE tenant = ?3
+WHERE tenant = :tenant
 GROUP BY queue;
 
 -- sql/depth_parked.sql
@@ -578,22 +578,22 @@ DELETE FROM rota_schedules WHERE id IN (SELECT value FROM json_each(?)) RETURNIN
 DELETE FROM rota_audit_seals WHERE number < ?;
 
 -- sql/due_lanes.sql
--- ?1: now, ?2: how many jobs to read of each.
+-- now; most: how many jobs to read of each.
 SELECT queue, task, count(*) FROM (
   SELECT * FROM (
     SELECT id, queue, task, state, run_at FROM rota_jobs INDEXED BY rota_jobs_live
     WHERE finished_at IS NULL
     ORDER BY id
-    LIMIT ?2
+    LIMIT :most
   )
   UNION
   SELECT * FROM (
     SELECT id, queue, task, state, run_at FROM rota_jobs INDEXED BY rota_jobs_ready
     WHERE state = 'queued' AND due = 1
-    LIMIT ?2
+    LIMIT :most
   )
 )
-WHERE state = 'queued' AND run_at <= ?1
+WHERE state = 'queued' AND run_at <= :now
 GROUP BY queue, task
 ORDER BY queue, task;
 
@@ -608,11 +608,11 @@ LIMIT ?;
 
 -- sql/ended_of_tenant.sql
 -- Of the last jobs that ended in a state: how many were read, how many are the tenant's.
-SELECT count(*), coalesce(sum(tenant = ?1), 0) FROM (
+SELECT count(*), coalesce(sum(tenant = :tenant), 0) FROM (
   SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_finished
-  WHERE state = ?2 AND finished_at IS NOT NULL
+  WHERE state = :state AND finished_at IS NOT NULL
   ORDER BY finished_at DESC
-  LIMIT ?3
+  LIMIT :most
 );
 
 -- sql/expired.sql
@@ -634,18 +634,18 @@ ORDER BY expires_at
 LIMIT ?;
 
 -- sql/finish.sql
--- ?4: whether any of the changes has more to say than most do, so that the others need not be asked.
+-- :more: whether any of the changes has more to say than most do, so that the others need not be asked.
 UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
-  state = ?3, finished_at = ?2, attempt = json_extract(change.value, '$[2]'),
+  state = :state, finished_at = :now, attempt = json_extract(change.value, '$[2]'),
   started_at = coalesce(json_extract(change.value, '$[3]'), started_at),
   output_json = json_extract(change.value, '$[4]'),
-  error_json = iif(?4, json_extract(change.value, '$[5]'), NULL),
-  cost_cents = cost_cents + iif(?4, json_extract(change.value, '$[6]'), 0),
-  progress_json = iif(?4, coalesce(json_extract(change.value, '$[7]'), progress_json), progress_json),
-  crashes = iif(?4, coalesce(json_extract(change.value, '$[9]'), crashes), crashes),
-  snoozes = iif(?4, coalesce(json_extract(change.value, '$[10]'), snoozes), snoozes),
+  error_json = iif(:more, json_extract(change.value, '$[5]'), NULL),
+  cost_cents = cost_cents + iif(:more, json_extract(change.value, '$[6]'), 0),
+  progress_json = iif(:more, coalesce(json_extract(change.value, '$[7]'), progress_json), progress_json),
+  crashes = iif(:more, coalesce(json_extract(change.value, '$[9]'), crashes), crashes),
+  snoozes = iif(:more, coalesce(json_extract(change.value, '$[10]'), snoozes), snoozes),
   lease_until = NULL, slot = NULL
-FROM json_each(?1) AS change
+FROM json_each(:changes) AS change
 WHERE held.id = change.key AND
     held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
 
@@ -690,8 +690,8 @@ WHERE tenant = ? AND key = ? AND kept_until > ?;
 
 -- sql/insert.sql
 -- What is in brackets depends on the options that the jobs use: see statements.py.
-INSERT INTO rota_jobs (state, [columns]) VALUES
-  [rows]
+INSERT INTO rota_jobs (state, [columns])
+[rows]
 ON CONFLICT DO NOTHING;
 
 -- sql/keep_keys.sql
@@ -800,7 +800,7 @@ LIMIT ?;
 
 -- sql/outdated_kept.sql
 -- Few different durations are in use: each is looked up by itself, so that jobs which are kept longer are not
--- read. ?1: now, in microseconds.
+-- read. :now: now, in microseconds.
 WITH RECURSIVE spans (keep) AS (
   SELECT min(keep) FROM rota_jobs INDEXED BY rota_jobs_keep WHERE keep IS NOT NULL AND finished_at IS NOT NULL
   UNION ALL
@@ -812,8 +812,8 @@ WITH RECURSIVE spans (keep) AS (
 SELECT job.finished_at, job.id, job.queue, job.task, job.state, job.tenant, job.schedule
 FROM spans CROSS JOIN rota_jobs AS job INDEXED BY rota_jobs_keep
 WHERE job.keep = spans.keep AND job.keep IS NOT NULL AND job.finished_at IS NOT NULL
-  AND job.finished_at < ?1 - CAST(spans.keep * 1000000 AS INTEGER)
-LIMIT ?2;
+  AND job.finished_at < :now - CAST(spans.keep * 1000000 AS INTEGER)
+LIMIT :most;
 
 -- sql/park.sql
 UPDATE rota_jobs SET due = 2
@@ -882,11 +882,11 @@ WHERE state = 'running' AND (id, lease_token, worker) IN (
 );
 
 -- sql/renew.sql
-UPDATE rota_jobs INDEXED BY rota_jobs_id SET lease_until = ?2
+UPDATE rota_jobs INDEXED BY rota_jobs_id SET lease_until = :until
 FROM (
-  SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS lease_token FROM json_each(?1)
+  SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS lease_token FROM json_each(:leases)
 ) AS lease
-WHERE rota_jobs.id = lease.id AND rota_jobs.lease_token = lease.lease_token AND rota_jobs.worker = ?3
+WHERE rota_jobs.id = lease.id AND rota_jobs.lease_token = lease.lease_token AND rota_jobs.worker = :worker
   AND rota_jobs.state = 'running'
 RETURNING id;
 
@@ -908,14 +908,14 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   output_json = json_extract(change.value, '$[4]'), error_json = json_extract(change.value, '$[5]'),
   cost_cents = cost_cents + json_extract(change.value, '$[6]'),
   progress_json = coalesce(json_extract(change.value, '$[7]'), progress_json),
-  run_at = coalesce(json_extract(change.value, '$[8]'), ?2),
+  run_at = coalesce(json_extract(change.value, '$[8]'), :now),
   crashes = coalesce(json_extract(change.value, '$[9]'), crashes),
   snoozes = coalesce(json_extract(change.value, '$[10]'), snoozes),
   expires_at = iif(
     json_extract(change.value, '$[3]') IS NULL AND json_extract(change.value, '$[9]') IS NULL, expires_at, NULL),
-  due = coalesce(json_extract(change.value, '$[8]'), ?2) <= ?2,
+  due = coalesce(json_extract(change.value, '$[8]'), :now) <= :now,
   lease_until = NULL, worker = NULL
-FROM json_each(?1) AS change
+FROM json_each(:changes) AS change
 WHERE held.id = change.key AND
     held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
 

@@ -73,7 +73,7 @@ def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> objec
         case ExpiredJobs(now, most):
             return [job(row) for row in connection.execute(statement("expired_queued"), (micros(now), most))]
         case DueLanes(now, most):
-            rows = connection.execute(statement("due_lanes"), (micros(now), most))
+            rows = connection.execute(statement("due_lanes"), {"now": micros(now), "most": most})
             return [DueLane(queue=queue, task=task, due=due) for queue, task, due in rows]
         case AuditChainEnds(most):
             return audit.chain(connection, most)
@@ -140,7 +140,7 @@ def _later(
     connection: sqlite3.Connection, queues: defaultdict[str, _Depth], now: int, cap: int
 ) -> Iterator[str]:
     total = 0
-    for queue, n, due, first in connection.execute(statement("depth_later"), (now, cap)):
+    for queue, n, due, first in connection.execute(statement("depth_later"), {"now": now, "most": cap}):
         total += n
         queues[queue].due += due
         queues[queue].due_later += n - due
@@ -163,19 +163,20 @@ def _running(connection: sqlite3.Connection, queues: defaultdict[str, _Depth], c
 
 
 def tenants(connection: sqlite3.Connection, now: int, most: int) -> Mapping[str, QueueDepth]:
-    rows = connection.execute(statement("depth_by_tenant"), (now, most))
+    rows = connection.execute(statement("depth_by_tenant"), {"now": now, "most": most})
     return {tenant: _depth(now, *depth) for tenant, *depth in rows}
 
 
 def overview_of(
     connection: sqlite3.Connection, tenant: str, now: int, cap: int = READ_FOR_TENANT
 ) -> Overview:
-    rows = connection.execute(statement("depth_of_tenant"), (now, cap, tenant)).fetchall()
+    given = {"now": now, "most": cap, "tenant": tenant}
+    rows = connection.execute(statement("depth_of_tenant"), given).fetchall()
     others = {State.WAITING.value: sum(row[5] for row in rows)}
     read = connection.execute(statement("count_live"), (cap + 1,)).fetchone()[0]
     estimated = set(map(str, LIVE)) if read > cap else set()
     for state in map(str, FINAL):
-        asked = (tenant, state, cap + 1)
+        asked = {"tenant": tenant, "state": state, "most": cap + 1}
         read, others[state] = connection.execute(statement("ended_of_tenant"), asked).fetchone()
         if read > cap:
             estimated.add(state)

@@ -102,7 +102,7 @@ def prune(transaction: Transaction, before: Mapping[State, datetime], limit: int
 
 def prune_kept(transaction: Transaction, now: int, limit: int) -> int:
     """Delete jobs whose own retention is over; how many."""
-    rows = transaction.execute(statement("outdated_kept"), (now, limit))
+    rows = transaction.execute(statement("outdated_kept"), {"now": now, "most": limit})
     outdated = [EditedJob(*row) for row in rows]
     _forget(transaction, outdated)
     return len(outdated)

@@ -97,11 +97,11 @@ def _count_run(transaction: Transaction, change: Settlement, now: int) -> None:
 def _write(transaction: Transaction, way: str, changes: Sequence[Settlement], text: str, now: int) -> int:
     """How many jobs were written: those that run under the change's lease token, held by its worker."""
     if way == State.QUEUED:
-        return transaction.execute(statement("requeue"), (text, now)).rowcount
+        return transaction.execute(statement("requeue"), {"changes": text, "now": now}).rowcount
     if way == REMOVED:
         return transaction.execute(statement("remove"), (text,)).rowcount
-    wordy = 1 if any(map(_is_wordy, changes)) else 0
-    return transaction.execute(statement("finish"), (text, now, way, wordy)).rowcount
+    given = {"changes": text, "now": now, "state": way, "more": any(map(_is_wordy, changes))}
+    return transaction.execute(statement("finish"), given).rowcount
 
 
 def _texts(changes: Sequence[Settlement]) -> str:
@@ -135,7 +135,7 @@ def _is_wordy(change: Settlement) -> bool:
 def beat(transaction: Transaction, pulse: Heartbeat, now: int) -> HeartbeatReply:
     """Renew the leases that are still ours, write the notes, record the worker."""
     leases = as_json([(lease.id, lease.lease_token) for lease in pulse.leases])
-    renewal = (leases, now + span(pulse.lease_s), pulse.worker)
+    renewal = {"leases": leases, "until": now + span(pulse.lease_s), "worker": pulse.worker}
     held = {id for (id,) in transaction.execute(statement("renew"), renewal).fetchall()}
     if pulse.notes:
         notes = [(note.progress_json, note.id, note.lease_token, pulse.worker) for note in pulse.notes]

@@ -101,16 +101,17 @@ def statement(name: str) -> str:
 def insert_one(columns: tuple[str, ...]) -> str:
     """``insert.sql`` for one job that fills these columns, and then its OWN."""
     marks = ", ".join("?" * len(columns + OWN))
-    return _insert(columns, f"('queued', {marks})")  # plain marks, for other drivers have other styles
+    return _insert(columns, f"VALUES ('queued', {marks})")  # plain marks, for other drivers have other styles
 
 
 @cache
 def insert_many(shared: tuple[str, ...], rows: int) -> str:
     """The same for many: first come the values that they share, then each one's OWN."""
-    marks = [f"?{n + 1}" for n in range(len(shared) + len(OWN) * rows)]
-    given, own = marks[: len(shared)], iter(marks[len(shared) :])
-    lines = [f"('queued', {', '.join((*given, *each))})" for each in zip(*[own] * len(OWN), strict=True)]
-    return _insert(shared, ",\n  ".join(lines))
+    alike, own = ", ".join("?" * len(shared)), ", ".join("?" * len(OWN))
+    lines = ",\n  ".join([f"({own})"] * rows)
+    # WHERE, or SQLite would read ON CONFLICT as the ON of a join.
+    together = f"(SELECT 'queued', {alike}) CROSS JOIN (VALUES {lines})"
+    return _insert(shared, f"SELECT * FROM {together} WHERE true")
 
 
 def _insert(columns: tuple[str, ...], rows: str) -> str:

@@ -1,5 +1,5 @@
-SELECT queue, count(*), sum(run_at <= ?1), min(run_at) FROM (
+SELECT queue, count(*), sum(run_at <= :now), min(run_at) FROM (
   SELECT queue, run_at FROM rota_jobs INDEXED BY rota_jobs_later
-  WHERE state = 'queued' AND due = 0 ORDER BY run_at LIMIT ?2
+  WHERE state = 'queued' AND due = 0 ORDER BY run_at LIMIT :most
 )
 GROUP BY queue

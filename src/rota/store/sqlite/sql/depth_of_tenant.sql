@@ -2,9 +2,9 @@ SELECT
   queue, sum(state = 'queued' AND ready), sum(state = 'queued' AND NOT ready), sum(state = 'running'),
   min(iif(state = 'queued' AND ready, run_at, NULL)), sum(state = 'waiting')
 FROM (
-  SELECT tenant, queue, state, run_at, due <> 0 OR run_at <= ?1 AS ready
+  SELECT tenant, queue, state, run_at, due <> 0 OR run_at <= :now AS ready
   FROM rota_jobs INDEXED BY rota_jobs_live
-  WHERE finished_at IS NULL ORDER BY id LIMIT ?2
+  WHERE finished_at IS NULL ORDER BY id LIMIT :most
 )
-WHERE tenant = ?3
+WHERE tenant = :tenant
 GROUP BY queue

@@ -1,5 +1,5 @@
 -- Few different durations are in use: each is looked up by itself, so that jobs which are kept longer are not
--- read. ?1: now, in microseconds.
+-- read. :now: now, in microseconds.
 WITH RECURSIVE spans (keep) AS (
   SELECT min(keep) FROM rota_jobs INDEXED BY rota_jobs_keep WHERE keep IS NOT NULL AND finished_at IS NOT NULL
   UNION ALL
@@ -11,5 +11,5 @@ WITH RECURSIVE spans (keep) AS (
 SELECT job.finished_at, job.id, job.queue, job.task, job.state, job.tenant, job.schedule
 FROM spans CROSS JOIN rota_jobs AS job INDEXED BY rota_jobs_keep
 WHERE job.keep = spans.keep AND job.keep IS NOT NULL AND job.finished_at IS NOT NULL
-  AND job.finished_at < ?1 - CAST(spans.keep * 1000000 AS INTEGER)
-LIMIT ?2
+  AND job.finished_at < :now - CAST(spans.keep * 1000000 AS INTEGER)
+LIMIT :most
