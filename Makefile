@@ -3,18 +3,26 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
+DEMO   := $(VENV)/.demo
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help run test check lint types contracts scripts format wording dashboard crash machine models mutation postgres-versions long bench bench-full generate generated screenshots wheel clean
 
 help:               ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
 
-$(STAMP): pyproject.toml constraints.txt
+# What running needs; the tools for tests and checks come with $(STAMP).
+$(DEMO): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rota needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@echo "Setting up the environment in $(VENV) …"
+	@$(PIP) -e '.[server]'
+	@touch $@
+
+$(STAMP): $(DEMO)
+	@echo "Adding the tools for tests and checks …"
 	@$(BIN)/python -c '$(DEV_GROUP)' > $(VENV)/dev.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]' -r $(VENV)/dev.txt
+	@$(PIP) -e '.[all]' -r $(VENV)/dev.txt
 	@touch $@
 
 # The group dev of pyproject.toml: `pip install --group` needs a newer pip than a fresh Python 3.11 has.
@@ -22,7 +30,7 @@ DEV_GROUP := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["
 
 NPM_READY = (cd tools/dashboard && npm install --silent --no-audit --no-fund --no-package-lock) >/dev/null 2>&1
 
-run: $(STAMP)       ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
+run: $(DEMO)        ## the demo: an embedded store, a worker and sample tasks; Ctrl-C drains and stops
 	@$(BIN)/rota demo
 
 test: $(STAMP)      ## all tests, on SQLite and on their own PostgreSQL

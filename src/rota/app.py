@@ -21,6 +21,7 @@ from . import config, operate
 from .config import Settings
 from .core.jobs.options import JobOptions, Options, merge, options
 from .core.jobs.why import Why
+from .core.plurals import plural
 from .durations import Duration, seconds, short
 from .errors import AlreadyRunning, JobCancelled, JobFailed, NotFound, OptionError, RotaError
 from .model import Actor, JobFilter, JobId, Page, PageRequest, Schedule, State, gate_id
@@ -363,7 +364,7 @@ class Rota(TaskDeclarations):
         if job.state is State.CANCELLED:
             raise JobCancelled(f"job {job_id} ({job.task}) was cancelled: {cause.get('message')}")
         raise JobFailed(
-            f"job {job_id} ({job.task}) failed after {job.attempt} attempt{'s' * (job.attempt != 1)}: "
+            f"job {job_id} ({job.task}) failed after {plural(job.attempt, 'attempt')}: "
             f"{cause.get('type')}: {cause.get('message')}",
             cause,
         )

@@ -24,7 +24,7 @@ def shop(tmp_path: Path) -> Path:
     ("reference", "words"),
     [
         ("shop:ap", "'ap' does not exist; shop has shop:app"),
-        ("shop:not_an_app", "is a int, not a Rota object; shop has shop:app"),
+        ("shop:not_an_app", "is of type int, not a Rota object; shop has shop:app"),
         ("shap:app", "no module 'shap'"),
         ("shop.deeper:app", "no module 'shop.deeper'"),
         ("shop.py:app", "use shop:app"),

@@ -203,7 +203,7 @@ def test_a_declaration_that_cannot_work_is_refused(lite: Rota) -> None:
     with pytest.raises(OptionError, match="task="):
         lite.task(name="a\nb")(lambda: None)
     with pytest.raises(ConfigError, match="executor='fork'"):
-        lite.task(executor="fork")(lambda: None)  # type: ignore[arg-type]
+        lite.task(name="work", executor="fork")(lambda: None)  # type: ignore[arg-type]
     assert lite.registry.names == ()
 
 

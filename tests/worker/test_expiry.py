@@ -139,4 +139,4 @@ async def test_a_wrong_expiry_or_retention_is_refused(app: Rota, given: dict[str
 
 def test_a_task_cannot_expire_at_one_moment(app: Rota) -> None:
     with pytest.raises(OptionError, match="expires must be a duration"):
-        app.task(expires=datetime(2030, 1, 1, tzinfo=UTC))(lambda: None)  # type: ignore[call-overload]
+        app.task(name="work", expires=datetime(2030, 1, 1, tzinfo=UTC))(lambda: None)  # type: ignore[call-overload]

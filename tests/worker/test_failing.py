@@ -188,7 +188,7 @@ async def test_a_process_task_has_the_same_rules(tmp_path: Path, monkeypatch: py
 )
 def test_a_wrong_rule_is_reported_where_it_is_declared(app: Rota, rules: dict[str, Any], words: str) -> None:
     with pytest.raises(OptionError, match=words.replace("(", r"\(")):
-        app.task(**rules)(lambda: None)
+        app.task(name="work", **rules)(lambda: None)
 
 
 def test_a_rule_of_the_code_cannot_be_given_to_one_job(app: Rota) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from ..app import Rota
+from ..core.plurals import plural
 from ..model import Job, Schedule
 from ..runtime.events import Event
 from ..tasks.handle import JobHandle
@@ -104,7 +105,7 @@ def _outcome(event: Event, job: Job) -> str:
         case "job.retried":
             return f"attempt {job.attempt} of {job.max_attempts}: {cause}"
         case "job.failed":
-            return f"after {job.attempt} attempt{'s' * (job.attempt != 1)}: {cause}"
+            return f"after {plural(job.attempt, 'attempt')}: {cause}"
         case _:
             return str(error.get("message", ""))
 
@@ -134,7 +135,12 @@ def header(url: str, entries: Sequence[tuple[str, str]] = ()) -> str:
 
 def command(url: str) -> str:
     """How to call rota from another terminal, also where it is not on the path, as after ``make run``."""
-    program = "rota" if shutil.which("rota") else shlex.quote(str(Path(sys.executable).with_name("rota")))
+    if shutil.which("rota"):
+        program = "rota"
+    else:
+        beside = Path(sys.executable).with_name("rota")
+        near = beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside
+        program = shlex.quote(str(near)) if beside.exists() else f"{shlex.quote(sys.executable)} -m rota"
     return f"{program} --url {shlex.quote(url)}"
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.jobs import lifecycle
+from ..core.plurals import plural
 from ..errors import OptionError, StoreError, StoreUnavailable
 from ..model import Edit, JobCount, JobFilter, JobId, PageRequest
 from ..runtime.clock import monotonic
@@ -32,7 +33,7 @@ class BulkInterrupted(StoreUnavailable):
     """The store failed in the middle of a step, after ``done`` jobs of it had been changed."""
 
     def __init__(self, done: int) -> None:
-        super().__init__(f"the store failed after {done} jobs: send the request again to continue")
+        super().__init__(f"the store failed after {plural(done, 'job')}: send the request again to continue")
         self.done = done
 
 

@@ -90,7 +90,7 @@ def summary_of(count: RunCount | None, days: int, since: datetime) -> RunSummary
         failed=found.failed,
         cancelled=found.cancelled,
         success_rate_percent=_rate(found.succeeded, finished),
-        average_ms=found.total_ms / found.timed if found.timed else None,
+        average_ms=round(found.total_ms / found.timed, 3) if found.timed else None,
         longest_ms=found.longest_ms if found.timed else None,
         window_days=days,
         since=since,

@@ -103,7 +103,7 @@ def _plug_in(scheme: str, url: str) -> Callable[[str], Store] | None:
         ) from error
     if not callable(make):
         raise ConfigError(
-            f"{without_password(url)}: the store plug-in {_package(point)} is a {type(make).__name__}; "
+            f"{without_password(url)}: the store plug-in {_package(point)} is of type {type(make).__name__}; "
             "its entry point must name a callable that takes a URL and returns a store"
         )
     return cast(Callable[[str], Store], make)

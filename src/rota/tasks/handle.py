@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, cast, overload
 
 import msgspec
 
+from ..core.plurals import plural
 from ..durations import Duration
 from ..errors import NotFound
 from ..model import InsertResult, Job, JobId, NewJob, State
@@ -127,7 +128,7 @@ class Handles(Sequence[JobHandle]):
         return from_new(self._jobs[index], self._inserted[index], self._now, self._access)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} jobs>"
+        return f"<{plural(len(self), 'job')}>"
 
 
 def plain(job: Job) -> dict[str, Any]:

@@ -95,5 +95,5 @@ def _mapping(arguments: Any, name: str) -> Mapping[str, Any]:
     if type(arguments) is dict or isinstance(arguments, Mapping):  # the usual type costs no search
         return arguments
     raise PayloadError(
-        f"task {name!r}: the payload is a {type(arguments).__name__}; pass arguments by name, as {{…}}"
+        f"task {name!r}: the payload is of type {type(arguments).__name__}; pass arguments by name, as {{…}}"
     )

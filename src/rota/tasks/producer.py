@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..core.jobs.options import Options, merge
+from ..core.plurals import plural
 from ..errors import ConfigError, DuplicateJob, StoreUnavailable
 from ..model import FINAL, InsertResult, JobFilter, JobId, NewJob, PageRequest
 from ..runtime.clock import monotonic
@@ -259,6 +260,7 @@ def _raise_if_duplicates(jobs: Sequence[NewJob], inserted: Sequence[InsertResult
         _raise_if_duplicate(*refused[0])
     except DuplicateJob as first:
         raise DuplicateJob(
-            f"{len(refused)} of {len(jobs)} jobs were refused, the others are stored; the first: {first}",
+            f"{len(refused)} of {plural(len(jobs), 'job')} were refused, the others are stored; "
+            f"the first: {first}",
             first.job_id,
         ) from None

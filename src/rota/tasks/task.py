@@ -180,9 +180,33 @@ def choose_name(fn: Callable[..., Any], asked: str | None, prefix: str = "") -> 
             f"@app.task got {fn!r} instead of a function; give options by name: @app.task(name=…)"
         )
     name = getattr(fn, "__name__", None) if asked is None else asked
-    if name is None:
-        raise ConfigError(f"{fn!r} has no name of its own; give it one: app.task(name=…)(…)")
+    if name is None or name == "<lambda>":
+        what = "a lambda" if name == "<lambda>" else repr(fn)
+        raise ConfigError(f"{what} has no name of its own; give it one: app.task(name=…)(…)")
     return name_text("task", f"{prefix}{name}" if isinstance(name, str) else name)
+
+
+def refuse_method(fn: Callable[..., Any], name: str) -> None:
+    """A function in the body of a class that takes ``self``: no job has an object to call it on."""
+    owner = getattr(fn, "__qualname__", "").rpartition(".")[0]
+    if not inspect.isfunction(fn) or not owner or owner.endswith("<locals>"):
+        return
+    if next(iter(inspect.signature(fn).parameters), None) in ("self", "cls"):
+        raise ConfigError(
+            f"task {name!r}: {fn.__qualname__} is a method, and a job has no object to call it on; declare a "
+            "function that creates the object, or app.task(object.method)"
+        )
+
+
+def refuse_unimportable(fn: Callable[..., Any], name: str) -> None:
+    """A process finds its task by module and name, which only top-level functions have."""
+    where = getattr(fn, "__qualname__", None)
+    if where is None or "<" in where or not inspect.isfunction(inspect.unwrap(fn)):
+        kind = "a lambda" if where is not None and "<lambda>" in where else "not at the top level of a module"
+        raise ConfigError(
+            f"task {name!r} runs in a process, which imports it by name, but {where or repr(fn)} is {kind}: "
+            "move it to the top level of a module, as a def"
+        )
 
 
 def choose_executor(fn: Callable[..., Any], asked: str | None, name: str) -> Executor:
@@ -191,6 +215,7 @@ def choose_executor(fn: Callable[..., Any], asked: str | None, name: str) -> Exe
         raise ConfigError(
             f"task {name!r}: a generator cannot be a task; return the values, or enqueue a job each"
         )
+    refuse_method(fn, name)
     is_async = inspect.iscoroutinefunction(fn)
     match asked:
         case None:
@@ -204,6 +229,7 @@ def choose_executor(fn: Callable[..., Any], asked: str | None, name: str) -> Exe
         case "thread":
             return "thread"
         case "process":
+            refuse_unimportable(fn, name)
             return "process"
         case _:
             choices = ", ".join(get_args(Executor))

@@ -107,10 +107,6 @@ def utc_time(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def rate(number: float) -> str:
     """Few digits: 0, <0.1, 0.3, 12, 4,800."""
     if 0 < number < 0.1:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from ..core.jobs.lifecycle import Released, decide
+from ..core.plurals import plural
 from ..model import Job, JobFilter, JobId, PageRequest, State
 from ..runtime.clock import monotonic
 from ..store.calls import settle
@@ -65,5 +66,7 @@ class Strays:
         released = len(strays) - len(refused)
         environment.metrics.runs["released"] += released
         log.warning(
-            "worker %s: released %d jobs of a claim whose answer was lost", environment.worker, released
+            "worker %s: released %s of a claim whose answer was lost",
+            environment.worker,
+            plural(released, "job"),
         )

@@ -11,11 +11,12 @@ from typing import Any, get_args
 import click
 from msgspec.structs import replace
 
+from ...core.plurals import plural
 from ...model import AuditResult, Page
 from ...operate import Operations
 from ...operate.requests import MOST, AuditRequest, VerifyAuditRequest
 from ...operate.views import AuditVerification, AuditView
-from ...terminal.text import json_text, plural, relative_time, safe, style, utc_time
+from ...terminal.text import json_text, relative_time, safe, style, utc_time
 from ..parts.atomic_file import atomic_file
 from ..parts.exit_codes import FAILED
 from ..parts.lists import Columns, ListColumn, listing

@@ -10,10 +10,11 @@ import click
 
 from ... import operate
 from ...app import Rota
+from ...core.plurals import plural
 from ...model import State
 from ...tasks.task import Task
 from ...terminal import table
-from ...terminal.text import json_text, plural, safe
+from ...terminal.text import json_text, safe
 from ..parts.bench_worker import QUEUE, bench_app
 from ..parts.benchmark import Benchmark, BenchResult
 from ..parts.confirm import confirm

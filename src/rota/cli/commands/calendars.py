@@ -8,12 +8,13 @@ from datetime import date, datetime
 import click
 import msgspec
 
+from ...core.plurals import plural
 from ...errors import NotFound
 from ...model import Page, Value
 from ...operate import Operations
 from ...operate.requests import MOST, PutCalendarRequest, SchedulesRequest
 from ...operate.views import CalendarView, ScheduleView
-from ...terminal.text import json_text, plural, qualified_name, safe
+from ...terminal.text import json_text, qualified_name, safe
 from ..parts.confirm import confirm
 from ..parts.files import read_text
 from ..parts.lists import Columns, ListColumn, listing

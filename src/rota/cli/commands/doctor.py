@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...core.plurals import plural
 from ...errors import SchemaMismatch, StoreUnavailable
 from ...model import Finding
 from ...operate.views import DoctorReport
-from ...terminal.text import json_text, plural, safe, style
+from ...terminal.text import json_text, safe, style
 from ..parts.exit_codes import FAILED, SCHEMA, UNREACHABLE, code_of
 from ..parts.options import json_option
 from ..parts.target import Target, pass_target, target_options

@@ -7,11 +7,12 @@ from datetime import datetime
 
 import click
 
+from ...core.plurals import plural
 from ...core.schedules.names import DEFAULT, full_name
 from ...model import Page, Scope, gate_id
 from ...operate import Operations
 from ...operate.views import GateView
-from ...terminal.text import plural, relative_time, safe, utc_time
+from ...terminal.text import relative_time, safe, utc_time
 from ..parts.confirm import confirm
 from ..parts.lists import Columns, ListColumn, listing
 from ..parts.options import yes_option

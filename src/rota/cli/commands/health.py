@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from ...core.plurals import plural
 from ...errors import SchemaMismatch, StoreUnavailable
 from ...operate import Operations
 from ...operate.views import GateView, Stats
-from ...terminal.text import json_text, plural, safe, short_duration, style
+from ...terminal.text import json_text, safe, short_duration, style
 from ..parts.exit_codes import FAILED, SCHEMA, UNREACHABLE
 from ..parts.options import json_option
 from ..parts.target import Target, pass_target, target_options

@@ -17,13 +17,14 @@ from typing import Any, Literal, TypeVar
 
 import click
 
+from ...core.plurals import plural
 from ...model import State
 from ...operate import Operations, check_id
 from ...operate.requests import BulkRequest, CancelRequest, JobSelector
 from ...operate.views import BulkResult, JobView
 from ...runtime.clock import monotonic
 from ...runtime.service import pause
-from ...terminal.text import json_text, plural, state
+from ...terminal.text import json_text, state
 from ..parts.confirm import confirm, confirm_delete
 from ..parts.each import act_on_each
 from ..parts.exit_codes import FAILED, exit_if_failed

@@ -11,13 +11,14 @@ import click
 from ...app import Rota
 from ...core.jobs.options import CONFLICTS
 from ...core.payload import codec as payloads
+from ...core.plurals import plural
 from ...errors import JobCancelled, JobFailed, NotFound, PayloadError
 from ...model import LIVE, State
 from ...operate import Operations
 from ...operate.requests import EnqueueRequest, JobsRequest
 from ...operate.views import JobView
 from ...runtime.service import pause
-from ...terminal.text import json_text, plural, relative_time, safe
+from ...terminal.text import json_text, relative_time, safe
 from ..parts.exit_codes import CommandFailed
 from ..parts.job_options import PAYLOAD_HELP, checked, note_unknown_task, read_payload
 from ..parts.options import given_options, json_option

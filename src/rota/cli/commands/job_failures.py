@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from ...core.plurals import plural
 from ...operate import Operations
 from ...operate.requests import FailuresRequest
 from ...operate.views import FailureGroup, FailureGroups
-from ...terminal.text import plural, relative_time, safe
+from ...terminal.text import relative_time, safe
 from ..parts.job_filters import created_since_option, created_until_option, selector_fields
 from ..parts.lists import Columns, ListColumn, limit_option, listing
 from ..parts.request_parsing import parse_request

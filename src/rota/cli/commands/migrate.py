@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from ...app import Rota
-from ...terminal.text import plural
+from ...core.plurals import plural
 from ..parts.exit_codes import SCHEMA
 from ..parts.target import Target, pass_target, store_options
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import click
 import msgspec
 
+from ...core.plurals import plural
 from ...core.schedules.names import DEFAULT
 from ...errors import NotFound
 from ...model import OnScheduleConflict
@@ -18,7 +19,7 @@ from ...operate import Operations
 from ...operate.requests import BackfillRequest, CreateScheduleRequest, TenantRequest, UpdateScheduleRequest
 from ...operate.views import ScheduleView
 from ...terminal.schedules import local_time, next_run
-from ...terminal.text import json_text, plural, qualified_name, safe
+from ...terminal.text import json_text, qualified_name, safe
 from ..parts.confirm import confirm
 from ..parts.job_options import note_unknown_task
 from ..parts.options import json_option, yes_option

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ...core.plurals import plural
 from ...core.schedules.crontab import CrontabLine, from_crontab
 from ...core.schedules.describe import summary
 from ...errors import AlreadyRegistered
@@ -15,7 +16,7 @@ from ...model import Value
 from ...operate import Operations
 from ...operate.requests import CreateScheduleRequest
 from ...terminal import table
-from ...terminal.text import json_text, plural, safe
+from ...terminal.text import json_text, safe
 from ..parts.exit_codes import FAILED
 from ..parts.files import read_text
 from ..parts.job_options import note_unknown_task

@@ -8,12 +8,13 @@ from datetime import datetime
 
 import click
 
+from ...core.plurals import plural
 from ...errors import NotFound
 from ...model import Page, Role
 from ...operate import Operations
 from ...operate.requests import CreateTokenRequest, RotateTokenRequest
 from ...operate.views import NewToken, TokenView
-from ...terminal.text import json_text, plural, relative_time, safe, style, utc_time
+from ...terminal.text import json_text, relative_time, safe, style, utc_time
 from ..parts.access_options import access_columns, access_options, describe_access, scope_options
 from ..parts.confirm import confirm
 from ..parts.each import act_on_each

@@ -11,12 +11,13 @@ import click
 
 from ... import config
 from ...app import Rota
+from ...core.plurals import plural
 from ...errors import ConfigError
 from ...runtime import systemd
 from ...runtime.events import Event, Hooks
 from ...runtime.service import watchdog
 from ...runtime.service_records import ServiceRecords
-from ...terminal.text import plural, safe
+from ...terminal.text import safe
 from ...worker.options import WorkerOptions, worker_options
 from ..parts import logs, supervisor
 from ..parts.exit_codes import RECYCLED

@@ -80,7 +80,7 @@ def _attribute(module: ModuleType, attribute: str, reference: str) -> Rota:
         found = getattr(found, part, None)
     if isinstance(found, Rota):
         return found
-    problem = "does not exist" if found is None else f"is a {type(found).__name__}, not a Rota object"
+    problem = "does not exist" if found is None else f"is of type {type(found).__name__}, not a Rota object"
     raise ConfigError(f"--app {reference!r}: {attribute!r} {problem}; {_offer(module)}")
 
 

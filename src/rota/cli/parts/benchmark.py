@@ -190,4 +190,4 @@ async def _next(records: asyncio.Queue[tuple[int, float]]) -> tuple[int, float]:
 def percentiles(seconds: Sequence[float]) -> BenchResult:
     """p50 and p99 in milliseconds."""
     ordered = sorted(seconds)
-    return {f"p{share}_ms": ordered[len(ordered) * share // 100] * 1000 for share in (50, 99)}
+    return {f"p{share}_ms": round(ordered[len(ordered) * share // 100] * 1000, 3) for share in (50, 99)}

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from ...terminal.text import plural
+from ...core.plurals import plural
 from .exit_codes import CommandFailed
 
 T = TypeVar("T")

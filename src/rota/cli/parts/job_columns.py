@@ -51,4 +51,6 @@ def progress_line(progress: Any) -> str:
         return ""
     if progress.get("percent") is None:
         return str(progress.get("message") or "")
-    return f"{progress['percent']}% {progress.get('message', '')}".replace(".0%", "%").strip()
+    percent = progress["percent"]
+    shown = f"{percent:.1f}".removesuffix(".0") if isinstance(percent, int | float) else percent
+    return f"{shown}% {progress.get('message', '')}".strip()

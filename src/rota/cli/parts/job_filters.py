@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from ...core.plurals import plural
 from ...model import State
 from ...operate import Operations, check_id
 from ...operate.requests import JobSelector
-from ...terminal.text import plural, safe
+from ...terminal.text import safe
 from .options import apply_options
 from .target import store_time
 from .time_parsing import parse_when, resolve_when, when_option

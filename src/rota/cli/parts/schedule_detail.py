@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ...core.plurals import plural
 from ...durations import short
 from ...errors import InvalidSchedule, NotFound
 from ...model import Value
@@ -19,7 +20,7 @@ from ...operate.requests import PreviewRequest, RunsRequest, SummaryRequest, Ten
 from ...operate.views import FireView, GateView, ScheduleView
 from ...schedules.runs import RunSummary, ScheduleRun
 from ...terminal.schedules import local_time, next_run
-from ...terminal.text import json_text, plural, relative_time, safe, short_duration, state, style, utc_time
+from ...terminal.text import json_text, relative_time, safe, short_duration, state, style, utc_time
 from .detail import block, fact_lines, section, warning
 from .target import store_time
 

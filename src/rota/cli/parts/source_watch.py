@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from ...terminal.text import plural
+from ...core.plurals import plural
 
 SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages"})
 Snapshot = Mapping[str, tuple[int, int]]  # when each file was written, and its size

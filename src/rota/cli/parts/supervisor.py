@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from ...core.plurals import plural
 from ...runtime import systemd
 from ...runtime.clock import monotonic
 from ...runtime.service import StopSignals, any_of, pause, watchdog
-from ...terminal.text import plural
 from .exit_codes import FAILED, RECYCLED
 from .options import given_options
 from .source_watch import SourceWatch, shown

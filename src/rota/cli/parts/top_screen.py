@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from ...core.plurals import plural
 from ...operate.views import ActivityBucket, GateView, JobView, QueueView
-from ...terminal.text import plural
 
 MINUTE = timedelta(minutes=1)
 
@@ -109,4 +109,4 @@ def throughput(buckets: Sequence[ActivityBucket], now: datetime) -> tuple[float,
     seconds = (now - since).total_seconds()
     recent = [bucket for bucket in buckets if bucket.at >= since]
     finished = sum(bucket.succeeded + bucket.failed + bucket.cancelled for bucket in recent)
-    return finished / seconds, sum(bucket.failed for bucket in recent) * 60 / seconds
+    return round(finished / seconds, 3), round(sum(bucket.failed for bucket in recent) * 60 / seconds, 3)

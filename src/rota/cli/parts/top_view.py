@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import click
 
+from ...core.plurals import plural
 from ...operate.views import JobView, QueueView
 from ...terminal.table import Column, cut, table_lines
 from ...terminal.table import width as cell_width
-from ...terminal.text import STATE_STYLES, plural, rate, relative_time, safe, short_duration, utc_time
+from ...terminal.text import STATE_STYLES, rate, relative_time, safe, short_duration, utc_time
 from .pause_options import pause_summary
 from .top_screen import TopScreen, TopSnapshot
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from ...core.plurals import plural
 from ...model import State
 from ...operate import Operations
 from ...operate.requests import MOST, JobsRequest
-from ...terminal.text import plural, safe
+from ...terminal.text import safe
 from .target import store_time
 
 

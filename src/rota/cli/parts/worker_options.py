@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ...terminal.text import plural
+from ...core.plurals import plural
 from ...worker.worker import Worker
 from .exit_codes import FAILED
 from .options import apply_options

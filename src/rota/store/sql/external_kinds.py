@@ -53,7 +53,7 @@ def _adapted(connection: Any) -> ExternalConnection:
 
 def _refusal(connection: Any) -> str:
     kind = type(connection)
-    got = f"connection= got a {kind.__module__}.{kind.__qualname__}"
+    got = f"connection= got a value of type {kind.__module__}.{kind.__qualname__}"
     if isinstance(connection, str):
         return f"connection= got text: pass the open connection itself; rota accepts {ACCEPTED}"
     for base in kind.__mro__:

@@ -695,9 +695,9 @@ INSERT INTO rota_jobs (state, [columns])
 ON CONFLICT DO NOTHING;
 
 -- sql/keep_keys.sql
-UPDATE rota_kept_keys SET kept_until = ?2 + kept_us
+UPDATE rota_kept_keys SET kept_until = :now + kept_us
 WHERE (tenant, key, job) IN (
-  SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?1)
+  SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(:keys)
 );
 
 -- sql/lanes.sql

@@ -76,7 +76,7 @@ def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now:
     if way in (State.SUCCEEDED, REMOVED):
         keyed = [(change.tenant, change.key, change.id) for change in changes if change.key is not None]
         if keyed:
-            transaction.execute(statement("keep_keys"), (as_json(keyed), now))
+            transaction.execute(statement("keep_keys"), {"keys": as_json(keyed), "now": now})
     if way == REMOVED:
         transaction.execute(statement("delete_attempts"), (as_json([change.id for change in changes]),))
     for (queue, task), count in Counter([(change.queue, change.task) for change in changes]).items():

@@ -207,11 +207,6 @@ async def _end_of(child: Child) -> str:
 
 def child_request(execution: Execution, limit: int) -> bytes:
     fn = execution.task.fn
-    if "<locals>" in fn.__qualname__:
-        raise ConfigError(
-            f"task {execution.task.name!r} runs in a process, so its function must be at the top level of "
-            "a module"
-        )
     file = None
     if fn.__module__ == "__main__":
         file = getattr(sys.modules["__main__"], "__file__", None)
