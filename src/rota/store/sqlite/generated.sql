@@ -578,7 +578,7 @@ DELETE FROM rota_schedules WHERE id IN (SELECT value FROM json_each(?)) RETURNIN
 DELETE FROM rota_audit_seals WHERE number < ?;
 
 -- sql/due_lanes.sql
--- now; most: how many jobs to read of each.
+-- most: how many jobs to read of each.
 SELECT queue, task, count(*) FROM (
   SELECT * FROM (
     SELECT id, queue, task, state, run_at FROM rota_jobs INDEXED BY rota_jobs_live

@@ -1,4 +1,4 @@
--- now; most: how many jobs to read of each.
+-- most: how many jobs to read of each.
 SELECT queue, task, count(*) FROM (
   SELECT * FROM (
     SELECT id, queue, task, state, run_at FROM rota_jobs INDEXED BY rota_jobs_live
