@@ -48,6 +48,12 @@ def test_a_delay_counts_from_now(sql: Any) -> None:
     assert sql.execute("SELECT count(*) AS n FROM rota.queued WHERE due").fetchone() == {"n": 0}
 
 
+def test_an_expiry_counts_from_when_the_job_is_due(sql: Any) -> None:
+    sql.execute("SELECT rota.enqueue('send', delay => '1 hour', expires => '15 minutes', keep => '2 days')")
+    (job,) = jobs(sql)
+    assert ((job["expires_at"] - job["run_at"]).total_seconds(), job["keep"]) == (900, 172800)
+
+
 def test_ids_made_in_sql_grow_with_time(sql: Any) -> None:
     made = [sql.execute("SELECT rota.enqueue('send') AS id").fetchone()["id"] for _ in range(2)]
     sql.execute("SELECT pg_sleep(0.002)")
@@ -107,6 +113,8 @@ def test_a_held_key_returns_its_holder_or_is_refused(sql: Any) -> None:
         ("'send', max_attempts => 0", "max_attempts is 0, but must be from 1 to 100"),
         ("'send', priority => -2147483648", "priority is -2147483648"),
         ("'send', timeout => 0", "timeout is 0"),
+        ("'send', expires => '0'", "expires is 00:00:00"),
+        ("'send', keep => '-1 day'", "keep is -1 days"),
         ("'send', timeout => 'NaN'", "timeout is NaN"),
         ("'send', run_at => now(), delay => '1 hour'", "both given: keep one"),
         ("'send', run_at => 'infinity'", "run_at is infinity"),

@@ -157,7 +157,7 @@ def test_the_time_is_a_setting(given: Any, seconds: float | None) -> None:
 
 @pytest.mark.parametrize("given", ["soon", "5s", 0, True, "-1h"])
 def test_a_wrong_time_is_reported(given: Any) -> None:
-    with pytest.raises(ConfigError, match=r"unknown_task_after=.*such as 6h, or off"):
+    with pytest.raises(ConfigError, match=r"unknown_task_after=.*such as 6h: .*, or off"):
         Rota("sqlite://:memory:", unknown_task_after=given)
 
 

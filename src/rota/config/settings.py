@@ -173,8 +173,8 @@ def _unknown_task_after(value: Any, source: str) -> str:
     seconds = durations.read(value)
     if seconds is None or not SOONEST_S <= seconds <= LATEST_S:
         raise ConfigError(
-            f"{place(source)}: unknown_task_after={value!r} cannot be used: give a duration from "
-            f"{durations.short(SOONEST_S)} to {durations.short(LATEST_S)}, such as 6h, or off"
+            f"{place(source)}: unknown_task_after={value!r} cannot be used; use a duration such as 6h: "
+            f"{allowed('unknown_task_after')}"
         )
     return value if isinstance(value, str) else f"{seconds:g}s"
 
@@ -197,6 +197,8 @@ def place(source: str) -> str:
 
 def allowed(name: str) -> str:
     """The accepted values of a setting, as text; empty if its type is enough."""
+    if name == "unknown_task_after":
+        return f"{durations.short(SOONEST_S)} to {durations.short(LATEST_S)}, or {OFF}"
     if name in RANGES:
         low, high = RANGES[name]
         return f"{low:.0f} to {high:.0f}"

@@ -18,7 +18,7 @@ CREATE FUNCTION rota.enqueue(
     tenant text DEFAULT 'default', run_at timestamptz DEFAULT NULL, key text DEFAULT NULL,
     on_conflict text DEFAULT 'return', max_attempts integer DEFAULT 3, timeout double precision DEFAULT NULL,
     auto_remove boolean DEFAULT false, tags text[] DEFAULT '{}', delay interval DEFAULT NULL,
-    key_for interval DEFAULT NULL)
+    key_for interval DEFAULT NULL, expires interval DEFAULT NULL, keep interval DEFAULT NULL)
 RETURNS uuid
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -46,6 +46,10 @@ BEGIN
         WHEN key_for IS NOT NULL AND key IS NULL THEN 'key_for says how long a key is kept, but key is NULL'
         WHEN extract(epoch FROM key_for) NOT BETWEEN 0 AND {longest key} THEN
             format('key_for is %s, but must be from 0 to 100 years', key_for)
+        WHEN extract(epoch FROM expires) NOT BETWEEN {shortest timeout} AND {longest key} THEN
+            format('expires is %s, but must be longer than 0 and at most 100 years', expires)
+        WHEN extract(epoch FROM keep) NOT BETWEEN 0 AND {longest key} THEN
+            format('keep is %s, but must be from 0 to 100 years', keep)
         WHEN NOT isfinite(run_at) THEN format('run_at is %s, but must be an instant', run_at)
         WHEN cardinality(tags) > {most tags} THEN
             format('a job may have at most {most tags} tags, %s were given', cardinality(tags))
@@ -60,7 +64,8 @@ BEGIN
         'id', made, 'task', task, 'payload_json', payload::text, 'queue', queue, 'tenant', tenant,
         'priority', priority, 'run_at', coalesce(run_at, now + delay), 'max_attempts', max_attempts,
         'timeout', timeout, 'key', key, 'key_for', extract(epoch FROM key_for), 'on_conflict', on_conflict, 'auto_remove', auto_remove,
-        'tags', tags, 'origin', 'sql')), now, false, true);
+        'tags', tags, 'origin', 'sql', 'expires_at', coalesce(run_at, now + delay, now) + expires,
+        'keep', extract(epoch FROM keep))), now, false, true);
     IF stored.outcome = 'refused' THEN
         RAISE unique_violation USING
             MESSAGE = format('job %s already holds the key %L of tenant %L', stored.id, key, coalesce(tenant, 'default'));
@@ -70,5 +75,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rota.enqueue(
-    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval, interval) IS
+    text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval, interval,
+    interval, interval) IS
     'Store a job and return its id. It exists if and only if the transaction commits.';
