@@ -159,6 +159,10 @@ def test_a_database_in_memory_outlives_the_loops_that_use_it() -> None:
     job = asyncio.run(app.enqueue("work"))
     asyncio.run(app.migrate())
     assert asyncio.run(app.job(job.id)).task == "work"
+    assert app.stores._last is not None
+    app.stores._last.abandon()  # once more
+    asyncio.run(app.migrate())
+    assert asyncio.run(app.job(job.id)).task == "work"
     asyncio.run(app.close())
     assert asyncio.run(app.stats())["queued"] == 0
     asyncio.run(app.close())

@@ -43,6 +43,9 @@ class JobHandle(Job, Generic[R_co], frozen=True, kw_only=False):
 
     _access: Any = None
 
+    def __repr__(self) -> str:
+        return f"<JobHandle {self.id} of task {self.task!r}: {self.state}>"  # a payload may be secret
+
     @property
     def access(self) -> JobAccess:
         access: JobAccess = self._access

@@ -103,8 +103,10 @@ class HeartbeatThread:
         await self._stop.wait()
         heartbeats.cancel()
         await asyncio.wait({heartbeats, fence}, timeout=1.0)
-        with contextlib.suppress(TimeoutError):
+        try:
             await asyncio.wait_for(store.close(), 1.0)
+        except TimeoutError:
+            store.abandon()  # its loop ends here
 
     async def _tick(self, store: Store) -> float:
         longest_s = self._lease_s / 3

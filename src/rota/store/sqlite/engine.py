@@ -99,8 +99,9 @@ class Engine:
         if self._pid != current_pid():
             return
         with self._lock:
-            self._users.discard(self._abandoned)
-            self._abandoned = user
+            if user in self._users and user is not self._abandoned:
+                self._users.discard(self._abandoned)
+                self._abandoned = user
 
     # --- work ------------------------------------------------------------------------------------
 
