@@ -1899,9 +1899,11 @@ BEGIN
             WHEN j.on_conflict = 'replace' AND state = 'queued' THEN NULL
             ELSE 'refused' END;
     ELSE
-        -- the holder has ended, and freed the key; unless its row was left behind by hand
+        -- the holder has ended, and freed the key; unless its row was left behind by hand, or it keeps the key
+        -- since this moment
         DELETE FROM rota.keys AS k
-         WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key AND k.job = holder;
+         WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key AND k.job = holder
+           AND (k.kept_until IS NULL OR k.kept_until <= now);
     END IF;
 END
 $$;

@@ -109,8 +109,9 @@ def prune_kept(transaction: Transaction, now: int, limit: int) -> int:
 
 
 def prune_keys(transaction: Transaction, now: int) -> None:
-    """Delete the keys that were kept until now."""
+    """Delete the keys that were kept until now, and those of jobs that ended without success."""
     transaction.execute(statement("prune_kept_keys"), (now,))
+    transaction.execute(statement("prune_unused_keys"))
 
 
 def _forget(transaction: Transaction, jobs: Sequence[EditedJob]) -> None:

@@ -52,6 +52,15 @@ class RaceRules:
         await asyncio.gather(*[add(store, *[new(key=key) for key in order]) for order in orders])
         assert (await store.survey(CurrentOverview(T0))).counts["queued"] == 20
 
+    @keeps(2)
+    async def test_a_key_that_a_success_keeps_is_never_free_in_between(self, store: Store) -> None:
+        for n in range(30):
+            job = await running(store, key=f"k{n}", key_for=60.0, queue=f"q{n}")
+            one = [change(job, State.SUCCEEDED)]
+            inserts = asyncio.gather(*[store.insert([new(key=f"k{n}")], at(1)) for _ in range(8)])
+            assert await settle(store, one, at(1)) == frozenset()
+            assert {answer.id for (answer,) in await inserts} == {job.id}
+
     @keeps(6)
     async def test_of_a_thousand_equal_settles_one_is_accepted(self, store: Store) -> None:
         job = await running(store)

@@ -9,3 +9,4 @@ CREATE TABLE rota_kept_keys (
 ) WITHOUT ROWID;
 
 CREATE INDEX rota_kept_keys_until ON rota_kept_keys (kept_until) WHERE kept_until IS NOT NULL;
+CREATE INDEX rota_kept_keys_planned ON rota_kept_keys (job) WHERE kept_until IS NULL;
