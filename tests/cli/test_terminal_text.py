@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 
 from rota.cli.parts.job_columns import error_line, progress_line
 from rota.cli.parts.time_parsing import parse_duration
+from rota.core.plurals import plural
+from rota.demo.console import command
 from rota.terminal.table import Column, cut, fit, width
 from rota.terminal.text import json_text, relative_time, safe, short_duration
 
@@ -102,3 +106,35 @@ def test_any_stored_error_has_a_headline(stored: object, words: str) -> None:
 )
 def test_any_stored_progress_can_be_shown(stored: object, words: str) -> None:
     assert progress_line(stored) == words
+
+
+@pytest.mark.parametrize(
+    ("progress", "shown"),
+    [
+        ({"percent": 125 / 3, "message": "rendered"}, "41.7% rendered"),
+        ({"percent": 40.0, "message": ""}, "40%"),
+        ({"percent": 7.999999999998, "message": ""}, "8%"),
+        ({"percent": None, "message": "soon"}, "soon"),
+        ({"percent": "half", "message": ""}, "half%"),
+        ("text", ""),
+    ],
+)
+def test_progress_is_shown_with_few_digits(progress: Any, shown: str) -> None:
+    assert progress_line(progress) == shown
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, "0 jobs"), (1, "1 job"), (1200, "1,200 jobs")])
+def test_a_number_has_its_noun(count: int, shown: str) -> None:
+    assert plural(count, "job") == shown
+
+
+def test_the_demo_names_a_command_that_exists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "bin" / "rota"
+    script.parent.mkdir()
+    script.write_text("")
+    monkeypatch.setattr("sys.executable", str(script.with_name("python")))
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.chdir(tmp_path)
+    assert command("sqlite:///a.db") == "bin/rota --url sqlite:///a.db"
+    script.unlink()
+    assert command("sqlite:///a.db") == f"{script.with_name('python')} -m rota --url sqlite:///a.db"
