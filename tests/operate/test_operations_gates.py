@@ -118,11 +118,10 @@ async def test_operator_of_a_tenant_pauses_only_that_tenant(app: Rota, operation
             await own.gates.pause(request)
     await operations.gates.pause(GateRequest(scope="tenant", name="other"))
     await operations.gates.pause(GateRequest(scope="queue", name="mail"))
-    assert [gate.id for gate in (await own.gates.list()).items] == ["queue:mail"]
-    with pytest.raises(NotFound):
-        await own.gates.resume("tenant:other")
-    with pytest.raises(Forbidden):
-        await own.gates.resume("queue:mail")
+    assert not (await own.gates.list()).items
+    for id in ("tenant:other", "queue:mail"):
+        with pytest.raises(NotFound):
+            await own.gates.resume(id)
 
 
 async def test_why_names_the_gate(operations: Operations) -> None:

@@ -28,7 +28,7 @@ from .authentication import AuthenticatedCaller, Authenticator, ticket_of
 from .problems import Problem
 from .requests import from_query
 from .responses import encode
-from .snapshot_diff import ALL_TENANTS, ChangeEvent, SnapshotDiff
+from .snapshot_diff import ALL_TENANTS, LIMITED_TO_ONE, ChangeEvent, SnapshotDiff
 
 EVERY_S = 1.0
 KEPT = 1000
@@ -215,7 +215,9 @@ def is_visible(actor: Actor, event: ChangeEvent) -> bool:
         return False
     if event.kind == "stats":
         return event.tenant == actor.tenant
-    return actor.tenant is None or event.tenant in (actor.tenant, ALL_TENANTS)
+    if actor.tenant is None:
+        return event.tenant != LIMITED_TO_ONE
+    return event.tenant in (actor.tenant, ALL_TENANTS, LIMITED_TO_ONE)
 
 
 def _resume(feed: Feed, last: str | None) -> tuple[int, bytes]:

@@ -20,7 +20,8 @@ MOST_AUDIT = 100
 SCHEDULE_PAGES = 5
 SCHEDULES_EVERY = 5  # passes
 NEW = timedelta(seconds=5)  # how far the clocks of programs that create jobs may differ
-ALL_TENANTS = "*"
+ALL_TENANTS = "\0all"  # no name of a tenant
+LIMITED_TO_ONE = "\0one"  # for every actor that is limited to a tenant
 
 
 class ChangeEvent(NamedTuple):
@@ -95,10 +96,13 @@ class SnapshotDiff:
     # --- gates, workers, schedules ---------------------------------------------------------------
 
     async def _gates(self) -> dict[str, ChangeEvent]:
-        return {
-            gate.id: ChangeEvent("gate", gate, _tenant_of(gate))
-            for gate in (await self._operations.gates.list()).items
-        }
+        """Every tenant learns that something is paused which it may concern: its own list says what."""
+        gates = (await self._operations.gates.list()).items
+        found = {gate.id: ChangeEvent("gate", _bare_gate(gate), _tenant_of(gate)) for gate in gates}
+        shared = sum(_tenant_of(gate) is None for gate in gates)
+        if shared:
+            found["shared"] = ChangeEvent("gate", {"id": "shared", "count": shared}, LIMITED_TO_ONE)
+        return found
 
     async def _workers(self) -> dict[str, ChangeEvent]:
         return {
@@ -136,21 +140,29 @@ class SnapshotDiff:
         for entry in page.items:
             if entry.id == self._audit_id:
                 break
-            new.append(audit_view(entry, self._operations.visibility))
+            visibility = msgspec.structs.replace(self._operations.visibility, tenant=entry.tenant)
+            new.append(audit_view(entry, visibility))
         if page.items:
             self._audit_id = page.items[0].id
         return [ChangeEvent("audit", view, view.tenant) for view in reversed(new)]
 
 
 def _tenant_of(gate: GateView) -> str | None:
-    """A tenant sees every pause that affects its jobs."""
+    """Whose pause it is; None: of what all tenants share, whose names are not every tenant's affair."""
     match gate.scope:
         case "tenant":
             return gate.name
         case "schedule":
             return gate.tenant
-        case _:
+        case "all":
             return ALL_TENANTS
+        case _:
+            return None
+
+
+def _bare_gate(gate: GateView) -> GateView:
+    """Who paused it and why is for the list to say."""
+    return msgspec.structs.replace(gate, actor="", reason="")
 
 
 def _without_heartbeat(view: Any) -> Any:

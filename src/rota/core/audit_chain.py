@@ -38,9 +38,11 @@ def sealed(head: AuditSeal | None, entries: Sequence[AuditEntry], now: datetime)
 
 
 def content_digest(entries: Sequence[AuditEntry]) -> str:
+    """Fields that are not set do not count, so that one added to entries later breaks no older seal."""
     found = sha256()
     for entry in entries:
-        found.update(_line([getattr(entry, name) for name in AuditEntry.__struct_fields__]))
+        given = ((name, getattr(entry, name)) for name in sorted(AuditEntry.__struct_fields__))
+        found.update(_line([part for pair in given if pair[1] is not None for part in pair]))
     return found.hexdigest()
 
 

@@ -46,6 +46,7 @@ class AuditEntry(Value, frozen=True, kw_only=True):
     message: str | None = None
     request_id: str | None = None
     address: str | None = None
+    actor_tenant: str | None = None  # the tenant that the actor is limited to; None: it acts for all tenants
 
     @property
     def before(self) -> Any:

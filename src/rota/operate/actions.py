@@ -19,7 +19,7 @@ from ..runtime.audit import AuditDraft, acting_as, audited, record
 from ..runtime.gate_watch import load
 from ..store.protocol import Store
 from .services import Services
-from .views import Visibility
+from .views import Visibility, visible_gate
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,7 +39,11 @@ class ActionContext:
 
     @property
     def visibility(self) -> Visibility:
-        return Visibility(payloads=self.actor.payloads, secrets=self.services.settings.secret_fields)
+        return Visibility(
+            payloads=self.actor.payloads,
+            secrets=self.services.settings.secret_fields,
+            tenant=self.actor.tenant,
+        )
 
     def tenant(self, requested: str | None) -> str | None:
         """The tenant to read, limited to the actor's own; None: all tenants."""
@@ -52,8 +56,9 @@ class ActionContext:
         return self.actor.tenant is None or self.actor.tenant == tenant
 
     async def active_gates(self) -> Sequence[Gate]:
-        """Every pause in force now, whether or not the actor may see it."""
-        return active(await load(await self.store()), self.services.clock.now())
+        """Every pause in force now, whether or not the actor may see it; its author and reason if it may."""
+        found = active(await load(await self.store()), self.services.clock.now())
+        return [visible_gate(gate, self.visibility) for gate in found]
 
     def audited(
         self, action: str, object: str | None = None, tenant: str | None = None

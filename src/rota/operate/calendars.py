@@ -6,7 +6,7 @@ from datetime import date
 
 from ..core.schedules.calendars import Calendar
 from ..errors import InvalidSchedule
-from ..model import Page
+from ..model import Page, PageRequest, ScheduleFilter
 from ..runtime.heavy import off_the_loop
 from .actions import ActionGroup, requires
 from .requests import PutCalendarRequest
@@ -18,9 +18,22 @@ class CalendarActions(ActionGroup):
 
     @requires("read")
     async def calendars(self) -> Page[CalendarView]:
-        """List the calendars: days on which schedules do not run."""
+        """List the calendars: days on which schedules do not run. A tenant sees those it uses."""
         found = await self.services.calendars.list()
+        if (own := self.operations.actor.tenant) is not None:
+            used = await self._used_by(own)
+            found = [calendar for calendar in found if calendar.name in used]
         return Page(items=await off_the_loop(lambda: [_view(one) for one in found]))
+
+    async def _used_by(self, tenant: str) -> set[str]:
+        store, used, cursor = await self.operations.store(), set[str](), None
+        while True:
+            page = await store.schedules(
+                ScheduleFilter(tenant=tenant), PageRequest(limit=1000, cursor=cursor)
+            )
+            used |= {schedule.calendar for schedule in page.items if schedule.calendar is not None}
+            if (cursor := page.next) is None:
+                return used
 
     @requires("operate.shared")
     async def put_calendar(self, name: str, request: PutCalendarRequest) -> CalendarView:

@@ -13,7 +13,7 @@ import msgspec
 from ..core.access import require
 from ..core.jobs.options import name_text
 from ..errors import Forbidden, NotFound, OptionError
-from ..model import Gate, Page, PageRequest, ScheduleFilter, Scope, gate_id
+from ..model import Gate, JobFilter, Page, PageRequest, ScheduleFilter, Scope, State, gate_id
 from ..runtime.gate_watch import KIND, load
 from .actions import ActionGroup, requires
 from .known_names import warning_of
@@ -31,7 +31,7 @@ class GateActions(ActionGroup):
     async def list(self) -> Page[GateView]:
         """List active pauses: who set them, and why."""
         gates = await self.operations.active_gates()
-        return Page(items=[gate_view(gate) for gate in gates if self._sees(gate)])
+        return Page(items=[gate_view(gate) for gate in gates if await self._concerns(gate)])
 
     @requires("operate")
     async def pause(self, request: GateRequest) -> GateView:
@@ -136,14 +136,25 @@ class GateActions(ActionGroup):
         """An operator of one tenant cannot change a pause that an operator for all tenants set."""
         if before is not None and self.operations.actor.tenant is not None and before.by_tenant is None:
             raise Forbidden(
-                f"{before.id} was paused by {before.actor}: only an operator for all tenants can resume it"
+                f"{before.id} was paused by another: only an operator for all tenants can resume it"
             )
 
+    async def _concerns(self, gate: Gate) -> bool:
+        """A tenant sees the pauses that keep jobs of its own from starting, and no other queue or task."""
+        own = self.operations.actor.tenant
+        if own is None or gate.scope not in ("queue", "task"):
+            return self._sees(gate)
+        queue, task = (gate.name, None) if gate.scope == "queue" else (None, gate.name)
+        where = JobFilter(tenant=own, queue=queue, task=task, states=(State.WAITING, State.QUEUED))
+        store = await self.operations.store()
+        return bool((await store.jobs(where, PageRequest(limit=1, brief=True))).items)
+
     def _sees(self, gate: Gate) -> bool:
-        """A tenant sees every pause that affects its jobs."""
         if gate.scope == "tenant":
             return self.operations.sees(gate.name)
-        return self.operations.sees(gate.tenant) if gate.scope == "schedule" else True
+        if gate.scope == "schedule":
+            return self.operations.sees(gate.tenant)
+        return gate.scope == "all" or self.operations.actor.tenant is None
 
 
 def _until(request: PauseRequest, now: datetime) -> datetime | None:

@@ -10,8 +10,8 @@ from ..core.access import require_scope
 from ..core.jobs import lifecycle
 from ..core.jobs.options import options
 from ..core.jobs.why import Why, WhyFacts, explain
-from ..errors import Forbidden
-from ..model import Edit, Job, JobCount, JobsAhead, NewJob, Page, PageRequest, State
+from ..errors import Forbidden, OptionError
+from ..model import Edit, Job, JobCount, JobFilter, JobsAhead, NewJob, Page, PageRequest, State
 from . import bulk, idempotency, job_edits
 from .actions import ActionGroup, requires
 from .failures import failures
@@ -87,7 +87,9 @@ class JobActions(ActionGroup):
         """Explain why a job is not running: the reasons in the order they must be cleared."""
         job = await visible_job(self.operations, id)
         store, now = await self.operations.store(), self.services.clock.now()
-        ahead = await store.survey(JobsAhead(job, MOST_AHEAD)) if job.state is State.QUEUED else 0
+        # how much others have to do is not a tenant's affair: it learns whether any job comes first
+        most = MOST_AHEAD if self.operations.actor.tenant is None else 1
+        ahead = await store.survey(JobsAhead(job, most)) if job.state is State.QUEUED else 0
         return explain(
             WhyFacts(
                 job=job,
@@ -97,7 +99,7 @@ class JobActions(ActionGroup):
                     store, self.services.clock, self.services.settings.lease_duration_s
                 ),
                 ahead=ahead,
-                most_ahead=MOST_AHEAD,
+                most_ahead=most,
             )
         )
 
@@ -121,6 +123,7 @@ class JobActions(ActionGroup):
                 request.task, request.payload, chosen
             )  # before a key is used
             self._check_producer(request, new)
+            await self._check_parent(request.parent, new.tenant)
             record = await idempotency.reserve(
                 store, clock, tenant, self.services.ids.new(clock.now()), request
             )
@@ -129,6 +132,16 @@ class JobActions(ActionGroup):
             draft.object, draft.tenant = f"job:{handle.id}", handle.tenant
             draft.after = {"task": handle.task, "queue": handle.queue, "state": handle.state}
             return job_view(handle, self.operations.visibility)
+
+    async def _check_parent(self, parent: str | None, tenant: str) -> None:
+        """A job of the same tenant; whether another tenant has it is not said."""
+        if parent is None:
+            return
+        found = await (await self.operations.store()).jobs(
+            JobFilter(ids=(job_edits.check_id(parent),), tenant=tenant), PageRequest(limit=1, brief=True)
+        )
+        if not found.items:
+            raise OptionError(f"parent={parent!r}: tenant {tenant!r} has no such job, or no longer")
 
     def _check_producer(self, request: EnqueueRequest, new: NewJob) -> None:
         """A producer keeps to its tasks and queues, and adds: it changes no job, not by its key either."""

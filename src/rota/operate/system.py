@@ -49,6 +49,7 @@ from .views import (
     WorkerView,
     audit_view,
     gate_view,
+    is_anonymous,
 )
 from .workers import live_workers, worker_views
 
@@ -250,9 +251,10 @@ class SystemActions(ActionGroup):
         )
         store = await self.operations.store()
         page = await store.audit(where, PageRequest(limit=request.limit, cursor=request.cursor))
-        return Page(
-            items=[audit_view(entry, self.operations.visibility) for entry in page.items], next=page.next
-        )
+        visibility = self.operations.visibility
+        # a name that is not shown must not be found either
+        found = [one for one in page.items if request.actor is None or not is_anonymous(one, visibility)]
+        return Page(items=[audit_view(entry, visibility) for entry in found], next=page.next)
 
     @requires("operate.shared")
     async def verify_audit(self, request: VerifyAuditRequest) -> AuditVerification:

@@ -40,8 +40,7 @@ class UserActions(CredentialActions):
         store, now = await self.operations.store(), self.services.clock.now()
         document = await find_document(store, USER, name)
         before = None if document is None else read_stored(document.body, StoredUser)
-        if before is not None and not self.operations.sees(before.tenant):
-            raise Forbidden(f"the name {name!r} is taken: choose another")
+        self._check_name(name, before)
         user = StoredUser(
             name=name,
             **(await passwords.new_hash(request.password))._asdict(),
@@ -61,6 +60,17 @@ class UserActions(CredentialActions):
                 raise IllegalMove(f"user {name!r} is being changed by someone else: try again")
             draft.before, draft.after = before and _view(before), _view(user)
             return _view(user)
+
+    def _check_name(self, name: str, before: StoredUser | None) -> None:
+        """A tenant's admin creates names of its tenant's own, so that none says whether others have it."""
+        own = self.operations.actor.tenant
+        if own is None or (before is not None and before.tenant == own):
+            return
+        if before is not None or not name.endswith(f"@{own}"):
+            raise OptionError(
+                f"a user that {self.operations.actor.name} creates is named NAME@{own}: "
+                f"choose {name.partition('@')[0]}@{own}, or another name before the @"
+            )
 
     @requires("admin", "user.password")
     async def set_password(self, name: str, request: SetPasswordRequest) -> UserView:

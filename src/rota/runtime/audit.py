@@ -134,6 +134,7 @@ def _entry(runtime: Runtime, draft: AuditDraft, result: AuditResult, error: Exce
         message=str(error)[:LONGEST_MESSAGE] if error is not None else draft.message,
         request_id=actor.request_id,
         address=actor.address,
+        actor_tenant=actor.tenant,
     )
 
 

@@ -216,7 +216,7 @@ def _unserved(facts: WhyFacts) -> Iterable[Reason]:
 def _in_line(facts: WhyFacts) -> Reason:
     if facts.ahead:
         count = f"{facts.ahead}" if facts.ahead < facts.most_ahead else f"{facts.most_ahead} or more"
-        jobs = "job comes" if facts.ahead == 1 else "jobs come"
+        jobs = "job comes" if count == "1" else "jobs come"
         return Reason(
             code="in_line",
             text=f"It is in line: {count} due {jobs} first in queue {facts.job.queue}.",

@@ -4,9 +4,9 @@ A view is built from model values here and nowhere else.
 """
 
 from .access import CurrentActor, EndedSessions, NewToken, OpenSession, TokenView, UserView
-from .audit import AuditVerification, AuditView, ChainProblem, audit_view
+from .audit import AuditVerification, AuditView, ChainProblem, audit_view, is_anonymous
 from .base import View, Visibility
-from .gates import GateView, gate_view
+from .gates import GateView, gate_view, visible_gate
 from .jobs import AttemptView, BulkResult, Count, FailureGroup, FailureGroups, JobView, attempt_view, job_view
 from .schedules import (
     Backfill,
@@ -70,6 +70,8 @@ __all__ = [
     "attempt_view",
     "audit_view",
     "gate_view",
+    "is_anonymous",
     "job_view",
     "schedule_view",
+    "visible_gate",
 ]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ...model import AuditEntry
-from .base import Timestamp, View, Visibility
+from .base import PLATFORM, Timestamp, View, Visibility
+
+AUTHOR = ("actor", "reason", "created_by")
 
 
 class AuditView(View, frozen=True, kw_only=True):
@@ -27,7 +31,23 @@ class AuditView(View, frozen=True, kw_only=True):
     address: str | None
 
 
+def is_anonymous(entry: AuditEntry, visibility: Visibility) -> bool:
+    """Whether the actor is of the installation and not of the tenant that reads: only the action is shown."""
+    return entry.via != "system" and not visibility.shows_author(entry.actor_tenant)
+
+
 def audit_view(entry: AuditEntry, visibility: Visibility) -> AuditView:
+    if is_anonymous(entry, visibility):
+        entry = msgspec.structs.replace(
+            entry,
+            actor=PLATFORM,
+            role=None,
+            message=None,
+            request_id=None,
+            address=None,
+            before_json=_without_author(entry.before_json),
+            after_json=_without_author(entry.after_json),
+        )
     changed = ("before", "after", "message")
     same = {name: getattr(entry, name) for name in AuditView.__struct_fields__ if name not in changed}
     return AuditView(
@@ -38,6 +58,17 @@ def audit_view(entry: AuditEntry, visibility: Visibility) -> AuditView:
         else visibility.snapshot(entry.after_json),
         message=visibility.message(entry.message) if _may_quote(entry) else entry.message,
     )
+
+
+def _without_author(text: str | None) -> str | None:
+    """A snapshot without who made the object, and why."""
+    try:
+        found = msgspec.json.decode(text or "null")
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(found, dict):
+        return text
+    return msgspec.json.encode({k: v for k, v in found.items() if k not in AUTHOR}).decode()
 
 
 def _is_of_a_task(entry: AuditEntry) -> bool:

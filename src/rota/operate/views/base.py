@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from ...core.payload.masking import HIDDEN, masked
 
+PLATFORM = "an operator for all tenants"  # in place of its name, for those who are limited to one
 Timestamp = Annotated[datetime, Meta(tz=True)]
 
 
@@ -25,6 +26,11 @@ class Visibility(View, frozen=True, kw_only=True):
 
     payloads: bool
     secrets: tuple[str, ...]
+    tenant: str | None = None  # the actor is limited to it; None: it sees all tenants
+
+    def shows_author(self, tenant: str | None) -> bool:
+        """Whether it may know who acts for this tenant; None: who acts for all of them."""
+        return self.tenant is None or self.tenant == tenant
 
     def of(self, text: str | None) -> Any:
         """A payload or output, decoded, as the actor may see it; invalid JSON stays readable."""

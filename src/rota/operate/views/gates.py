@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ...model import Gate
-from .base import Timestamp, View
+from .base import PLATFORM, Timestamp, View, Visibility
 
 
 class GateView(View, frozen=True, kw_only=True):
@@ -23,3 +25,11 @@ class GateView(View, frozen=True, kw_only=True):
 
 def gate_view(gate: Gate) -> GateView:
     return GateView(**{name: getattr(gate, name) for name in Gate.__struct_fields__}, id=gate.id)
+
+
+def visible_gate(gate: Gate, visibility: Visibility) -> Gate:
+    """A tenant does not learn who acts for all tenants, nor why what they share is paused."""
+    if visibility.shows_author(gate.by_tenant):
+        return gate
+    is_shared = gate.scope not in ("tenant", "schedule")
+    return msgspec.structs.replace(gate, actor=PLATFORM, reason="" if is_shared else gate.reason)

@@ -38,6 +38,14 @@ $$;
 
 COMMENT ON FUNCTION rota.id_at(timestamptz) IS 'A new UUIDv7 of this instant.';
 
+-- What a notification names a queue by: every role of the database may listen, and a name may say too much.
+CREATE OR REPLACE FUNCTION rota.hint_of(queue text) RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path = rota, pg_temp
+AS $$
+    SELECT left(encode(sha256(convert_to(queue, 'UTF8')), 'hex'), 16)
+$$;
+
 -- What the tables do by themselves.
 
 -- A row written by hand may name its first run. A new schedule wakes the schedulers.
@@ -602,6 +610,12 @@ ALTER TABLE rota.attempts ADD CONSTRAINT attempt_is_not_negative CHECK (attempt 
 
 INSERT INTO rota.migrations (version, name) VALUES (12, '0012_checks');
 
+-- 0013_audit_actor_tenant
+-- The tenant that an actor is limited to; NULL: it acts for all tenants, and a tenant does not see its name.
+ALTER TABLE rota.audit ADD COLUMN actor_tenant text COLLATE "C";
+
+INSERT INTO rota.migrations (version, name) VALUES (13, '0013_audit_actor_tenant');
+
 -- The audit log.
 
 -- Add the lines, in their order. JSON inside JSON travels as text: see rows.py.
@@ -610,12 +624,14 @@ LANGUAGE sql
 SET search_path = rota, pg_temp
 AS $$
     INSERT INTO rota.audit (
-        at, action, actor, role, via, tenant, object, before, after, result, message, request_id, address)
+        at, action, actor, role, via, tenant, object, before, after, result, message, request_id, address,
+        actor_tenant)
     SELECT l.at, l.action, l.actor, l.role, l.via, l.tenant, l.object, l.before_json::json, l.after_json::json,
-           l.result, l.message, l.request_id, l.address
+           l.result, l.message, l.request_id, l.address, l.actor_tenant
       FROM json_array_elements(lines) WITH ORDINALITY AS x(line, ord), LATERAL json_to_record(line) AS l(
            at timestamptz, action text, actor text, role text, via text, tenant text, object text, before_json text,
-           after_json text, result text, message text, request_id text, address text)
+           after_json text, result text, message text, request_id text, address text,
+           actor_tenant text)
      ORDER BY ord
 $$;
 
@@ -1692,7 +1708,7 @@ BEGIN
              WHERE g.nth > 1 OR NOT g.id = ANY (coalesce(fresh, '{}'));
     END IF;
     IF wake THEN
-        PERFORM pg_notify('rota_wake', q.queue)
+        PERFORM pg_notify('rota_wake', rota.hint_of(q.queue))
            FROM (SELECT DISTINCT coalesce(j->>'queue', 'default') AS queue FROM json_array_elements(jobs) AS j) AS q;
     END IF;
 END
@@ -1724,7 +1740,7 @@ BEGIN
         RAISE unique_violation;
     END IF;
     IF wake THEN
-        PERFORM pg_notify('rota_wake', queue);
+        PERFORM pg_notify('rota_wake', rota.hint_of(queue));
     END IF;
 END
 $$;
@@ -1788,7 +1804,7 @@ BEGIN
         END IF;
     END LOOP;
     IF wake THEN
-        PERFORM pg_notify('rota_wake', q.queue)
+        PERFORM pg_notify('rota_wake', rota.hint_of(q.queue))
            FROM (SELECT DISTINCT coalesce(j->>'queue', 'default') AS queue FROM json_array_elements(jobs) AS j) AS q;
     END IF;
 END
@@ -2222,7 +2238,7 @@ BEGIN
         SELECT array_agg(DISTINCT queue), count(*) INTO names, moved FROM gone;
         EXIT WHEN moved = 0;  -- others have locked them
         -- a claim that met them locked may have gone without
-        PERFORM pg_notify('rota_wake', name) FROM unnest(names) AS name;
+        PERFORM pg_notify('rota_wake', rota.hint_of(name)) FROM unnest(names) AS name;
     END LOOP;
 END
 $$;

@@ -49,7 +49,7 @@ _ALIKE = f"SELECT rota.insert_alike(%s, %s, {_MARKS}, %s)"
 _ONE = (
     f"INSERT INTO rota.queued (id, payload, segment, {_COLUMNS}) SELECT %s, %s, {NEWEST_SEGMENT}, {_MARKS} "
     "WHERE NOT EXISTS (SELECT FROM rota.running AS r WHERE r.id = %s) ON CONFLICT DO NOTHING "
-    "RETURNING CASE WHEN %s THEN pg_notify('rota_wake', queue) END"
+    "RETURNING CASE WHEN %s THEN pg_notify('rota_wake', rota.hint_of(queue)) END"
 )
 PLAIN = "insert_plain"
 _BEFORE_COPY = "SELECT rota.newest_segment(), pg_relation_size('rota.running')"

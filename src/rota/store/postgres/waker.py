@@ -2,16 +2,18 @@
 
 Owns the channels ``rota_wake`` (payload: a queue), ``rota_many`` (payload: how many jobs it got and a queue)
 and ``rota_done`` (payload: a job); the server itself sends ``rota_schedules`` (no payload). A hint may be
-missing: those who wait also look for themselves now and then. Must never hold up a call.
+missing: those who wait also look for themselves now and then. Must never hold up a call. Every role of
+the database may listen, so a queue is named by its hash, as ``rota.hint_of`` makes it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from contextvars import Context
+from hashlib import sha256
 
 from ...errors import RotaError
 from ...model import JobId
@@ -38,6 +40,11 @@ VALUES (%s, clock_timestamp() + make_interval(secs => %s))
 ON CONFLICT (id) DO UPDATE SET until = greatest(w.until, excluded.until)
 """
 _IS_LIVE = "SELECT 1 FROM rota.states(CAST(%s AS uuid[]), false)"
+
+
+def hint_of(queue: str) -> str:
+    """As ``rota.hint_of`` in the database."""
+    return sha256(queue.encode()).hexdigest()[:16]
 
 
 class HintPublisher:
@@ -105,11 +112,11 @@ class HintPublisher:
 
     def _take_hints(self, now: float) -> list[tuple[str, str]]:
         self._quiet_until = now + PAUSE_S
-        hints = [("rota_wake", queue) for queue in sorted(self._pending)]
+        hints = [("rota_wake", hint_of(queue)) for queue in sorted(self._pending)]
         self._pending.clear()
         if self._many and now >= self._many_quiet_until:
             self._many_quiet_until = now + MANY_PAUSE_S
-            hints += [("rota_many", f"{jobs} {queue}") for queue, jobs in self._many.items()]
+            hints += [("rota_many", f"{jobs} {hint_of(queue)}") for queue, jobs in self._many.items()]
             self._many.clear()
         return hints
 
@@ -118,6 +125,11 @@ class PostgresWaker(HubWaker):
     def __init__(self, connections: Connections, hub: HintHub) -> None:
         super().__init__(hub)
         self._connections = connections
+
+    async def wait(self, queues: Sequence[str] | None, timeout: float) -> int | None:
+        """Its own process names a queue, the others name it by its hash."""
+        named = None if queues is None else [*queues, *map(hint_of, queues)]
+        return await super().wait(named, timeout)
 
     async def _until_finished(self, job: JobId, wait: Wait, timeout: float) -> None:
         """A job that finishes while we register may not be announced: so look, less and less often."""

@@ -409,6 +409,24 @@ ALTER TABLE rota_attempts ADD COLUMN check_attempt INTEGER GENERATED ALWAYS AS (
 
 INSERT INTO rota_migrations (version, name) VALUES (11, '0011_checks');
 
+-- 0012_audit_actor_tenant
+-- The tenant that an actor is limited to; NULL: it acts for all tenants, and a tenant does not see its name.
+ALTER TABLE rota_audit ADD COLUMN actor_tenant TEXT;
+
+DROP TRIGGER rota_audit_append_only;
+
+CREATE TRIGGER rota_audit_append_only BEFORE UPDATE ON rota_audit
+WHEN OLD.seal IS NOT NULL OR NEW.seal IS NULL
+  OR (NEW.id, NEW.at, NEW.action, NEW.actor, NEW.role, NEW.via, NEW.tenant, NEW.object, NEW.before_json,
+      NEW.after_json, NEW.result, NEW.message, NEW.request_id, NEW.address, NEW.actor_tenant)
+  IS NOT (OLD.id, OLD.at, OLD.action, OLD.actor, OLD.role, OLD.via, OLD.tenant, OLD.object, OLD.before_json,
+      OLD.after_json, OLD.result, OLD.message, OLD.request_id, OLD.address, OLD.actor_tenant)
+BEGIN
+  SELECT RAISE(ABORT, 'the audit log is append-only: no line of it is changed');
+END;
+
+INSERT INTO rota_migrations (version, name) VALUES (12, '0012_audit_actor_tenant');
+
 -- sql/activity.sql
 -- Less than nothing: uncounted after its minute had been folded into a day.
 SELECT minute, queue, task, state, n FROM rota_tally
@@ -438,7 +456,7 @@ WHERE EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_parked WHERE state = 
 
 -- sql/append_audit.sql
 INSERT INTO rota_audit (action, at, id, actor, role, via, tenant, object, before_json, after_json, result,
-    message, request_id, address) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    message, request_id, address, actor_tenant) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sql/attempts.sql
 SELECT job, lease_token, attempt, outcome, worker, started_at, finished_at, error_json, logs_json, cost_cents

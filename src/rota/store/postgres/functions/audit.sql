@@ -6,12 +6,14 @@ LANGUAGE sql
 SET search_path = rota, pg_temp
 AS $$
     INSERT INTO rota.audit (
-        at, action, actor, role, via, tenant, object, before, after, result, message, request_id, address)
+        at, action, actor, role, via, tenant, object, before, after, result, message, request_id, address,
+        actor_tenant)
     SELECT l.at, l.action, l.actor, l.role, l.via, l.tenant, l.object, l.before_json::json, l.after_json::json,
-           l.result, l.message, l.request_id, l.address
+           l.result, l.message, l.request_id, l.address, l.actor_tenant
       FROM json_array_elements(lines) WITH ORDINALITY AS x(line, ord), LATERAL json_to_record(line) AS l(
            at timestamptz, action text, actor text, role text, via text, tenant text, object text, before_json text,
-           after_json text, result text, message text, request_id text, address text)
+           after_json text, result text, message text, request_id text, address text,
+           actor_tenant text)
      ORDER BY ord
 $$;
 

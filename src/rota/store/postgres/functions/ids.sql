@@ -21,3 +21,11 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION rota.id_at(timestamptz) IS 'A new UUIDv7 of this instant.';
+
+-- What a notification names a queue by: every role of the database may listen, and a name may say too much.
+CREATE FUNCTION rota.hint_of(queue text) RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path = rota, pg_temp
+AS $$
+    SELECT left(encode(sha256(convert_to(queue, 'UTF8')), 'hex'), 16)
+$$;

@@ -60,7 +60,7 @@ BEGIN
              WHERE g.nth > 1 OR NOT g.id = ANY (coalesce(fresh, '{}'));
     END IF;
     IF wake THEN
-        PERFORM pg_notify('rota_wake', q.queue)
+        PERFORM pg_notify('rota_wake', rota.hint_of(q.queue))
            FROM (SELECT DISTINCT coalesce(j->>'queue', 'default') AS queue FROM json_array_elements(jobs) AS j) AS q;
     END IF;
 END
@@ -87,7 +87,7 @@ BEGIN
         RAISE unique_violation;
     END IF;
     IF wake THEN
-        PERFORM pg_notify('rota_wake', queue);
+        PERFORM pg_notify('rota_wake', rota.hint_of(queue));
     END IF;
 END
 $$;
@@ -151,7 +151,7 @@ BEGIN
         END IF;
     END LOOP;
     IF wake THEN
-        PERFORM pg_notify('rota_wake', q.queue)
+        PERFORM pg_notify('rota_wake', rota.hint_of(q.queue))
            FROM (SELECT DISTINCT coalesce(j->>'queue', 'default') AS queue FROM json_array_elements(jobs) AS j) AS q;
     END IF;
 END

@@ -144,7 +144,7 @@ BEGIN
         SELECT array_agg(DISTINCT queue), count(*) INTO names, moved FROM gone;
         EXIT WHEN moved = 0;  -- others have locked them
         -- a claim that met them locked may have gone without
-        PERFORM pg_notify('rota_wake', name) FROM unnest(names) AS name;
+        PERFORM pg_notify('rota_wake', rota.hint_of(name)) FROM unnest(names) AS name;
     END LOOP;
 END
 $$;

@@ -1,0 +1,98 @@
+"""What a credential that is limited to one tenant learns of others, and of those who act for all tenants."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from actors import operations_of
+
+from rota import Rota
+from rota.errors import OptionError
+from rota.model import Actor
+from rota.operate import Operations
+from rota.operate.requests import (
+    AuditRequest,
+    CancelRequest,
+    CreateScheduleRequest,
+    EnqueueRequest,
+    GateRequest,
+    PutCalendarRequest,
+)
+
+
+async def test_a_tenant_sees_pauses_of_its_own_jobs_without_author_and_reason(
+    app: Rota, operations: Operations
+) -> None:
+    own = operations_of(app, "operator", "acme")
+    job = await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}))
+    for request in (
+        GateRequest(scope="queue", name=job.queue, reason="globex asked"),
+        GateRequest(scope="queue", name="merger", reason="globex asked"),
+        GateRequest(scope="task", name="send", reason="globex asked"),
+        GateRequest(scope="task", name="merge", reason="globex asked"),
+    ):
+        await operations.gates.pause(request)
+    seen = (await own.gates.list()).items
+    assert {gate.id for gate in seen} == {f"queue:{job.queue}", "task:send"}
+    everything = [seen, await own.jobs.why(job.id), await own.system.queues(), await own.jobs.show(job.id)]
+    told = msgspec.json.encode(everything).decode()
+    assert not [word for word in ("ann", "globex", "merge") if word in told], told
+    assert "is paused by an operator for all tenants" in told
+    assert {gate.reason for gate in (await operations.gates.list()).items} == {"globex asked"}
+
+
+async def test_a_tenant_learns_nothing_of_how_much_others_have_to_do(
+    app: Rota, operations: Operations
+) -> None:
+    for n in range(3):
+        await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": f"{n}"}, tenant="globex"))
+    own = operations_of(app, "operator", "acme")
+    job = await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}, queue="mail"))
+    store = await app.stores.get()
+    record = {"id": "w", "tasks": ["send"], "queues": None, "concurrency": 1, "running": 1}
+    await store.put_document("worker", "w", msgspec.json.encode(record).decode(), None, app.clock.now())
+    ours, all_of_them = await own.jobs.why(job.id), await operations.jobs.why(job.id)
+    assert "3 due jobs come first" in all_of_them.summary
+    assert "1 or more due jobs come first" in ours.summary
+
+
+async def test_a_parent_is_a_job_of_the_same_tenant(app: Rota, operations: Operations) -> None:
+    theirs = await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}, tenant="globex"))
+    own = operations_of(app, "operator", "acme")
+    mine = await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}))
+    for parent in (theirs.id, "01890000-0000-7000-8000-000000000000"):
+        with pytest.raises(OptionError, match="has no such job"):
+            await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}, parent=parent))
+    child = await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}, parent=mine.id))
+    assert child.parent == mine.id
+
+
+async def test_a_tenant_sees_the_calendars_that_its_schedules_use(app: Rota, operations: Operations) -> None:
+    own = operations_of(app, "operator", "acme")
+    for name in ("holidays", "globex-closing"):
+        await operations.schedules.put_calendar(name, PutCalendarRequest(dates=("2030-12-25",)))
+    assert not (await own.schedules.calendars()).items
+    await own.schedules.create(
+        CreateScheduleRequest(name="s", task="send", every=60.0, payload={"to": "x"}, calendar="holidays")
+    )
+    assert [one.name for one in (await own.schedules.calendars()).items] == ["holidays"]
+    assert len((await operations.schedules.calendars()).items) == 2
+
+
+async def test_a_tenant_does_not_learn_who_acts_for_all_tenants(app: Rota, operations: Operations) -> None:
+    platform = app.operations(
+        Actor(
+            name="token:ops#77", role="admin", payloads=True, via="http", address="10.9.8.7", request_id="r-9"
+        )
+    )
+    own = operations_of(app, "operator", "acme", payloads=True)
+    job = await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}))
+    await platform.jobs.cancel(job.id, CancelRequest(reason="globex complained"))
+    await platform.gates.pause(GateRequest(scope="tenant", name="acme", reason="globex complained"))
+    seen = (await own.system.audit(AuditRequest())).items
+    assert [one.action for one in seen] == ["tenant.pause", "job.cancel", "job.enqueue"]
+    told = msgspec.json.encode(seen).decode()
+    assert not [word for word in ("ops#77", "10.9.8.7", "r-9", "globex") if word in told], told
+    assert [one.actor for one in seen] == [*["an operator for all tenants"] * 2, "operator-acme"]
+    assert not (await own.system.audit(AuditRequest(actor="token:ops#77"))).items
+    assert len((await operations.system.audit(AuditRequest(actor="token:ops#77"))).items) == 2
