@@ -212,3 +212,21 @@ async def test_a_document_that_cannot_be_read_hides_no_other(lite: Rota, clock: 
     options = await lite.published.options_for_schedules(store)
     assert (options["newer"].queue, options["newer"].max_attempts) == ("q", None)
     assert options["send"].queue == "mail"
+
+
+async def test_sql_uses_the_options_of_the_task(
+    emptied_postgres_url: str, make_app: Make, until: Any, clock: FakeClock
+) -> None:
+    app = declare(make_app(emptied_postgres_url, clock=clock), tenant="acme", expires="15m", keep="90d")
+    await work_for_a_moment(app, until)
+    with psycopg.connect(emptied_postgres_url) as connection:
+        connection.execute("SELECT rota.enqueue('send', '{\"to\": \"ann\"}')")
+        connection.execute("SELECT rota.enqueue('send', '{}', queue => 'q', tags => '{a}', max_attempts => 1)")
+        connection.execute("SELECT rota.enqueue('other')")
+    jobs = list(reversed((await app.jobs()).items))
+    assert sorted(map(options_of, jobs)) == [
+        ("default", 3, 0, ()),
+        ("mail", 7, 4, ("out",)),
+        ("q", 1, 4, ("a",)),
+    ]
+    assert sorted(job.tenant for job in jobs) == ["acme", "acme", "default"]

@@ -14,10 +14,10 @@ END
 $$;
 
 CREATE FUNCTION rota.enqueue(
-    task text, payload json DEFAULT '{}', queue text DEFAULT 'default', priority integer DEFAULT 0,
-    tenant text DEFAULT 'default', run_at timestamptz DEFAULT NULL, key text DEFAULT NULL,
-    on_conflict text DEFAULT 'return', max_attempts integer DEFAULT 3, timeout double precision DEFAULT NULL,
-    auto_remove boolean DEFAULT false, tags text[] DEFAULT '{}', delay interval DEFAULT NULL,
+    task text, payload json DEFAULT '{}', queue text DEFAULT NULL, priority integer DEFAULT NULL,
+    tenant text DEFAULT NULL, run_at timestamptz DEFAULT NULL, key text DEFAULT NULL,
+    on_conflict text DEFAULT NULL, max_attempts integer DEFAULT NULL, timeout double precision DEFAULT NULL,
+    auto_remove boolean DEFAULT NULL, tags text[] DEFAULT NULL, delay interval DEFAULT NULL,
     key_for interval DEFAULT NULL, expires interval DEFAULT NULL, keep interval DEFAULT NULL)
 RETURNS uuid
 LANGUAGE plpgsql
@@ -28,7 +28,23 @@ DECLARE
     made CONSTANT uuid := rota.id_at(now);
     wrong text;
     stored record;
+    own json;
 BEGIN
+    -- What the task's workers have published; nothing for a role that may not read it.
+    IF has_table_privilege('rota.documents', 'SELECT') THEN
+        SELECT d.body->'options' INTO own FROM rota.documents AS d
+         WHERE d.kind = 'task' AND d.key = enqueue.task;
+    END IF;
+    queue := coalesce(queue, own->>'queue', 'default');
+    priority := coalesce(priority, (own->>'priority')::integer, 0);
+    tenant := coalesce(tenant, own->>'tenant', 'default');
+    on_conflict := coalesce(on_conflict, own->>'on_conflict', 'return');
+    max_attempts := coalesce(max_attempts, (own->>'max_attempts')::integer, 3);
+    expires := coalesce(expires, make_interval(secs => (own->>'expires')::double precision));
+    keep := coalesce(keep, make_interval(secs => (own->>'keep')::double precision));
+    auto_remove := coalesce(auto_remove, (own->>'auto_remove')::boolean, false);
+    tags := coalesce(tags, CASE WHEN json_typeof(own->'tags') = 'array'
+                                THEN ARRAY(SELECT json_array_elements_text(own->'tags')) END, '{}');
     wrong := CASE
         WHEN task IS NULL OR task = '' THEN 'a job needs the name of its task, but task is empty'
         WHEN payload IS NULL THEN 'the payload of a job is a JSON object, not NULL: leave it out for {}'
