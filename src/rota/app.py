@@ -336,7 +336,14 @@ class Rota(TaskDeclarations):
 
     def operations(self, actor: Actor | None = None) -> Operations:
         """Everything an operator can do, in the name of the actor; None: of this program."""
-        services = Services(self.runtime, self.producer, self.schedules, self.calendars, self.wake_scheduler)
+        services = Services(
+            self.runtime,
+            self.producer,
+            self.published,
+            self.schedules,
+            self.calendars,
+            self.wake_scheduler,
+        )
         return Operations(services, actor or ACTOR.get() or program())
 
     async def stats(self) -> dict[str, Any]:

@@ -221,7 +221,9 @@ async def test_sql_uses_the_options_of_the_task(
     await work_for_a_moment(app, until)
     with psycopg.connect(emptied_postgres_url) as connection:
         connection.execute("SELECT rota.enqueue('send', '{\"to\": \"ann\"}')")
-        connection.execute("SELECT rota.enqueue('send', '{}', queue => 'q', tags => '{a}', max_attempts => 1)")
+        connection.execute(
+            "SELECT rota.enqueue('send', '{}', queue => 'q', tags => '{a}', max_attempts => 1)"
+        )
         connection.execute("SELECT rota.enqueue('other')")
     jobs = list(reversed((await app.jobs()).items))
     assert sorted(map(options_of, jobs)) == [
@@ -230,3 +232,10 @@ async def test_sql_uses_the_options_of_the_task(
         ("q", 1, 4, ("a",)),
     ]
     assert sorted(job.tenant for job in jobs) == ["acme", "acme", "default"]
+
+
+async def test_operators_see_what_a_task_declares(stranger: Rota) -> None:
+    await stranger.pause(task="send")
+    (task,) = (await stranger.operations().system.tasks()).items
+    assert task.declared is not None
+    assert (task.declared.options["queue"], task.declared.parameters[0].name) == ("mail", "to")

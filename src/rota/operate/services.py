@@ -12,6 +12,7 @@ from ..runtime.stores import StorePerLoop
 from ..schedules.calendars import Calendars
 from ..schedules.manage import Schedules
 from ..tasks.producer import Producer
+from ..tasks.published import PublishedTasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Services:
 
     runtime: Runtime
     producer: Producer
+    published: PublishedTasks
     schedules: Schedules
     calendars: Calendars
     wake_scheduler: Callable[[], None]

@@ -123,8 +123,9 @@ class SystemActions(ActionGroup):
 
     @requires("read.shared")
     async def tasks(self) -> Page[TaskView]:
-        """List tasks of running workers or with recent jobs: throughput and durations."""
+        """List tasks of running workers or with recent jobs: options, throughput and durations."""
         store, now = await self.operations.store(), self.services.clock.now()
+        declared = await self.services.published.all(store)
         gates = {gate.id: gate for gate in await self.operations.active_gates()}
         workers = await live_workers(store, self.services.clock, self.services.settings.lease_duration_s)
         recent = await store.survey(ActivityBetween(now - RECENT, now))
@@ -148,6 +149,7 @@ class SystemActions(ActionGroup):
                     p99_ms=_quantile(durations[name], 0.99),
                     queues=tuple(sorted(queues[name])),
                     gate=_gate(gates, "task", name),
+                    declared=declared.get(name),
                 )
                 for name in sorted(names)
             ]

@@ -726,6 +726,21 @@ export interface SummaryRequest {
   days?: number;
 }
 
+export interface TaskDeclaration {
+  name: string;
+  options?: Record<string, unknown>;
+  executor?: string;
+  parameters?: TaskParameter[];
+  open_ended?: boolean;
+  description?: string;
+}
+
+export interface TaskParameter {
+  name: string;
+  type: string;
+  required: boolean;
+}
+
 export interface TaskView {
   name: string;
   per_minute: number;
@@ -736,6 +751,7 @@ export interface TaskView {
   p99_ms: number | null;
   queues: string[];
   gate: GateView | null;
+  declared: TaskDeclaration | null;
 }
 
 export interface TenantRequest {

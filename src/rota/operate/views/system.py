@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model import Finding, QueueDepth
+from ...model import Finding, QueueDepth, TaskDeclaration
 from .base import Timestamp, View
 from .gates import GateView
 
@@ -51,6 +51,7 @@ class TaskView(View, frozen=True, kw_only=True):
     p99_ms: float | None
     queues: tuple[str, ...]  # of its newest jobs
     gate: GateView | None
+    declared: TaskDeclaration | None  # as its workers published it; None: not yet, or not for a month
 
 
 class TenantView(View, frozen=True, kw_only=True):
