@@ -232,6 +232,8 @@ async def test_sql_uses_the_options_of_the_task(
         ("q", 1, 4, ("a",)),
     ]
     assert sorted(job.tenant for job in jobs) == ["acme", "acme", "default"]
+    (sent,) = [job for job in jobs if job.queue == "mail"]
+    assert (sent.keep, sent.expires_at) == (90 * 86400.0, sent.run_at + timedelta(minutes=15))
 
 
 async def test_operators_see_what_a_task_declares(stranger: Rota) -> None:
