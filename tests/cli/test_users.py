@@ -11,6 +11,7 @@ from cli.in_process import URL, invoke, on_store, output, output_json
 from cli.terminal_session import TerminalSession
 from rota import Rota
 from rota.operate.credentials import by_password
+from rota.operate.sessions import Sessions
 
 PASSWORD = "correct horse battery"
 
@@ -64,3 +65,27 @@ def test_a_password_is_long_and_never_an_argument(
     result = invoke("users", "set", "anna", "--role", "admin", *args, stdin=stdin)
     assert result.exit_code == 2 and words in result.stderr
     assert output_json("users", "list")["items"] == []
+
+
+def test_password_changes_nothing_else_and_sign_out_ends_the_sessions(folder: Path) -> None:
+    output("users", "set", "anna", "--role", "operator", "--password-file", "-", stdin=f"{PASSWORD}\n")
+
+    async def begin(app: Rota) -> str:
+        store = await app.stores.get()
+        id, _ = await Sessions(store, app.clock).begin(await by_password(store, app.clock, "anna", PASSWORD))
+        return id
+
+    async def is_open(app: Rota, id: str) -> bool:
+        return await Sessions(await app.stores.get(), app.clock).find(id) is not None
+
+    first = on_store(begin)
+    assert on_store(lambda app: is_open(app, first))
+    assert "1 session ended" in output("users", "sign-out", "anna", "--yes")
+    assert not on_store(lambda app: is_open(app, first))
+    other = f"{PASSWORD} two"
+    said = output("users", "password", "anna", "--password-file", "-", "--must-change", stdin=f"{other}\n")
+    assert "chooses another one at the next sign-in" in said
+    found = lets_in("anna", other)
+    assert (found.role, found.must_change) == ("operator", True) and lets_in("anna", PASSWORD) is None
+    weak = invoke("users", "password", "anna", "--password-file", "-", stdin="passwordpassword\n")
+    assert weak.exit_code == 2 and "the password repeats one part" in weak.stderr

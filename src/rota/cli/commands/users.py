@@ -8,9 +8,10 @@ import click
 
 from ...core.password_rules import SHORTEST as SHORTEST_PASSWORD
 from ...core.password_rules import weakness
+from ...core.plurals import plural
 from ...model import Page, Role
 from ...operate import Operations
-from ...operate.requests import PutUserRequest, SetPasswordRequest
+from ...operate.requests import EndSessionsRequest, PutUserRequest, SetPasswordRequest
 from ...operate.views import UserView
 from ...terminal.text import relative_time, safe
 from ..parts.access_options import access_columns, access_options, describe_access
@@ -127,3 +128,16 @@ def remove(target: Target, name: str, yes: bool) -> None:
     )
     target.operations(lambda operations: operations.access.delete_user(name))
     click.echo(f"{safe(name)}  deleted")
+
+
+@users.command("sign-out")
+@click.argument("name")
+@yes_option
+@target_options
+@pass_target
+def sign_out(target: Target, name: str, yes: bool) -> None:
+    """End all sessions of a user; the password stays."""
+    confirm(f"{safe(name)} must sign in again everywhere.", f"Sign {safe(name)} out?", yes=yes)
+    request = parse_request(EndSessionsRequest, name=f"user:{name}")
+    ended = target.operations(lambda operations: operations.access.end_sessions(request))
+    click.echo(f"{safe(name)}  {plural(ended.count, 'session')} ended")
