@@ -75,7 +75,7 @@ def _request(given: dict[str, Any], now: datetime, **more: Any) -> AuditRequest:
 @target_options
 @pass_target
 def verify(target: Target, expect_head: str | None, as_json: bool) -> None:
-    """Check the hash chain over the audit log: were entries changed, removed or forged?
+    """Check the hash chain of the audit log for changed, removed or forged entries.
 
     Note the head it prints in another place, and compare with it later: --expect-head. Exit codes: 0 the log
     is intact, 1 it is not.
