@@ -90,7 +90,7 @@ def test_a_server_lists_the_same_failures_as_the_store(
     url: str, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here: Any = msgspec.json.decode(invoke(url, "--json").stdout)
-    monkeypatch.setenv("ROTA_TOKEN", site.token("viewer"))
+    monkeypatch.setenv("ROTA_TOKEN", site.token("viewer", payloads=True))
     there = CliRunner().invoke(root, ["jobs", "failures", "--api", site.server.url, "--json"])
     assert there.exit_code == 0, there.output
     assert msgspec.json.decode(there.stdout) == here

@@ -14,6 +14,7 @@ from segments import CLAIM, OPEN, ROUNDS, TIDY, churn, drain, is_settled, listed
 
 from rota.model import CurrentOverview, NewJob, State
 from rota.store.calls import claim, settle
+from rota.store.postgres.definitions import FIRST_FUNCTIONS, FUNCTIONS, MIGRATIONS, PREAMBLE
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, change, ids, new, want
 
@@ -372,20 +373,24 @@ async def test_concurrent_claims_inserts_and_rotations_lose_and_double_nothing(
 
 # --- migration ------------------------------------------------------------------------------------
 
-BEFORE = """
-DROP TABLE rota.segments;
-ALTER TABLE rota.queued DROP COLUMN segment;
-CREATE INDEX queued_due ON rota.queued (queue, rank, run_at, id) WHERE due;
-DELETE FROM rota.migrations WHERE name = '0006_segments';
-"""
 
-
-async def test_jobs_that_wait_during_the_migration_keep_their_order(
-    store: PostgresStore, admin: psycopg.Connection
-) -> None:
+async def test_jobs_that_wait_during_the_migration_keep_their_order(postgres_url: str) -> None:
     jobs = [new(priority=n % 3) for n in range(200)]
-    await store.insert([*jobs, new(run_at=at(3600))], T0)
-    admin.execute(BEFORE)
-    assert await store.schema.migrate() == ["0006_segments"]
-    assert await drain(store) == ids(sorted(jobs, key=lambda job: (-job.priority, job.id)))
-    assert len(await claim(store, want(), at(3600))) == 1
+    parts = [PREAMBLE, *(function.sql for function in FIRST_FUNCTIONS)]
+    parts += [migration.sql for migration in MIGRATIONS if migration.name < "0006_segments"]
+    parts += [function.sql for function in FUNCTIONS if function.name.startswith("count_ended")]
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("".join(parts).encode())
+        connection.cursor().executemany(
+            "INSERT INTO rota.queued (id, created_at, run_at, rank, task, due) "
+            "VALUES (%s, %s, %s, %s, 't', %s)",
+            [*((j.id, T0, T0, -j.priority, True) for j in jobs), (new().id, T0, at(3600), 0, False)],
+        )
+    store = PostgresStore(postgres_url)
+    assert (await store.schema.migrate())[0] == "0006_segments"
+    await store.open()
+    try:
+        assert await drain(store) == ids(sorted(jobs, key=lambda job: (-job.priority, job.id)))
+        assert len(await claim(store, want(), at(3600))) == 1
+    finally:
+        await store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import tempfile
 from pathlib import Path
@@ -33,6 +34,7 @@ def demo(target: Target, seconds: float | None, quiet: bool, print_link: bool) -
     # The sample tasks read it, also in the processes that some of them run in.
     os.environ["ROTA_URL"] = target.url or _fresh()
     logs.set_up("error", "text")
+    logging.getLogger("rota.worker").setLevel(logging.CRITICAL)  # some tasks fail on purpose, in their place
     from ...demo.show import show
     from ...demo.tasks import app
 

@@ -6,9 +6,11 @@ full name.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from ...model import Schedule
+if TYPE_CHECKING:  # `rota --help` prints names without loading the model
+    from ...model import Schedule
 
 DEFAULT = "default"
 

@@ -79,7 +79,7 @@ class Connection(AsyncConnection[Row]):
         self._made_by = current_pid()
 
     def __del__(self, *args: Any) -> None:
-        if self._made_by == current_pid():  # in a forked child it is the parent's, and open for good reason
+        if self._made_by == current_pid():  # after a fork it is the other process's, and open for good reason
             super().__del__(*args)
 
     async def ask(self, statement: bytes, params: Sequence[Any], often: bool = False) -> list[Row]:

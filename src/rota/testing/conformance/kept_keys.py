@@ -61,7 +61,7 @@ class KeptKeyRules:
         assert await outcome(store, 2) == (job.id, "existing", "succeeded")
         assert await read(store, job.id) is None
 
-    @keeps(2, 12)
+    @keeps(2)
     async def test_a_kept_key_outlives_its_job(self, store: Store) -> None:
         done = await succeeded(store, key_for=1e9)
         cutoffs = RetentionCutoffs(jobs={State.SUCCEEDED: at(100)}, audit=None)
@@ -119,7 +119,7 @@ class KeptKeyRules:
             (answer,) = await add(store, new(key=key, run_at=at(1000)), now=at(2))
             assert answer.outcome == ("existing" if after else "created")
 
-    @keeps(1, 2)
+    @keeps(2)
     async def test_asking_again_after_a_lost_answer_finds_the_job_that_keeps_its_key(
         self, store: Store
     ) -> None:

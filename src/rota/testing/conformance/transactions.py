@@ -63,7 +63,7 @@ class TransactionRules:
         (again,) = await store.insert([new(key="k")], T0)
         assert again.outcome == "created", "the key is still taken by a job that was rolled back"
 
-    @keeps(1, 20)
+    @keeps(20)
     async def test_a_job_that_has_ended_is_not_stored_again_when_the_caller_retries(
         self, store: Store, host: StoreHost
     ) -> None:
