@@ -24,7 +24,8 @@ def test_every_field_of_a_job_is_declared_once() -> None:
 
 def test_every_field_of_a_new_job_is_stored() -> None:
     given = {field.name for field in NEW}
-    assert set(NewJob.__struct_fields__) - given == {"on_conflict"}  # what to do, and not what to store
+    # What to do, and not what to store; and how long a key stays taken is stored with the key.
+    assert set(NewJob.__struct_fields__) - given == {"on_conflict", "key_for"}
     assert given - {field.name for field in OPTIONS} == {"id", "payload_json", "run_at", "priority"}
     assert set(NEW) <= set(CARRIED)
 

@@ -182,9 +182,9 @@ def test_a_page_of_the_audit_log_is_read_in_order_without_sorting(
     assert index in step
 
 
-def test_old_lines_of_the_audit_log_are_found_by_their_age(connection: sqlite3.Connection) -> None:
-    steps = plan(connection, statement("prune_audit"), (NOW, 10))
-    assert any("rota_audit_at (at<?)" in step for step in steps), steps
+def test_sealed_lines_of_the_audit_log_are_found_by_their_seal(connection: sqlite3.Connection) -> None:
+    steps = plan(connection, statement("prune_audit"), (10,))
+    assert any("rota_audit_seal (seal<?)" in step for step in steps), steps
 
 
 def test_no_statement_numbers_its_placeholders() -> None:

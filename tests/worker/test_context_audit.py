@@ -11,6 +11,7 @@ from rota.model import AuditEntry, AuditFilter, ClaimRequest, PageRequest
 from rota.store.calls import claim
 from rota.testing import FakeClock, drain
 from rota.worker import maintenance
+from rota.worker.audit_seals import seal
 
 app = Rota("sqlite://:memory:")  # process tasks live at the top level of a module
 
@@ -185,6 +186,7 @@ async def test_audit_entries_and_their_details_are_bounded(app: Rota) -> None:
 async def test_old_audit_entries_and_stale_documents_are_pruned(app: Rota, clock: FakeClock) -> None:
     store = await app.stores.get()
     await store.append_audit([AuditEntry(action="email.sent", at=clock.now())])
+    assert await seal(store, clock) is not None  # only sealed entries are pruned
     for kind in ("idempotency", "session", "token", "gate"):
         await store.put_document(kind, "a", "{}", 0, clock.now())
 
