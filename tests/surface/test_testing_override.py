@@ -57,6 +57,22 @@ def test_a_sync_test_sees_its_own_store_and_leaves_nothing(tmp_path: Path) -> No
     assert not [thread for thread in left if thread.is_alive()]
 
 
+async def test_a_connection_to_another_store_is_refused_in_memory(shop: Rota, sqlite_url: str) -> None:
+    @shop.task
+    async def send() -> None: ...
+
+    await shop.migrate()
+    connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))
+    async with override(shop):
+        with pytest.raises(ConfigError, match=r"leads to another database than sqlite://:memory:.*override"):
+            send.options(connection=connection).enqueue_sync()
+        with pytest.raises(ConfigError, match="leads to another database"):
+            await shop.schedules.create(name="s", task="send", every=60, connection=connection)
+    connection.commit()
+    connection.close()
+    assert (await shop.stats())["queued"] == 0
+
+
 async def test_overrides_nest_and_take_settings(shop: Rota) -> None:
     @shop.task
     async def work() -> None: ...

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ...errors import RotaError
+from ...errors import ConfigError, RotaError
 from ...model import (
     Answer,
     Attempt,
@@ -43,7 +43,7 @@ from ...model import (
     TurnResult,
 )
 from ..protocol import StoreWithin
-from ..sql.external import run
+from ..sql.external import ExternalConnection, run
 from ..sql.external_kinds import caller
 from ..sql.within import ScriptedStore
 from . import (
@@ -134,11 +134,21 @@ class SqliteStore:
         self, connection: Any, jobs: Sequence[NewJob], now: datetime | None, *, retrying: bool = False
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
         script = inserts.script_for_caller(jobs, some_micros(now), self._url)
-        return run(script, caller(connection, "sqlite", self._url))
+        return run(script, self._caller(connection))
 
     def within(self, connection: Any) -> StoreWithin:
-        scripts, on = SqliteScripts(self._url), caller(connection, "sqlite", self._url)
+        scripts, on = SqliteScripts(self._url), self._caller(connection)
         return ScriptedStore(scripts, lambda script: run(scripts.check(script), on))
+
+    def _caller(self, connection: Any) -> ExternalConnection:
+        found = caller(connection, "sqlite", self._url)
+        if self._engine.address.path is None:  # the job would be stored, but in another database
+            raise ConfigError(
+                f"connection= leads to another database than {self._url}, where the jobs of this app are: "
+                "no connection of yours can lead into memory; give the app the file that you connect to, "
+                'in tests with override(app, "sqlite:///test.db")'
+            )
+        return found
 
     async def turn(
         self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None
