@@ -35,7 +35,7 @@ NAMES = [*(migration.name for migration in MIGRATIONS), "functions"]
 
 async def test_an_empty_database_is_refused_with_the_remedy(postgres_url: str) -> None:
     store = PostgresStore(postgres_url)
-    with pytest.raises(SchemaMismatch, match="rota migrate"):
+    with pytest.raises(SchemaMismatch, match="does not have rota's tables yet: run `rota migrate`"):
         await store.open()
     assert await store.schema.pending() == NAMES
     await store.close()

@@ -149,7 +149,7 @@ def nightly() -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_the_plugin_gives_an_app_to_tests(tmp_path: Path, kind: str) -> None:
-    url = "" if kind == "memory" else f"rota_url = sqlite:///{tmp_path / 'test.db'}\n"
+    url = "rota_url =\n" if kind == "memory" else f"rota_url = sqlite:///{tmp_path / 'test.db'}\n"
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nrota_app = shop:app\npythonpath = .\n{ASYNC}{url}")
     (tmp_path / "shop.py").write_text(PLUGIN_APP)
     (tmp_path / "test_shop.py").write_text(PLUGIN_TEST)

@@ -21,7 +21,7 @@ IN_MEMORY = "sqlite://:memory:"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("rota_app", "The app that the fixture rota_app gives to tests, such as shop.jobs:app.")
-    parser.addini("rota_url", "The store on which the fixture rota_app runs it.", default=IN_MEMORY)
+    parser.addini("rota_url", "The store on which the fixture rota_app runs it; by default SQLite in memory.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,7 +37,7 @@ def fake_clock() -> FakeClock:
 @pytest.fixture
 def rota_url(pytestconfig: pytest.Config) -> str:
     """The store of the fixture ``rota_app``: the option ``rota_url``, else SQLite in memory."""
-    return str(pytestconfig.getini("rota_url"))
+    return str(pytestconfig.getini("rota_url") or IN_MEMORY)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ encoded comes in as a function, since only the caller knows the tasks.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,7 @@ import msgspec
 
 from ...errors import InvalidSchedule
 from ...model import Schedule
-from ..jobs.options import name_text, options
+from ..jobs.options import DeclaredOptions, name_text, options
 from . import firing, rules
 from .intervals import seconds
 from .options import OPTIONS
@@ -46,9 +47,8 @@ def check(name: str, tenant: str, given: Mapping[str, Any], encode: Encode) -> N
 
 def fill(schedule: Schedule, given: Mapping[str, Any], encode: Encode) -> Schedule:
     """The schedule with the given values, everything checked."""
-    unknown = given.keys() - set(OPTIONS)
-    if unknown:
-        raise InvalidSchedule(f"a schedule has no {', '.join(sorted(unknown))}; it has: {', '.join(OPTIONS)}")
+    if unknown := sorted(given.keys() - set(OPTIONS)):
+        raise InvalidSchedule(f"a schedule has no option {unknown[0]}; {_instead(unknown[0])}")
     values: dict[str, Any] = {name: value for name, value in given.items() if name != "payload"}
     if {"cron", "every", "at"} & values.keys():
         values = {"cron": None, "every": None, "at": None, **values}
@@ -86,6 +86,16 @@ def snapshot(schedule: Schedule) -> dict[str, Any]:
     """What the audit log keeps of a schedule: every choice, nothing computed."""
     kept = {name: getattr(schedule, name) for name in OPTIONS if name != "payload"}
     return {**kept, "payload": schedule.payload, "reason": schedule.reason, "source": schedule.source}
+
+
+def _instead(unknown: str) -> str:
+    if unknown in ("key", "key_for", "key_per"):
+        return "overlap=… decides what happens if a run of it is still live"
+    if unknown in DeclaredOptions.__annotations__:
+        return f"its jobs take that from their task: @app.task({unknown}=…)"
+    if near := difflib.get_close_matches(unknown, OPTIONS, 1):
+        return f"did you mean {near[0]}?"
+    return f"it has: {', '.join(OPTIONS)}"
 
 
 def _check_fields(schedule: Schedule) -> None:

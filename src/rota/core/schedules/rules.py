@@ -55,8 +55,8 @@ def parse(
     given = {"cron": cron, "every": every, "at": at}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
-        found = f"{' and '.join(named)} were given" if named else "none was given"
-        raise InvalidSchedule(f"a schedule has exactly one of cron, every and at; {found}: keep one")
+        found = f"{' and '.join(named)} were given: keep one" if named else "none was given"
+        raise InvalidSchedule(f"a schedule has exactly one of cron, every and at; {found}")
     if cron is not None:
         crons.read(cron)
     rule = ScheduleRule(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import errors
 
-from ..sql.migrations import Applied, Migration, column_differences, damaged, out_of_date, pending
+from ..sql.migrations import Applied, Migration, column_differences, damaged, not_there, out_of_date, pending
 from .connections import Connection, Connections
 from .definitions import (
     COLUMNS,
@@ -94,8 +94,9 @@ class _Found(NamedTuple):
 
 async def require_current(connections: Connections, shown: str) -> None:
     """SchemaMismatch unless the database is exactly what this program expects."""
-    if lacking := _differences(await _find(connections), shown):
-        raise out_of_date(shown, lacking)
+    found = await _find(connections)
+    if lacking := _differences(found, shown):
+        raise out_of_date(shown, lacking) if found.applied else not_there(shown)
 
 
 async def differences(connections: Connections, shown: str) -> Sequence[str]:

@@ -68,6 +68,11 @@ def pending(
     return tuple(migrations[len(applied) :])
 
 
+def not_there(where: str) -> SchemaMismatch:
+    """No version of rota has been here."""
+    return SchemaMismatch(f"{where} does not have rota's tables yet: run `rota migrate`")
+
+
 def out_of_date(where: str, differences: Sequence[str]) -> SchemaMismatch:
     """The database lacks what ``rota migrate`` would add or repair."""
     shown = ", ".join(differences[:5]) + (f" and {len(differences) - 5} more" if len(differences) > 5 else "")
