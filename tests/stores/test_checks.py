@@ -10,8 +10,13 @@ import psycopg
 import pytest
 
 from rota import Rota
+from rota.model import State
+from rota.store.calls import claim, settle
+from rota.store.postgres.schema import MIGRATIONS as MIGRATED
+from rota.store.postgres.store import PostgresStore
 from rota.store.sqlite.schema import MIGRATIONS, PREAMBLE
 from rota.testing import drain
+from rota.testing.conformance.factories import add, at, change, new, want
 
 MISTAKES = [
     ("attempt = -1", "attempt_is_not_negative"),
@@ -70,6 +75,34 @@ async def test_postgres_makes_days_with_the_same_checks(migrated_postgres_url: s
             "WHERE k.contype = 'c' AND c.relname LIKE 'done%' GROUP BY 1"
         ).fetchall()
     assert len(rows) > 3 and len({count for _, count in rows}) == 1, rows
+
+
+async def test_postgres_claims_what_a_hand_wrote_before_and_all_beside_it(
+    migrated_postgres_url: str,
+) -> None:
+    """The checks as an update adds them, to tables that have a bad row already."""
+    (checks,) = [migration for migration in MIGRATED if "checks" in migration.name]
+    store = PostgresStore(migrated_postgres_url)
+    try:
+        await store.open()
+        await add(store, bad := new(), good := new())
+        with psycopg.connect(migrated_postgres_url) as connection:
+            for table in ("queued", "running", "done", "attempts"):
+                rows = connection.execute(
+                    "SELECT conname FROM pg_constraint WHERE contype = 'c' AND conrelid = %s::regclass "
+                    "AND conname <> 'queued_max_attempts_check'",
+                    (f"rota.{table}",),
+                ).fetchall()
+                for (name,) in rows:
+                    connection.execute(f"ALTER TABLE rota.{table} DROP CONSTRAINT {name}".encode())
+            connection.execute("DELETE FROM rota.migrations WHERE name = %s", (checks.name,))
+            connection.execute("UPDATE rota.queued SET attempt = -5, crashes = -1 WHERE id = %s", (bad.id,))
+            connection.execute(checks.sql.encode())
+        jobs = await claim(store, want(), at(1))
+        assert {job.id: job.attempt for job in jobs} == {bad.id: 1, good.id: 1}
+        assert not await settle(store, [change(job, State.SUCCEEDED) for job in jobs], at(2))
+    finally:
+        await store.close()
 
 
 def test_sqlite_puts_rows_right_that_a_hand_wrote_before(tmp_path: Path) -> None:

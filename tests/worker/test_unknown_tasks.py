@@ -106,6 +106,20 @@ async def test_a_task_that_another_worker_has_is_known_and_its_time_starts_again
     assert (await job.refresh()).state == "queued"
 
 
+async def test_the_time_of_a_task_starts_again_also_while_more_jobs_wait_than_are_read(
+    app: Rota, clock: FakeClock, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rota.worker.unknown_tasks.SAMPLE", 3)
+    jobs = [await app.enqueue("strange", {"n": n}) for n in range(4)]
+    await check.for_hours(5.5)
+    store = await app.stores.get()
+    await store.put_document("worker", "other", '{"tasks": ["strange"]}', None, clock.now())
+    await check.unknown.check()
+    clock.advance(0.5 * HOUR)  # the worker that has it is being replaced
+    await check.for_hours(1)
+    assert [(await job.refresh()).state for job in jobs] == ["queued"] * 4
+
+
 @pytest.mark.parametrize("options", [{"queues": ("mail",)}, {"exclude_queues": ("slow",)}])
 async def test_a_queue_that_no_worker_serves_says_nothing_about_its_tasks(
     app: Rota, clock: FakeClock, options: dict[str, Any]

@@ -66,8 +66,9 @@ class UnknownTasks:
         self._warned = frozenset(waiting)
         after_s = self._environment.settings.unknown_task_after_s
         absent = absent_tasks(lanes, workers) if after_s is not None else {}
-        absences = await self._time(absent, waiting, is_sampled=sum(one.due for one in lanes) >= SAMPLE)
         known = {task for worker in workers for task in worker.tasks}
+        is_sampled = sum(one.due for one in lanes) >= SAMPLE
+        absences = await self._time(absent, known if is_sampled else None, waiting)
         failed = 0
         for task, absence in absences.items():
             if after_s is not None and absence.absent_s >= after_s and failed < BATCH:
@@ -76,14 +77,17 @@ class UnknownTasks:
         return failed < BATCH
 
     async def _time(
-        self, absent: Mapping[str, Sequence[DueLane]], waiting: Mapping[str, int], is_sampled: bool
+        self, absent: Mapping[str, Sequence[DueLane]], back: set[str] | None, waiting: Mapping[str, int]
     ) -> dict[str, Absence]:
-        """Count on the time of each absence, and forget those that are over."""
+        """Count on the time of each absence, and forget those that are over.
+
+        ``back``: tasks that a worker has, if not all due jobs were read: others may wait among the rest.
+        """
         now = self._clock.now()
-        known = {document.key: document for document in await self._store.documents(KIND)}
+        timed = {document.key: document for document in await self._store.documents(KIND)}
         found: dict[str, Absence] = {}
         for task in absent:
-            document = known.get(task)
+            document = timed.get(task)
             if document is None:
                 found[task] = Absence(since=now)
                 await self._write(task, found[task], 0)
@@ -91,8 +95,8 @@ class UnknownTasks:
             found[task] = prolonged(_read(document), document.updated_at, now)
             if now - document.updated_at >= timedelta(seconds=WRITE_S):
                 await self._write(task, found[task], document.version)
-        for task in known.keys() - waiting.keys():
-            if not is_sampled:  # else its jobs may be among those that were not read
+        for task in timed.keys() - waiting.keys():
+            if back is None or task in back:
                 await self._store.delete_document(KIND, task)
         return found
 

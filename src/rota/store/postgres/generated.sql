@@ -595,7 +595,14 @@ INSERT INTO rota.migrations (version, name) VALUES (11, '0011_kept_keys');
 
 -- 0012_checks
 -- What no program of ours writes, and no hand should: a state that does not exist, attempts below zero.
--- NOT VALID: rows that are there already are not read, so that this takes no time.
+-- What a hand wrote before is put right first where it would stop others: one row that may not be moved to the
+-- next table would refuse the whole batch it is in.
+UPDATE rota.queued SET attempt = greatest(attempt, 0), crashes = greatest(crashes, 0)
+ WHERE attempt < 0 OR crashes < 0;
+UPDATE rota.running SET
+    attempt = greatest(attempt, 0), max_attempts = greatest(max_attempts, 1), crashes = greatest(crashes, 0)
+ WHERE attempt < 0 OR max_attempts < 1 OR crashes < 0;
+-- NOT VALID: the history, which stays where it is, is not read.
 ALTER TABLE rota.queued ADD CONSTRAINT attempt_is_not_negative CHECK (attempt >= 0) NOT VALID;
 ALTER TABLE rota.queued ADD CONSTRAINT crashes_are_not_negative CHECK (crashes >= 0) NOT VALID;
 ALTER TABLE rota.running ADD CONSTRAINT attempt_is_not_negative CHECK (attempt >= 0) NOT VALID;
@@ -1895,12 +1902,13 @@ BEGIN
         id := holder;
         -- retention may have deleted the job, but not its key
         state := coalesce((SELECT s.state FROM rota.states(ARRAY[holder], true) AS s LIMIT 1), 'succeeded');
-        outcome := CASE WHEN coalesce(j.on_conflict, 'return') = 'return' THEN 'existing' ELSE 'refused' END;
+        outcome := CASE WHEN holder = j.id OR coalesce(j.on_conflict, 'return') = 'return'
+                        THEN 'existing' ELSE 'refused' END;
         RETURN;
     END IF;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
         UPDATE rota.queued SET
-            (payload, rank, run_at, due, segment, attempt, error, cancel_requested,
+            (payload, rank, run_at, due, segment, attempt, error, cancel_requested, crashes, snoozes, progress,
              max_attempts, auto_remove, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
                  backoff, expires_at, keep) =
             (CASE WHEN octet_length(j.payload_json) <= 2000 THEN j.payload_json::json END,
@@ -1908,7 +1916,7 @@ BEGIN
              coalesce(j.run_at, now) <= now AND (current_setting('transaction_isolation') = 'read committed' OR
                  coalesce(j.run_at, now) < now),
              coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0), 0, NULL,
-                 false,
+                 false, NULL, NULL, NULL,
              coalesce(j.max_attempts, 3), coalesce(j.auto_remove, false), coalesce(j.queue, 'default'), j.task,
                  coalesce(j.origin, 'api'), j.timeout, j.scheduled_for, j.schedule, nullif(j.tags, '{}'),
                  j.parent, j.backoff, j.expires_at, j.keep)

@@ -24,7 +24,14 @@ _FIND = """
 SELECT CAST(to_jsonb(s) - 'payload' - 'declared' AS text), CAST(s.payload AS text), CAST(s.declared AS text)
   FROM rota.schedules AS s WHERE s.tenant = ? AND s.name = ?
 """
-_DELETE = "DELETE FROM rota.schedules WHERE id = ? RETURNING id"
+_DELETE = """
+WITH gone AS (
+    DELETE FROM rota.schedules WHERE id = ? RETURNING id, tenant, name
+), counts AS (
+    DELETE FROM rota.run_counts AS c USING gone AS g WHERE c.tenant = g.tenant AND c.schedule = g.name
+)
+SELECT id FROM gone
+"""
 _DOCUMENT = """
 SELECT kind, key, version, updated_at, CAST(body AS text) FROM rota.documents WHERE kind = ? AND key = ?
 """

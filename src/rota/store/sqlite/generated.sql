@@ -919,7 +919,8 @@ UPDATE rota_jobs SET
   (max_attempts, auto_remove, queue, task, origin, timeout, scheduled_for, schedule, tags_json, parent,
       backoff_json, expires_at, keep, payload_json, due, rank, run_at) =
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
-  attempt = 0, error_json = NULL, cancel_requested = 0
+  attempt = 0, error_json = NULL, cancel_requested = 0, crashes = 0, snoozes = 0, progress_json = NULL,
+  started_at = NULL
 WHERE id = ? AND state = 'queued';
 
 -- sql/request_cancel.sql

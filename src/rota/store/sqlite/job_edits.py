@@ -56,7 +56,10 @@ def _retry(transaction: Transaction, jobs: Sequence[EditedJob], edit: Edit, now:
         transaction.execute(statement("record_silent"), (job.id,))  # only the job had it
         # ignored if another job holds its key now
         if transaction.execute(statement("retry"), (int(run_at <= now), run_at, job.id, now)).rowcount:
-            transaction.execute(statement("use_kept_key"), (job.id,))
+            if job.state == State.SUCCEEDED:
+                transaction.execute(statement("use_kept_key"), (job.id,))
+            else:  # it gave its key up when it ended, and takes it for as long as it is live
+                transaction.execute(statement("free_kept_keys"), (as_json([job.id]),))
             _uncount(transaction, job)
             if job.schedule is not None and job.finished_at is not None:
                 transaction.count_run(job.tenant, job.schedule, job.state, job.finished_at, step=-1)

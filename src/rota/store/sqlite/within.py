@@ -50,6 +50,7 @@ class SqliteScripts:
         return versions
 
     def delete(self, ids: Sequence[str]) -> Script[Sequence[str]]:
+        yield statement("drop_run_counts"), (as_json(ids),)
         rows = yield statement("drop_schedules"), (as_json(ids),)
         return [row[0] for row in rows]
 

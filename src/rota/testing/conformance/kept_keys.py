@@ -55,6 +55,25 @@ class KeptKeyRules:
         assert (await add(store, new(key="q")))[0].outcome == "created"
 
     @keeps(2)
+    async def test_a_failed_job_that_is_retried_takes_its_key_while_it_is_live(self, store: Store) -> None:
+        job = await running(store, key="k", key_for=60.0)
+        await settle(store, [change(job, State.FAILED)], at(1))
+        assert await store.edit((job.id,), lifecycle.retry(at(2)), at(2))
+        assert (await outcome(store, 2))[1] == "existing"
+        (again,) = await claim(store, want(), at(3))
+        await settle(store, [change(again, State.SUCCEEDED)], at(3))
+        assert (await outcome(store, 4))[1] == "created"
+
+    @keeps(1, 2)
+    async def test_a_lost_answer_meets_the_key_of_its_own_job_and_is_not_refused(self, store: Store) -> None:
+        job = new(key="k", key_for=60.0, auto_remove=True, on_conflict="raise")
+        await add(store, job)
+        (held,) = await claim(store, want(), T0)
+        await settle(store, [change(held, State.SUCCEEDED, remove=True)], at(1))
+        (answer,) = await store.insert([job], at(2), retrying=True)
+        assert (answer.id, answer.outcome) == (job.id, "existing")
+
+    @keeps(2)
     async def test_a_removed_job_keeps_its_key(self, store: Store) -> None:
         job = await running(store, key="k", key_for=60.0, auto_remove=True)
         await settle(store, [change(job, State.SUCCEEDED, remove=True)], at(1))

@@ -47,6 +47,18 @@ class KeyRules:
         assert len((await store.jobs(JobFilter(key="k"), PageRequest())).items) == 1
 
     @keeps(2)
+    async def test_a_replaced_job_starts_without_the_snoozes_and_crashes_of_the_one_before(
+        self, store: Store
+    ) -> None:
+        job = await running(store, key="k")
+        back = change(job, State.QUEUED, run_at=at(9), snoozes=3, crashes=2, progress_json='{"percent":5.0}')
+        await settle(store, [back], at(1))
+        (answer,) = await add(store, new(key="k", on_conflict="replace"), now=at(2))
+        assert answer.outcome == "replaced"
+        replaced = await found(store, job.id)
+        assert (replaced.snoozes, replaced.crashes, replaced.progress_json) == (0, 0, None)
+
+    @keeps(2)
     async def test_a_replaced_job_can_be_claimed_at_its_new_time(self, store: Store) -> None:
         await add(store, new(key="k", run_at=at(100)))
         (answer,) = await add(store, new(key="k", on_conflict="replace", payload_json="[2]"), now=at(1))

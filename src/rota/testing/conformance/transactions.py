@@ -16,6 +16,7 @@ from ...model import (
     InsertResult,
     NewJob,
     PageRequest,
+    RunCounts,
     Schedule,
     ScheduleFilter,
     State,
@@ -91,6 +92,8 @@ class ScheduleTransactionRules:
         kept = schedule("kept", payload_json='{"b":1,"a":2}', held=(at(1), at(2)), check_at=None)
         gone = schedule("gone", tenant="acme")
         await store.put_schedules([kept, gone], T0)
+        run = await running(store, tenant="acme", schedule="gone")
+        await settle(store, [change(run, State.SUCCEEDED)], T0)
         entry = AuditEntry(action="schedule.update", at=T0, actor="ann", object="schedule:default/kept")
         async with transaction as connection:
             within = store.within(connection)
@@ -109,6 +112,7 @@ class ScheduleTransactionRules:
         assert [one.name for one in found] == ["kept", "new"]
         lines = (await store.audit(AuditFilter(object="schedule:default/kept"), PageRequest(limit=9))).items
         assert len({line.id for line in lines}) == 2
+        assert not await store.survey(RunCounts([("acme", "gone")], T0.date())), "of a schedule that is gone"
 
     @keeps(20)
     async def test_no_schedule_is_changed_when_the_callers_transaction_rolls_back(

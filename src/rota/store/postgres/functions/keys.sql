@@ -63,17 +63,18 @@ BEGIN
         id := holder;
         -- retention may have deleted the job, but not its key
         state := coalesce((SELECT s.state FROM rota.states(ARRAY[holder], true) AS s LIMIT 1), 'succeeded');
-        outcome := CASE WHEN coalesce(j.on_conflict, 'return') = 'return' THEN 'existing' ELSE 'refused' END;
+        outcome := CASE WHEN holder = j.id OR coalesce(j.on_conflict, 'return') = 'return'
+                        THEN 'existing' ELSE 'refused' END;
         RETURN;
     END IF;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
         UPDATE rota.queued SET
-            (payload, rank, run_at, due, segment, attempt, error, cancel_requested,
+            (payload, rank, run_at, due, segment, attempt, error, cancel_requested, crashes, snoozes, progress,
              {options except tenant, key}) =
             (CASE WHEN octet_length(j.payload_json) <= {large} THEN j.payload_json::json END,
              -coalesce(j.priority, 0), coalesce(j.run_at, now),
              coalesce(j.run_at, now) <= now AND ({sees newest} OR coalesce(j.run_at, now) < now),
-             {newest segment}, 0, NULL, false,
+             {newest segment}, 0, NULL, false, NULL, NULL, NULL,
              {options given of j except tenant, key})
          WHERE id = holder
         RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;
