@@ -7,6 +7,7 @@ import traceback
 from itertools import product
 from urllib.parse import quote
 
+import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,3 +35,19 @@ def test_no_character_of_a_password_is_shown_wherever_it_ends(odd: str) -> None:
             except ConfigError as error:
                 shown = "".join(traceback.format_exception(error, limit=0))
             assert CANARY not in shown, url
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        ";password={}",
+        "#password={}",
+        "?sslmode=require;password={}",
+        "?options=-c%20password%3D{}",
+        "?listen=host%3Ddb%20password%3D{}",
+        "?pass%77ord=a@{}",
+    ],
+)
+def test_password_that_stands_where_none_belongs_is_not_shown(rest: str) -> None:
+    shown = without_password(f"postgresql://db/shop{rest.format(CANARY)}")
+    assert CANARY not in shown and shown.startswith("postgresql://")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ..core.payload.masking import is_secret
 from .settings import SECRET_FIELDS
 
 MASK = "***"
 _SCHEME = re.compile(r"[A-Za-z][\w+.-]*(?=://)")
-_PAIR = re.compile(r"(\w+)\s*=")
+_PAIR = re.compile(r"""(\w+)['"]?\s*=""")
 _HOST = r"(?:\[[^\]@]*\]|[^:,@\[\]]*)(?::\d*)?"
 _HOSTS = re.compile(rf"{_HOST}(?:,{_HOST})*")
 _PATHS = ("passfile",)  # secret too: it names a file of passwords
@@ -27,6 +27,15 @@ def has_password(url: Any) -> bool:
 
 def without_password(url: str) -> str:
     """Replace each password in the URL, or in ``host=… password=…``, with a mask."""
+    shown = _without_password(url)
+    for pair in _PAIR.finditer(plain := unquote(shown)):  # one where none belongs: after ; or #, or escaped
+        if _is_secret(pair[1]) and not plain.startswith(MASK, pair.end()):
+            scheme = _SCHEME.match(shown)
+            return f"{scheme[0]}://{MASK}" if scheme is not None else MASK
+    return shown
+
+
+def _without_password(url: str) -> str:
     scheme = _SCHEME.match(url)
     if scheme is None:
         return _without_pairs(url)
@@ -37,7 +46,9 @@ def without_password(url: str) -> str:
         return f"{scheme[0]}://{MASK}"
     if is_ambiguous(parts):
         _, at, rest = url.rpartition("@")
-        is_host = at and not any(_is_secret(pair[1]) for pair in _PAIR.finditer(url[: -len(rest) or None]))
+        is_host = at and not any(
+            _is_secret(pair[1]) for pair in _PAIR.finditer(unquote(url[: -len(rest) or None]))
+        )
         return f"{scheme[0]}://{MASK}" + (f"@{re.split('[?#]', rest)[0]}" if is_host else "")
     account, _, host = parts.netloc.rpartition("@")
     user, colon, _ = account.partition(":")
