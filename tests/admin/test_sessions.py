@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import http.cookiejar
 import json
 import threading
@@ -168,3 +169,33 @@ def test_rotated_token_ends_sessions_that_began_with_its_old_secret(site: Site) 
     browser = signed_in(site, token=token)
     site.do(lambda: site.operations().access.rotate_token(token.split("_")[1], RotateTokenRequest()))
     assert browser.ask("GET", f"{API}/me").status == 401
+
+
+def test_secret_that_was_replaced_begins_no_session(site: Site) -> None:
+    token = site.token()
+    rotated = site.do(
+        lambda: site.operations().access.rotate_token(token.split("_")[1], RotateTokenRequest())
+    ).token
+    assert site.get(f"{API}/me", token=token).status == 200  # within the overlap
+    assert site.post("/api/session", {"token": token}).status == 401
+    assert site.post("/api/session", {"token": rotated}).status == 200
+
+
+def test_rotation_without_overlap_ends_the_streams_of_the_old_secret(site: Site) -> None:
+    token = site.token()
+    line = http.client.HTTPConnection(*site.address, timeout=60)
+    line.request("GET", f"{API}/events", headers={"Authorization": f"Bearer {token}"})
+    stream = line.getresponse()
+    assert stream.status == 200 and stream.readline()
+    site.do(
+        lambda: site.operations().access.rotate_token(token.split("_")[1], RotateTokenRequest(overlap_s=0))
+    )
+    while stream.readline():  # until it ends
+        pass
+    line.close()
+
+
+def test_a_tenant_sees_who_of_its_own_signed_in(site: Site) -> None:
+    signed_in(site, token=site.token("admin", "acme"))
+    seen = site.get(f"{API}/audit?action=session.login", token=site.token("operator", "acme")).json
+    assert [one["actor"].partition("#")[0] for one in seen["items"]] == ["token:admin of acme"]

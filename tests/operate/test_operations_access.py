@@ -286,6 +286,59 @@ async def test_who_rotates_a_token_gets_no_more_than_they_could_create(
         await operations_of(app, "admin", "acme").access.rotate_token(seeing.id, RotateTokenRequest())
 
 
+async def test_secret_that_was_replaced_leaves_nothing_behind_when_its_overlap_is_over(
+    app: Rota, operations: Operations
+) -> None:
+    store, clock, admin = await app.stores.get(), app.clock, CreateTokenRequest(role="admin")
+    assert isinstance(clock, FakeClock)
+    old = await operations.access.create_token(admin)
+    new = await operations.access.rotate_token(old.id, RotateTokenRequest(overlap_s=60))
+    leaked = await _as(app, old.token)
+    with pytest.raises(Forbidden, match="cannot rotate it"):
+        await leaked.access.rotate_token(old.id, RotateTokenRequest(overlap_s=0))
+    with pytest.raises(Forbidden, match="outlives"):
+        await leaked.access.create_token(CreateTokenRequest(role="admin", outlives=True))
+    with pytest.raises(Forbidden, match="expires, and a user does not"):
+        await leaked.access.put_user("eve", PutUserRequest(password="correct horse battery", role="admin"))
+    made = await leaked.access.create_token(admin)
+    clock.advance(61)
+    assert [await by_token(store, clock, one.token) for one in (old, made)] == [None, None]
+    kept = await (await _as(app, new.token)).access.create_token(admin)
+    assert kept.expires_at is None
+
+
+async def test_token_that_expires_rotates_only_itself_and_what_it_created(
+    app: Rota, operations: Operations
+) -> None:
+    store = await app.stores.get()
+    short = await operations.access.create_token(CreateTokenRequest(role="admin", expires_s=60))
+    other = await operations.access.create_token(CreateTokenRequest(role="admin", expires_s=60))
+    leaked = await _as(app, short.token)
+    with pytest.raises(Forbidden, match="rotates only itself and what it created"):
+        await leaked.access.rotate_token(other.id, RotateTokenRequest())
+    made = await leaked.access.create_token(CreateTokenRequest(role="viewer"))
+    rotated = [await leaked.access.rotate_token(one.id, RotateTokenRequest()) for one in (made, short)]
+    await operations.access.revoke_token(short.id)
+    assert [await by_token(store, app.clock, one.token) for one in rotated] == [None, None]
+
+
+async def test_token_that_gets_an_end_later_takes_along_what_it_created(
+    app: Rota, operations: Operations
+) -> None:
+    store, clock, admin = await app.stores.get(), app.clock, CreateTokenRequest(role="admin")
+    assert isinstance(clock, FakeClock)
+    top = await operations.access.create_token(admin)
+    late = await _as(app, top.token)
+    child = await late.access.create_token(admin)
+    grandchild = await (await _as(app, child.token)).access.create_token(CreateTokenRequest(role="viewer"))
+    await operations.access.rotate_token(top.id, RotateTokenRequest(expires_s=60))
+    with pytest.raises(Forbidden, match="has been rotated"):  # it began before
+        await late.access.create_token(admin)
+    clock.advance(61)
+    assert [await by_token(store, clock, one.token) for one in (child, grandchild)] == [None, None]
+    assert len((await operations.system.audit(AuditRequest(action="token.shorten"))).items) == 2
+
+
 async def test_last_use_has_its_address_and_is_written_at_most_once_a_minute(
     app: Rota, operations: Operations
 ) -> None:

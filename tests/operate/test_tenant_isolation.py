@@ -10,13 +10,16 @@ from rota import Rota
 from rota.errors import OptionError
 from rota.model import Actor
 from rota.operate import Operations
+from rota.operate.credentials import actor_of, by_token
 from rota.operate.requests import (
     AuditRequest,
     CancelRequest,
     CreateScheduleRequest,
+    CreateTokenRequest,
     EnqueueRequest,
     GateRequest,
     PutCalendarRequest,
+    RotateTokenRequest,
 )
 
 
@@ -96,3 +99,20 @@ async def test_a_tenant_does_not_learn_who_acts_for_all_tenants(app: Rota, opera
     assert [one.actor for one in seen] == [*["an operator for all tenants"] * 2, "operator-acme"]
     assert not (await own.system.audit(AuditRequest(actor="token:ops#77"))).items
     assert len((await operations.system.audit(AuditRequest(actor="token:ops#77"))).items) == 2
+
+
+async def test_a_tenant_does_not_learn_who_made_its_tokens(app: Rota, operations: Operations) -> None:
+    own = operations_of(app, "admin", "acme", payloads=True)
+    top = await operations.access.create_token(CreateTokenRequest(role="admin", name="ops"))
+    found = await by_token(await app.stores.get(), app.clock, top.token)
+    assert found is not None
+    platform = app.operations(actor_of(found))
+    made = await platform.access.create_token(CreateTokenRequest(role="viewer", tenant="acme"))
+    assert made.created_by == f"token:ops#{top.id}" and made.ends_with == top.id
+    mine = await own.access.create_token(CreateTokenRequest(role="viewer"))
+    listed = {one.id: one.created_by for one in (await own.access.tokens()).items}
+    assert listed == {made.id: "an operator for all tenants", mine.id: "admin-acme"}
+    rotated = await own.access.rotate_token(made.id, RotateTokenRequest())
+    await own.access.revoke_token(made.id)
+    seen = [rotated, *(await own.access.tokens()).items, *(await own.system.audit(AuditRequest())).items]
+    assert top.id not in msgspec.json.encode(seen).decode()

@@ -84,8 +84,9 @@ class Authenticator:
         if caller.session_id is not None:
             found = await (await self.sessions()).find(caller.session_id)
             return None if found is None else found.actor
-        store = await self._rota.stores.get()
-        token = await access.find_credential(store, self._rota.clock, caller.credential)
+        if caller.token is None:
+            return None
+        token = await access.same_token(await self._rota.stores.get(), self._rota.clock, caller.token)
         return None if token is None else access.actor_of(token)
 
     async def sessions(self) -> Sessions:

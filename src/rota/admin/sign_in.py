@@ -154,6 +154,8 @@ class SignIn:
         found: Found = None
         if credentials.token is not None:
             found = await access.by_token(store, self._rota.clock, credentials.token.strip(), origin.address)
+            if found is not None and access.is_replaced(found):  # a session would outlast the overlap
+                found = None
         elif credentials.user is not None and credentials.password is not None:
             found = await access.by_password(store, self._rota.clock, credentials.user, credentials.password)
         elif credentials.once is not None:
@@ -195,6 +197,7 @@ class SignIn:
             result=result,
             request_id=request_id,
             address=origin.address,
+            actor_tenant=None if actor is None else actor.tenant,
         )
         await (await self._rota.stores.get()).append_audit([entry])
 

@@ -39,6 +39,7 @@ class ApiToken(Value, frozen=True, kw_only=True):
     queues: tuple[str, ...] = ()
     created_at: datetime
     created_by: str
+    creator_tenant: str | None = None  # that the creator was limited to: others must not learn its name
     ends_with: str | None = None  # id of the token that created it: it is revoked with that one
     first: bool = False  # created at the first start, to create the others: they do not end with it
     expires_at: datetime | None = None
@@ -78,29 +79,56 @@ class StoredUser(Value, frozen=True, kw_only=True):
 
 
 async def by_token(store: Store, clock: Clock, text: str, address: str | None = None) -> ApiToken | None:
-    """The API token with this text; None if it is unknown or has expired. Its last use is stored."""
+    """The API token with this text, as its secret may use it; None if it is unknown or has expired.
+
+    Its last use is stored.
+    """
     parts = text.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum() or len(text) > 200:
         return None
     document = await find_document(store, TOKEN, parts[1])
     found = None if document is None else read_stored(document.body, ApiToken)
     now = clock.now()
-    if not _is_secret_of(found, parts[2], now) or found is None or document is None or is_expired(found, now):
+    usable = _used_with(found, secret_hash(parts[2]), now)
+    if usable is None or found is None or document is None or is_expired(found, now):
         return None
     if found.last_used_at is None or (now - found.last_used_at).total_seconds() > USED_EVERY_S:
         used = msgspec.structs.replace(found, last_used_at=now, last_used_from=address)
         await store.put_document(TOKEN, found.id, stored_text(used), document.version, now)
-    return found
+    return usable
 
 
-def _is_secret_of(token: ApiToken | None, secret: str, now: datetime) -> bool:
-    """Takes as long for an unknown token as for a known one."""
-    given, nothing = secret_hash(secret), secret_hash("nothing")
-    kept = nothing if token is None else token.hash
-    is_previous = token is not None and token.previous_until is not None and now < token.previous_until
-    previous = (token.previous_hash if token is not None and is_previous else None) or nothing
-    matches = [hmac.compare_digest(given, kept), hmac.compare_digest(given, previous)]
-    return any(matches)
+async def same_token(store: Store, clock: Clock, used: ApiToken) -> ApiToken | None:
+    """A token that ``by_token`` found before, as it is now; None if it or its secret has ended."""
+    now = clock.now()
+    document = await find_document(store, TOKEN, used.id)
+    found = None if document is None else read_stored(document.body, ApiToken)
+    usable = _used_with(found, used.hash, now)
+    return None if usable is None or is_expired(usable, now) else usable
+
+
+def _used_with(token: ApiToken | None, hash: str, now: datetime) -> ApiToken | None:
+    """The token as the secret with this hash may use it. The secret before the last rotation ends soon, and
+    so does what it creates.
+
+    Takes as long for an unknown token as for a known one.
+    """
+    nothing = secret_hash("nothing")
+    until = None if token is None else token.previous_until
+    previous = (
+        token.previous_hash if token is not None and until is not None and now < until else None
+    ) or ""
+    is_current = hmac.compare_digest(hash, nothing if token is None else token.hash)
+    is_previous = hmac.compare_digest(hash, previous or nothing)
+    if token is None or is_current or not is_previous or until is None:
+        return token if is_current else None
+    end = until if token.expires_at is None else min(until, token.expires_at)
+    return msgspec.structs.replace(token, hash=hash, expires_at=end, first=False)
+
+
+def is_replaced(used: ApiToken) -> bool:
+    """Whether ``by_token`` has found it by the secret before its last rotation."""
+    return used.hash == used.previous_hash
 
 
 async def used_for(store: Store, clock: Clock, token: ApiToken, permission: str) -> None:

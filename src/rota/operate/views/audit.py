@@ -9,7 +9,7 @@ import msgspec
 from ...model import AuditEntry
 from .base import PLATFORM, Timestamp, View, Visibility
 
-AUTHOR = ("actor", "reason", "created_by")
+AUTHOR = ("actor", "reason", "created_by", "ends_with")
 
 
 class AuditView(View, frozen=True, kw_only=True):
