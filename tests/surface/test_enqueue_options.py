@@ -201,7 +201,7 @@ async def test_a_bad_value_is_refused_by_name_with_the_remedy(
 )
 def test_a_backoff_that_makes_no_sense_is_refused(lite: Rota, policy: Backoff) -> None:
     with pytest.raises(OptionError, match="backoff"):
-        lite.task(backoff=policy)(lambda: None)
+        lite.task(name="work", backoff=policy)(lambda: None)
 
 
 async def test_two_due_times_are_refused(lite: Rota, clock: FakeClock) -> None:
@@ -213,7 +213,9 @@ async def test_an_unknown_option_suggests_the_nearest(lite: Rota) -> None:
     with pytest.raises(OptionError, match=r"no job option 'prioritty'; did you mean priority\?"):
         await lite.enqueue("work", prioritty=5)  # type: ignore[call-arg]
     with pytest.raises(OptionError, match=r"no job option 'zzz'; options are: queue"):
-        lite.task(zzz=5)(lambda: None)  # type: ignore[call-overload]
+        lite.task(name="work", zzz=5)(lambda: None)  # type: ignore[call-overload]
+    with pytest.raises(OptionError, match=r"'zzz'.*argument of the task belongs in the payload"):
+        await lite.enqueue("work", zzz=5)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("option", ["run_at", "delay", "parent", "connection"])
@@ -257,7 +259,7 @@ async def test_an_id_that_does_not_sort_by_time_is_refused(app: Rota) -> None:
     with pytest.raises(OptionError, match="one job"):
         await app.enqueue_many("work", [{}, {}], id=rota.new_id())
     with pytest.raises(OptionError, match="belongs to one job"):
-        app.task(id=rota.new_id())(lambda: None)  # type: ignore[call-overload]
+        app.task(name="work", id=rota.new_id())(lambda: None)  # type: ignore[call-overload]
 
 
 def test_new_ids_increase() -> None:

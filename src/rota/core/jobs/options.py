@@ -115,6 +115,8 @@ def options(given: Mapping[str, Any], *, for_task: str | None = None) -> Options
         if name not in FIELDS:
             near = difflib.get_close_matches(name, FIELDS, 1)
             hint = f"; did you mean {near[0]}?" if near else f"; options are: {', '.join(FIELDS)}"
+            if for_task is None:
+                hint += ". An argument of the task belongs in the payload"
             raise OptionError(f"there is no job option {name!r}{hint}")
         if for_task is not None and name in ABOUT_THE_JOB and value is not None:
             raise OptionError(
