@@ -85,8 +85,9 @@ async def test_a_job_that_ended_can_be_run_again(app: Rota) -> None:
 
 @pytest.mark.parametrize("job_id", ["", "7", "not-an-id", "0197f0a2-7c1e-4b3a-9d2f-1b2c3d4e5f6"])
 async def test_an_id_that_cannot_be_one_is_named(lite: Rota, job_id: Any) -> None:
-    with pytest.raises(NotFound, match=r"there is no job .*is not a job id"):
-        await lite.job(job_id)
+    for call in (lite.job, lite.cancel, lite.retry, lite.why, lite.wait):
+        with pytest.raises(NotFound, match=r"there is no job .*is not a job id"):
+            await call(job_id)
     with pytest.raises(OptionError, match="None is not a job id"):
         await lite.job(None)  # type: ignore[arg-type]
 

@@ -20,16 +20,21 @@ from ..store.protocol import Store
 
 async def get(store: Store, job_id: str) -> Job:
     """The job, or NotFound, which also says so if the text cannot be an id."""
-    try:
-        job_id = check_id(job_id)
-    except OptionError as error:
-        if not isinstance(job_id, str):
-            raise
-        raise NotFound(f"there is no job {job_id[:40]!r}: {error}") from None
+    job_id = possible_id(job_id)
     page = await store.jobs(JobFilter(ids=(job_id,)), PageRequest(limit=1))
     if not page.items:
         raise NotFound(f"there is no job {job_id}: it was never stored, or it has been removed since")
     return page.items[0]
+
+
+def possible_id(job_id: str) -> str:
+    """The id; NotFound if the text cannot be one."""
+    try:
+        return check_id(job_id)
+    except OptionError as error:
+        if not isinstance(job_id, str):
+            raise
+        raise NotFound(f"there is no job {job_id[:40]!r}: {error}") from None
 
 
 def check_id(job_id: str) -> str:

@@ -179,7 +179,7 @@ class JobActions(ActionGroup):
 
     async def _edit(self, id: str, edit: Edit, message: str | None = None) -> Job:
         """Edit one job and audit it. One read serves the access check, the edit and both snapshots."""
-        object, own = f"job:{job_edits.check_id(id)}", self.operations.actor.tenant
+        object, own = f"job:{job_edits.possible_id(id)}", self.operations.actor.tenant
         async with self.operations.audited(f"job.{edit.verb}", object, own) as draft:
             job = await visible_job(self.operations, id)
             draft.tenant, draft.before, draft.message = job.tenant, _snapshot(job), message
