@@ -13,7 +13,7 @@ from actors import operations_of
 
 from rota import Rota
 from rota.errors import Forbidden, NotFound, OptionError
-from rota.model import AuditEntry, AuditFilter, PageRequest, RetentionCutoffs
+from rota.model import AuditEntry, AuditFilter, AuditSeals, Page, PageRequest, RetentionCutoffs
 from rota.operate import Operations
 from rota.operate.requests import VerifyAuditRequest
 from rota.operate.views import AuditVerification
@@ -116,6 +116,82 @@ async def test_an_end_that_was_cut_off_or_made_again_shows_beside_a_noted_head(
     assert [one.text for one in other.problems] == ["its digest is not the expected one"]
     with pytest.raises(OptionError, match="NUMBER:DIGEST"):
         await verified(operations, expect_head="yesterday")
+
+
+@pytest.mark.parametrize("store_url", RUNNING, indirect=True)
+@pytest.mark.parametrize("claimed", [-1, 0, 2, 9])
+async def test_forged_entries_show_whatever_seal_they_claim(
+    operations: Operations, app: Rota, store_url: str, claimed: int
+) -> None:
+    without_retention(app)
+    await fill(app)
+    await pruned(app, 2)
+    assert (await verified(operations)).ok
+    await (await app.stores.get()).append_audit([AuditEntry(action="forged", at=app.clock.now())])
+    attack(store_url, f"UPDATE {{}}audit SET seal = {claimed} WHERE seal IS NULL")
+    result = await verified(operations)
+    assert [one.seal for one in result.problems] == [claimed], result
+
+
+@pytest.mark.parametrize("store_url", RUNNING, indirect=True)
+async def test_deletion_that_claims_to_be_of_the_future_shows(
+    operations: Operations, app: Rota, store_url: str
+) -> None:
+    await fill(app)
+    head = (await verified(operations)).head
+    later = "9e15" if store_url.startswith("sqlite") else "interval '300 years'"
+    attack(
+        store_url,
+        "DELETE FROM {}audit WHERE seal <= 2",
+        "DELETE FROM {}audit_seals WHERE number = 1",
+        f"UPDATE {{}}audit_seals SET pruned_at = sealed_at + {later} WHERE number = 2",
+    )
+    result = await verified(operations, expect_head=head)
+    assert [one.seal for one in result.problems] == [2] and "retention" in result.problems[0].text
+
+
+async def test_a_noted_head_that_the_log_no_longer_contains_is_not_confirmed(
+    operations: Operations, app: Rota
+) -> None:
+    without_retention(app)
+    await fill(app, (1,))
+    noted = (await verified(operations)).head
+    await fill(app, (1, 1))
+    assert (await verified(operations, expect_head=noted)).ok
+    await pruned(app, 2)
+    gone = await verified(operations, expect_head=noted)
+    assert [one.text.partition(",")[0] for one in gone.problems] == ["the expected seal is gone"]
+
+
+async def test_sealing_and_pruning_while_it_verifies_is_no_tampering(
+    operations: Operations, app: Rota, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_retention(app)
+    await fill(app)
+    store = await app.stores.get()
+    read, acts = store.audit, [lambda: fill(app, (1,)), lambda: pruned(app, 2)]
+
+    async def audit(where: AuditFilter, page: PageRequest) -> Page[AuditEntry]:
+        if acts:
+            await acts.pop()()
+        return await read(where, page)
+
+    monkeypatch.setattr(store, "audit", audit)
+    result = await verified(operations)
+    assert (result.ok, result.problems, acts) == (True, (), [])
+
+
+def without_retention(app: Rota) -> None:
+    """Whatever PostgreSQL's own clock says, beside that of the test."""
+    app.runtime.settings = msgspec.structs.replace(app.runtime.settings, retention_audit_days=-1e5)
+
+
+async def pruned(app: Rota, seals: int) -> None:
+    """Delete by age what these seals cover."""
+    store, now = await app.stores.get(), app.clock.now()
+    found = await store.survey(AuditSeals(0, 100))
+    limit = sum(one.entries for one in found if one.number <= seals)
+    await store.maintain(RetentionCutoffs(audit=now + timedelta(seconds=1)), limit, now)
 
 
 async def test_retention_keeps_the_chain_whole(operations: Operations, app: Rota) -> None:

@@ -92,3 +92,6 @@ class AuditChain(Value, frozen=True, kw_only=True):
     head: AuditSeal | None = None
     unsealed: int = 0
     oldest_unsealed_at: datetime | None = None
+    stray: int | None = (
+        None  # the least seal that entries claim though it does not cover any: forged, or cut off
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ..core.audit_chain import broken_content, broken_link, head_text
 from ..errors import OptionError
@@ -15,7 +16,16 @@ from .views import AuditVerification, ChainProblem
 LATE = timedelta(hours=1)
 
 
-async def verify(store: Store, request: VerifyAuditRequest, retention: timedelta) -> AuditVerification:
+class Judged(NamedTuple):
+    """By what a seal whose entries were deleted is judged."""
+
+    retention: timedelta
+    now: datetime
+
+
+async def verify(
+    store: Store, request: VerifyAuditRequest, by: Judged, again: bool = True
+) -> AuditVerification:
     """Check the seals after ``request.after``: ``next`` is where to continue, None after the last."""
     ends = await store.survey(AuditChainEnds())
     expected = _expected(request.expect_head)
@@ -24,15 +34,18 @@ async def verify(store: Store, request: VerifyAuditRequest, retention: timedelta
     checked = late = 0
     for seal in seals:
         entries = await _entries(store, seal)
-        problems += _problems(seal, before, entries, retention)
+        problems += _problems(seal, before, entries, by)
         if expected is not None and expected[0] == seal.number and expected[1] != seal.digest:
             problems.append(ChainProblem(seal=seal.number, text="its digest is not the expected one"))
         late += sum(before is not None and entry.at < before.sealed_at - LATE for entry in entries)
         checked += len(entries)
         before = seal
     next_ = seals[-1].number if len(seals) == request.limit else None
+    began, ends = ends, await store.survey(AuditChainEnds())
     if next_ is None:
-        problems += await _beyond(store, ends, expected)
+        problems += _beyond(ends, expected)
+    if problems and again and began.base != ends.base:  # entries were deleted by age meanwhile
+        return await verify(store, request, by, again=False)
     return AuditVerification(
         ok=not problems,
         head=None if ends.head is None else head_text(ends.head),
@@ -74,31 +87,37 @@ async def _entries(store: Store, seal: AuditSeal) -> Sequence[AuditEntry]:
 
 
 def _problems(
-    seal: AuditSeal, before: AuditSeal | None, entries: Sequence[AuditEntry], retention: timedelta
+    seal: AuditSeal, before: AuditSeal | None, entries: Sequence[AuditEntry], by: Judged
 ) -> list[ChainProblem]:
     found = [broken_link(seal, before)]
     if seal.pruned_at is None:
         found.append(broken_content(seal, entries))
     elif before is not None and before.pruned_at is None:
         found.append("it is marked as pruned, but the seal before it is not")
-    elif min(seal.last_at, seal.sealed_at) > seal.pruned_at - retention:
+    elif min(seal.last_at, seal.sealed_at) > min(seal.pruned_at, by.now + LATE) - by.retention:
         found.append(
             f"its entries were deleted on {seal.pruned_at:%Y-%m-%d}, before the retention of "
-            f"{retention.days} days was over, unless it was shorter then"
+            f"{by.retention.days} days was over, unless it was shorter then"
         )
     return [ChainProblem(seal=seal.number, text=text) for text in found if text is not None]
 
 
-async def _beyond(store: Store, ends: AuditChain, expected: tuple[int, str] | None) -> list[ChainProblem]:
-    """What the end of the chain shows: seals that were removed there."""
-    head = 0 if ends.head is None else ends.head.number
+def _beyond(ends: AuditChain, expected: tuple[int, str] | None) -> list[ChainProblem]:
+    """What the ends of the chain show: entries that no seal covers, and what was removed there."""
+    first = 0 if ends.base is None else ends.base.number
+    last = 0 if ends.head is None else ends.head.number
     found = []
-    if (await store.audit(AuditFilter(seal=head + 1), PageRequest(limit=1))).items:
-        found.append(ChainProblem(seal=head + 1, text="the seal is missing, but its entries are there"))
-    if expected is not None and expected[0] > head:
-        found.append(
-            ChainProblem(seal=expected[0], text="the expected seal is missing: the chain ends before it")
-        )
+    if ends.stray is not None:
+        text = "the seal is missing, but its entries are there"
+        if ends.stray == first:
+            text = "its entries were deleted by age, but there are some: forged"
+        found.append(ChainProblem(seal=ends.stray, text=text))
+    if expected is not None and expected[0] > last:
+        text = "the expected seal is missing: the chain ends before it"
+        found.append(ChainProblem(seal=expected[0], text=text))
+    elif expected is not None and expected[0] < first:
+        text = "the expected seal is gone, by age or not: compare with a newer head"
+        found.append(ChainProblem(seal=expected[0], text=text))
     return found
 
 

@@ -150,10 +150,8 @@ async def _audit(app: Services, store: Store) -> Sequence[Finding]:
     ends = await store.survey(AuditChainEnds())
     head = 0 if ends.head is None else ends.head.number
     after = head - SEALS_CHECKED if head > SEALS_CHECKED else None
-    retention = timedelta(days=app.settings.retention_audit_days)
-    result = await audit_chain.verify(
-        store, VerifyAuditRequest(after=after, limit=SEALS_CHECKED + 1), retention
-    )
+    by = audit_chain.Judged(timedelta(days=app.settings.retention_audit_days), app.clock.now())
+    result = await audit_chain.verify(store, VerifyAuditRequest(after=after, limit=SEALS_CHECKED + 1), by)
     found = [
         Finding(
             check="audit",

@@ -265,7 +265,9 @@ class SystemActions(ActionGroup):
         A call checks ``limit`` seals and returns ``next``: send it as ``after`` to continue.
         """
         retention = timedelta(days=self.services.settings.retention_audit_days)
-        return await audit_chain.verify(await self.operations.store(), request, retention)
+        return await audit_chain.verify(
+            await self.operations.store(), request, audit_chain.Judged(retention, self.services.clock.now())
+        )
 
     @requires("operate.shared")
     async def doctor(self) -> DoctorReport:

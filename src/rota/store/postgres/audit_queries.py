@@ -28,6 +28,13 @@ _SEALS = f"SELECT {_SEAL_COLUMNS} FROM rota.audit_seals"
 _UNSEALED = """
 SELECT count(*), min(at) FROM (SELECT at FROM rota.audit WHERE seal IS NULL ORDER BY id LIMIT %s) AS unsealed
 """
+_STRAY = """
+SELECT least(
+    (SELECT min(seal) FROM rota.audit WHERE seal < coalesce(
+        (SELECT min(number) FROM rota.audit_seals WHERE pruned_at IS NULL),
+        (SELECT max(number) + 1 FROM rota.audit_seals), 1)),
+    (SELECT min(seal) FROM rota.audit WHERE seal > coalesce((SELECT max(number) FROM rota.audit_seals), 0)))
+"""
 
 
 async def append(connections: Connections, entries: Sequence[AuditEntry]) -> None:
@@ -56,11 +63,13 @@ async def chain(connections: Connections, most: int) -> AuditChain:
         base = await fetch(f"{_SEALS} ORDER BY number LIMIT 1")
         head = await fetch(f"{_SEALS} ORDER BY number DESC LIMIT 1")
         ((unsealed, oldest),) = await fetch(_UNSEALED, (most,))
+        ((stray,),) = await fetch(_STRAY)
     return AuditChain(
         base=_seal(base[0]) if base else None,
         head=_seal(head[0]) if head else None,
         unsealed=unsealed,
         oldest_unsealed_at=oldest,
+        stray=stray,
     )
 
 

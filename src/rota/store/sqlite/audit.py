@@ -128,11 +128,13 @@ def chain(connection: sqlite3.Connection, most: int) -> AuditChain:
     base = connection.execute(f"{_SEALS} ORDER BY number LIMIT 1").fetchone()
     head = connection.execute(f"{_SEALS} ORDER BY number DESC LIMIT 1").fetchone()
     unsealed, oldest = connection.execute(statement("unsealed"), (most,)).fetchone()
+    (stray,) = connection.execute(statement("stray_seal")).fetchone()
     return AuditChain(
         base=base and _seal(base),
         head=head and _seal(head),
         unsealed=unsealed,
         oldest_unsealed_at=readable_instant(oldest),
+        stray=stray,
     )
 
 
