@@ -980,6 +980,16 @@ WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ?;
 -- sql/states.sql
 SELECT id, state FROM rota_jobs WHERE id IN (SELECT value FROM json_each(?));
 
+-- sql/stray_seal.sql
+SELECT min(seal) FROM (
+  SELECT min(seal) AS seal FROM rota_audit INDEXED BY rota_audit_seal
+  WHERE seal < coalesce((SELECT min(number) FROM rota_audit_seals WHERE pruned_at IS NULL),
+                        (SELECT max(number) + 1 FROM rota_audit_seals), 1)
+  UNION ALL
+  SELECT min(seal) FROM rota_audit INDEXED BY rota_audit_seal
+  WHERE seal > coalesce((SELECT max(number) FROM rota_audit_seals), 0)
+);
+
 -- sql/take_over.sql
 UPDATE rota_jobs SET lease_token = lease_token + 1, worker = ?, lease_until = ?
 WHERE id IN (SELECT value FROM json_each(?));
