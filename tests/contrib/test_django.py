@@ -41,12 +41,18 @@ def send_receipt(order_id: int) -> str:
     from shop.models import Order
     Order.objects.filter(pk=order_id).update(state="sent")
     return "sent"
+
+@app.task
+@fresh_connections
+async def count() -> int:
+    from shop.models import Order
+    return await Order.objects.acount()
 """
 TESTS = """
 from django.db import connection, transaction
 from django.test import TestCase, TransactionTestCase
 from rota.testing import assert_enqueued, drain_sync, reset_sync
-from shop.jobs import app, send_receipt
+from shop.jobs import app, count, send_receipt
 from shop.models import Order
 
 def buy(fails=False):
@@ -76,6 +82,23 @@ class CommittedTest(TransactionTestCase):
             pass
         assert drain_sync(app) == 0
 
+    def test_an_async_task_gets_a_new_connection_for_a_broken_one(self):
+        self.run_count()
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                    " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+                    " AND application_name <> 'rota'"
+                )
+                assert cursor.fetchall() == [(True,)]
+        self.run_count()
+
+    def run_count(self):
+        job = count.enqueue_sync()
+        assert drain_sync(app) == 1
+        assert app.job_sync(job.id).state == "succeeded", app.job_sync(job.id).error
+
 class RolledBackTest(TestCase):
     def test_the_job_is_in_the_transaction_of_the_test(self):
         order = buy()
@@ -93,15 +116,18 @@ execute_from_command_line(sys.argv)
 
 class Project:
     def __init__(self, folder: Path, database: str, jobs: str) -> None:
-        self._folder = folder
+        self.folder = folder
         (folder / "shop" / "migrations").mkdir(parents=True)
         for name, text in {
             "settings.py": SETTINGS.format(database=database), "manage.py": MANAGE, "shop/__init__.py": "",
             "shop/migrations/__init__.py": "", "shop/models.py": MODELS, "shop/jobs.py": JOBS,
             "shop/tests.py": TESTS.format(jobs=jobs),
         }.items():  # fmt: skip
-            (folder / name).write_text(text)
+            self.write(name, text)
         self.manage("makemigrations", "shop")
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
 
     def manage(self, *args: str) -> str:
         return self.run("manage.py", *args)
@@ -109,7 +135,7 @@ class Project:
     def run(self, *args: str) -> str:
         environ = {k: v for k, v in os.environ.items() if not k.startswith(("ROTA_", "DATABASE_URL"))}
         done = subprocess.run(
-            [sys.executable, *args], cwd=self._folder, capture_output=True, text=True, timeout=100,
+            [sys.executable, *args], cwd=self.folder, capture_output=True, text=True, timeout=100,
             env=environ | {"DJANGO_SETTINGS_MODULE": "settings"},
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -136,7 +162,9 @@ def project(tmp_path: Path, request: pytest.FixtureRequest) -> Project:
 
 @pytest.mark.parametrize("project", ["sqlite", "postgres"], indirect=True)
 def test_a_django_project_migrates_tests_and_runs_its_jobs(project: Project) -> None:
-    assert "Ran 3 tests" in project.manage("test", "--noinput")
+    assert "Ran 4 tests" in project.manage("test", "--noinput")
+    assert "Ran 4 tests" in project.manage("test", "--noinput", "--parallel", "2")
+    assert not list(project.folder.glob("test*")), "Django removes its test databases, and rota their logs"
     assert "rota: " in project.manage("migrate")
     assert "rota: " not in project.manage("migrate")
     project.manage("shell", "-c", "from shop.tests import buy; buy()")
@@ -144,7 +172,27 @@ def test_a_django_project_migrates_tests_and_runs_its_jobs(project: Project) -> 
     project.manage("rota", "worker", "--burst")
     orders = "from shop.models import Order; print([o.state for o in Order.objects.all()])"
     assert "['sent']" in project.manage("shell", "-c", orders)
+    project.manage("rota", "jobs", "enqueue", "count")
+    page = project.manage("rota", "jobs", "list", "--limit", "1", "--settings=settings")
+    assert "More: manage.py rota jobs list --app shop.jobs:app --limit 1 --cursor " in page
+    called = "from django.core.management import call_command; call_command('rota', 'stats', '--json')"
+    assert '"succeeded":1' in project.manage("shell", "-c", called).replace(" ", "")
     assert "succeeded" in project.run("-m", "rota", "jobs", "list", "--app", "shop.jobs:app")
+
+
+def test_tests_on_djangos_database_in_memory_name_the_remedy(tmp_path: Path) -> None:
+    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(tmp_path / "shop.db")}
+    project = Project(tmp_path, repr(database), "rota_jobs")
+    with pytest.raises(AssertionError, match=r"into memory; .* in Django.s with .TEST.: {.NAME.: …}"):
+        project.manage("test", "shop.tests.RolledBackTest")
+
+
+def test_the_command_asks_for_the_setting_that_is_missing(tmp_path: Path) -> None:
+    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.db"}
+    project = Project(tmp_path, repr(database), "rota_jobs")
+    project.write("settings.py", SETTINGS.format(database="{}").replace("ROTA_APP", "OTHER"))
+    with pytest.raises(AssertionError, match=r"^rota: the setting ROTA_APP is missing"):
+        project.manage("rota", "stats")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,9 @@ def _same_command(ctx: click.Context, target: Target) -> str:
     url = target.url if "@" not in (target.url or "") else None
     flags = [("--api", target.api)] if target.is_remote else [("--app", target.app), ("--url", url)]
     options = [f"{flag} {shlex.quote(safe(value))}" for flag, value in flags if value]
-    return " ".join(("rota", ctx.command_path.partition(" ")[2], *options, *_given(ctx)))
+    program = ctx.find_root().command_path  # rota, or manage.py rota
+    command = ctx.command_path.removeprefix(program).strip()
+    return " ".join((program if program.endswith(" rota") else "rota", command, *options, *_given(ctx)))
 
 
 def _given(ctx: click.Context) -> Iterator[str]:

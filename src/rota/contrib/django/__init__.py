@@ -11,9 +11,10 @@ Owns the way from Django's settings to a store URL. Must never write to the data
 from __future__ import annotations
 
 import functools
+import inspect
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, ParamSpec, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 from ...errors import ConfigError
@@ -53,11 +54,14 @@ def rota_database() -> str:
 
 
 def fresh_connections(fn: Callable[P, R]) -> Callable[P, R]:
-    """Close Django's broken and outdated connections before and after, as Django does around a request.
+    """Close Django's broken connections before the task, so that a restart of the server fails no later job.
 
-    Put it below ``@app.task`` on a task that is a plain ``def``: its thread is reused, and without this a
-    connection that the server has closed would fail every later job in that thread.
+    Put it below ``@app.task``. Around a plain ``def``, which has a thread to itself, it also closes outdated
+    connections, before and after, as Django does around a request. All ``async def`` tasks of a process
+    share one thread for their models, and its connection: there it closes only what is broken.
     """
+    if inspect.iscoroutinefunction(fn):
+        return cast(Callable[P, R], _fresh_async(fn))
 
     @functools.wraps(fn)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -70,6 +74,26 @@ def fresh_connections(fn: Callable[P, R]) -> Callable[P, R]:
             close_old_connections()
 
     return call
+
+
+def _fresh_async(fn: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    @functools.wraps(fn)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        from asgiref.sync import sync_to_async
+
+        await sync_to_async(_close_broken_connections)()
+        return await fn(*args, **kwargs)
+
+    return call
+
+
+def _close_broken_connections() -> None:
+    """Of this thread."""
+    from django.db import connections
+
+    for connection in connections.all(initialized_only=True):
+        if connection.connection and not connection.in_atomic_block and not connection.is_usable():
+            connection.close()
 
 
 def _url(database: Mapping[str, Any]) -> str:

@@ -10,10 +10,10 @@ from django.conf import settings
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
-from ...app import Rota
 from ...cli.parts.app_reference import load
 from ...errors import ConfigError
 from . import _url, given_out, rota_database
+from .testing import let_django_copy_and_destroy
 
 
 class RotaConfig(AppConfig):
@@ -46,18 +46,7 @@ def _follow(connection: Any, **_: Any) -> None:
         given_out.add(url)
         app.portal.close()
         app.runtime.use_store(url)
-        _close_before_the_database_is_destroyed(app, connection.creation)
-
-
-def _close_before_the_database_is_destroyed(app: Rota, creation: Any) -> None:
-    """PostgreSQL does not drop a test database that is in use, and Django has no signal for its end."""
-    destroy = creation.destroy_test_db
-
-    def close_and_destroy(*args: Any, **kwargs: Any) -> None:
-        app.portal.close()
-        destroy(*args, **kwargs)
-
-    creation.destroy_test_db = close_and_destroy
+        let_django_copy_and_destroy(app, connection)
 
 
 def _migrate(using: str, verbosity: int = 1, **_: Any) -> None:

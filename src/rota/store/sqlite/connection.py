@@ -121,7 +121,7 @@ def rollback(connection: sqlite3.Connection) -> None:
 
 REMEDIES = {
     sqlite3.SQLITE_FULL: "free some disk space; nothing was stored by this call",
-    sqlite3.SQLITE_BUSY: "another process holds the write lock; end its transaction",
+    sqlite3.SQLITE_BUSY: "another connection holds the write lock; end its transaction",
     sqlite3.SQLITE_LOCKED: "another connection holds the lock; end its transaction",
     sqlite3.SQLITE_READONLY: "the file or its directory is read-only; correct the owner or mode",
     sqlite3.SQLITE_CANTOPEN: "check that the file and its directory exist and are writable",

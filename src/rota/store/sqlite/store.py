@@ -146,7 +146,7 @@ class SqliteStore:
             raise ConfigError(
                 f"connection= leads to another database than {self._url}, where the jobs of this app are: "
                 "no connection of yours can lead into memory; give the app the file that you connect to, "
-                'in tests with override(app, "sqlite:///test.db")'
+                'in tests with override(app, "sqlite:///test.db"), in Django\'s with "TEST": {"NAME": …}'
             )
         return found
 
