@@ -357,6 +357,6 @@ async def test_a_task_name_can_be_registered_once(app: Rota) -> None:
     @app.task
     def work() -> None: ...
 
-    with pytest.raises(AlreadyRegistered, match=r"'work' is already registered.*name="):
+    with pytest.raises(AlreadyRegistered, match=r"'work' is already registered.*name=.*in a notebook"):
         app.task(name="work")(lambda: None)
     assert app.registry.tasks["work"] is work

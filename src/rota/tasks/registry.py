@@ -33,7 +33,8 @@ class Registry:
         for task in tasks:
             if task.name in self.tasks:
                 raise AlreadyRegistered(
-                    f"a task named {task.name!r} is already registered; choose another: @app.task(name=…)"
+                    f"a task named {task.name!r} is already registered; choose another: @app.task(name=…). "
+                    "To change it in a notebook, make the app again first"
                 )
         self.tasks |= {task.name: task for task in tasks}
 
