@@ -111,7 +111,7 @@ def test_a_payload_that_does_not_fit_the_apps_task_is_rejected(folder: Path) -> 
     done = rota_command("--app", "shop", "jobs", "enqueue", "add", "--payload", '{"a": 1}', cwd=folder)
     assert (done.returncode, "--payload" in done.stderr, "'b'" in done.stderr) == (2, True, True)
     done = rota_command("--app", "shop", "jobs", "enqueue", "ad", cwd=folder)
-    assert (done.returncode, "Did you mean 'add'?" in done.stderr) == (0, True)
+    assert (done.returncode, "did you mean 'add'?" in done.stderr) == (0, True)
 
 
 def test_options_of_the_apps_task_apply(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +15,7 @@ import psycopg
 import pytest
 
 from rota import Backoff, Rota
-from rota.model import TaskParameter
+from rota.model import Actor, TaskParameter
 from rota.operate.requests import EnqueueRequest
 from rota.tasks.published import KIND
 from rota.testing import FakeClock
@@ -98,13 +99,29 @@ async def test_a_producer_without_the_code_uses_the_options_of_the_task(stranger
     assert options_of(await only_job(stranger)) == ("mail", 7, 5, ("out",))
 
 
-async def test_the_options_hold_in_the_callers_own_transaction(
-    stranger: Rota, app_url: str, clock: FakeClock
+@pytest.mark.parametrize("how", ["enqueue", "enqueue_sync", "enqueue_many", "enqueue_many_sync"])
+async def test_the_options_hold_at_once_in_the_callers_own_transaction(
+    stranger: Rota, app_url: str, how: str
 ) -> None:
-    await stranger.published.all(await stranger.stores.get())
+    payload: Any = [{"to": "ann"}] if "many" in how else {"to": "ann"}
     async with transaction(app_url) as connection:
-        await stranger.enqueue("send", {"to": "ann"}, connection=connection)
+        answer = getattr(stranger, how)("send", payload, connection=connection)
+        await answer if inspect.isawaitable(answer) else answer
     assert options_of(await only_job(stranger)) == OWN
+
+
+async def test_a_task_is_read_once_in_the_callers_own_transactions(
+    stranger: Rota, app_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+    async with transaction(app_url) as connection:
+        if isinstance(connection, sqlite3.Connection):
+            connection.set_trace_callback(asked.append)
+        for _ in range(3):
+            await stranger.enqueue("send", {"to": "ann"}, connection=connection)
+        assert sum("rota_documents" in statement for statement in asked) == bool(asked)
+        await stranger.enqueue("sent", {"to": "ann"}, connection=connection)
+    assert "did you mean 'send'?" in caplog.text
 
 
 @asynccontextmanager
@@ -124,6 +141,19 @@ async def transaction(url: str) -> AsyncIterator[Any]:
 async def test_an_operator_who_enqueues_by_name_uses_the_options_of_the_task(stranger: Rota) -> None:
     view = await stranger.operations().jobs.enqueue(EnqueueRequest(task="send", payload={"to": "ann"}))
     assert options_of(view) == OWN
+
+
+async def test_an_operator_who_misspells_a_task_is_warned_with_the_one_that_was_meant(
+    stranger: Rota,
+) -> None:
+    said = "no worker has declared a task named 'sendd': the job waits until one does"
+    for role, tenant, warning in (
+        ("operator", None, f"{said}; did you mean 'send'?"),
+        ("operator", "acme", said),
+    ):
+        jobs = stranger.operations(Actor(name="ann", role=role, tenant=tenant)).jobs
+        assert (await jobs.enqueue(EnqueueRequest(task="sendd"))).warning == warning
+        assert (await jobs.enqueue(EnqueueRequest(task="send", payload={"to": "ann"}))).warning is None
 
 
 async def test_a_deploy_that_changes_options_counts_for_the_next_fire_whoever_fires(

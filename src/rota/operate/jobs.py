@@ -16,6 +16,7 @@ from . import bulk, idempotency, job_edits
 from .actions import ActionGroup, requires
 from .failures import failures
 from .job_selection import job_filter, visible_job
+from .known_names import undeclared
 from .requests import (
     BulkRequest,
     CancelRequest,
@@ -26,7 +27,17 @@ from .requests import (
     JobsRequest,
     UpdateJobRequest,
 )
-from .views import AttemptView, BulkResult, Count, FailureGroups, JobView, attempt_view, job_view
+from .views import (
+    AttemptView,
+    BulkResult,
+    Count,
+    EnqueuedView,
+    FailureGroups,
+    JobView,
+    attempt_view,
+    enqueued_view,
+    job_view,
+)
 from .workers import live_workers
 
 MOST_AHEAD = 1000
@@ -106,7 +117,7 @@ class JobActions(ActionGroup):
     # --- one job ---------------------------------------------------------------------------------
 
     @requires("enqueue")
-    async def enqueue(self, request: EnqueueRequest) -> JobView:
+    async def enqueue(self, request: EnqueueRequest) -> EnqueuedView:
         """Create a job for a task, by the task's name."""
         tenant = self.operations.tenant(request.tenant) or "default"
         async with self.operations.audited("job.enqueue", None, tenant) as draft:
@@ -124,6 +135,7 @@ class JobActions(ActionGroup):
             )  # before a key is used
             self._check_producer(request, new)
             await self._check_parent(request.parent, new.tenant)
+            warning = await undeclared(self.services, self.operations.actor, new.task)
             record = await idempotency.reserve(
                 store, clock, tenant, self.services.ids.new(clock.now()), request
             )
@@ -131,7 +143,7 @@ class JobActions(ActionGroup):
             await idempotency.confirm(store, clock, record)
             draft.object, draft.tenant = f"job:{handle.id}", handle.tenant
             draft.after = {"task": handle.task, "queue": handle.queue, "state": handle.state}
-            return job_view(handle, self.operations.visibility)
+            return enqueued_view(handle, self.operations.visibility, warning)
 
     async def _check_parent(self, parent: str | None, tenant: str) -> None:
         """A job of the same tenant; whether another tenant has it is not said."""

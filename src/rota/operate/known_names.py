@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 from datetime import timedelta
 
+from ..core.access import may
 from ..core.jobs.options import name_text
 from ..model import (
     ActivityBetween,
+    Actor,
     CurrentOverview,
     DepthByTenant,
     JobFilter,
@@ -42,6 +44,22 @@ async def warning_of(services: Services, scope: Scope, name: str) -> str | None:
     near = difflib.get_close_matches(name, sorted(known), 1, 0.7)
     hint = f"; did you mean {near[0]!r}?" if near else ", so the pause holds nothing back now"
     return f"no worker, schedule or recent job names {scope} {name!r}{hint}"
+
+
+async def undeclared(services: Services, actor: Actor, task: str) -> str | None:
+    """Why a new job of this task may wait for long; None if a worker has, or had, the task."""
+    published = services.producer.published
+    store = await services.stores.get()
+    if services.producer.has(task) or await published.find(store, task) is not None:
+        return None
+    workers = await worker_views(store, services.clock, services.settings.lease_duration_s)
+    known = {name for worker in workers for name in worker.tasks}
+    if task in known:
+        return None
+    near = next(iter(difflib.get_close_matches(task, sorted(known), 1)), None) or published.near(task)
+    # a tenant, or a producer, does not learn the names of others' tasks
+    hint = f"; did you mean {near!r}?" if near and may(actor, "read.shared") else ""
+    return f"no worker has declared a task named {task!r}: the job waits until one does{hint}"
 
 
 async def _queues(services: Services, store: Store) -> set[str]:

@@ -33,7 +33,7 @@ def sync_twin(method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]]) -> Ca
 
     def twin(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs.get("connection") is not None:
-            return _run_here(name, method(self, *args, **kwargs))
+            return run_here(name, method(self, *args, **kwargs))
         return call_sync(self.portal, name, method, self, *args, **kwargs)
 
     twin.__name__ = f"{name}_sync"
@@ -57,7 +57,7 @@ def call_sync(
     return portal.call(function, *args, **kwargs)
 
 
-def _run_here(name: str, call: Coroutine[Any, Any, R]) -> R:
+def run_here(name: str, call: Coroutine[Any, Any, R]) -> R:
     """On the caller's connection, in its thread: with one that is not async the call never waits."""
     try:
         call.send(None)

@@ -18,7 +18,7 @@ from ..errors import ConfigError, DuplicateJob, StoreUnavailable
 from ..model import FINAL, InsertResult, JobFilter, JobId, NewJob, PageRequest
 from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
-from ..runtime.sync_twins import call_sync
+from ..runtime.sync_twins import call_sync, run_here
 from ..store.protocol import Store
 from .current import RunningJob
 from .handle import Handles, JobAccess, JobHandle, from_job, from_new
@@ -41,6 +41,10 @@ class Producer:
         self.published = published
         self._access = access
         self._builder = JobBuilder(runtime, registry)
+
+    def has(self, name: str) -> bool:
+        """Whether the task's code is here."""
+        return name in self._registry.tasks
 
     # --- one job ---------------------------------------------------------------------------------
 
@@ -66,8 +70,9 @@ class Producer:
 
     def enqueue_sync(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.connection is not None:
+            chosen = run_here("enqueue", self._declared_within(name, chosen))
             now = self.runtime.clock.now()
-            new = self._builder.one(name, arguments, self._as_known(name, chosen), now)
+            new = self._builder.one(name, arguments, chosen, now)
             (inserted,) = self._insert_with_sync(chosen, [new], "enqueue")
             return self._handle_within(new, inserted, now)
         return call_sync(self.runtime.portal, "enqueue", self.enqueue, name, arguments, chosen)
@@ -107,7 +112,7 @@ class Producer:
         began = monotonic()
         store = await self._store(began) if chosen.connection is None else None
         if store is None:
-            chosen = self._as_known(name, chosen)
+            chosen = await self._declared_within(name, chosen)
         elif name not in self._registry.tasks:
             chosen = await self._declared(store, name, chosen, began)
         now = self.runtime.clock.now()
@@ -125,7 +130,7 @@ class Producer:
         portal, began = self.runtime.portal, monotonic()
         store = call_sync(portal, "enqueue_many", self._store, began) if chosen.connection is None else None
         if store is None:
-            chosen = self._as_known(name, chosen)
+            chosen = run_here("enqueue_many", self._declared_within(name, chosen))
         elif name not in self._registry.tasks:
             chosen = portal.call(self._declared, store, name, chosen, began)
         now = self.runtime.clock.now()
@@ -152,9 +157,12 @@ class Producer:
             base = await self.runtime.stores.patience.outlast(ask, error, began, self._patience_s)
         return merge(base, chosen)
 
-    def _as_known(self, name: str, chosen: Options) -> Options:
+    async def _declared_within(self, name: str, chosen: Options) -> Options:
         """The same in the caller's transaction, where no connection of our own may be waited for."""
-        return chosen if name in self._registry.tasks else merge(self.published.known(name), chosen)
+        if name in self._registry.tasks:
+            return chosen
+        within = self.runtime.stores.root().within(chosen.connection)
+        return merge(await self.published.options_within(within, name), chosen)
 
     # --- waiting through an outage ---------------------------------------------------------------
 
@@ -190,8 +198,9 @@ class Producer:
     # --- on the caller's own connection ----------------------------------------------------------
 
     async def _enqueue_with(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
+        chosen = await self._declared_within(name, chosen)
         now = self.runtime.clock.now()
-        new = self._builder.one(name, arguments, self._as_known(name, chosen), now)
+        new = self._builder.one(name, arguments, chosen, now)
         (inserted,) = await self._insert_with(chosen, [new])
         return self._handle_within(new, inserted, now)
 

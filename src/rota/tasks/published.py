@@ -23,7 +23,7 @@ from ..errors import OptionError, StoreError, StoreUnavailable
 from ..model import Backoff, Document, TaskDeclaration, TaskParameter
 from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
-from ..store.protocol import Store
+from ..store.protocol import Store, StoreWithin
 from .registry import Registry
 from .task import Task
 
@@ -38,6 +38,7 @@ MOST_PARAMETERS = 50
 LONGEST_TYPE = 80
 LONGEST_DESCRIPTION = 300
 MOST_WARNED = 1000
+MOST_ASKED = 1000
 # What a worker reads from its own code when a job runs is not stored with the job.
 READ_AT_RUN = frozenset({"timeout", "backoff"})
 PUBLISHED = tuple(name for name in FIELDS if name not in ABOUT_THE_JOB | ABOUT_THE_TASK)
@@ -58,6 +59,7 @@ class PublishedTasks:
         self._known: Mapping[str, TaskDeclaration] = {}
         self._options: dict[str, Options] = {}
         self._read_at = float("-inf")
+        self._asked_at: dict[str, float] = {}  # single tasks, in their callers' transactions
         self._written: dict[str, str] = {}
         self._renew_at: datetime | None = None
 
@@ -86,8 +88,22 @@ class PublishedTasks:
             self._warn(name)
         return self._options.get(name, NO_OPTIONS)
 
-    def known(self, name: str) -> Options:
-        """The same without I/O: as read before."""
+    async def options_within(self, within: StoreWithin, name: str) -> Options:
+        """The same in the caller's transaction: its one document, unless all were read a moment ago."""
+        if self._stores is not self._runtime.stores:
+            self._forget()
+        if monotonic() - max(self._read_at, self._asked_at.get(name, self._read_at)) > FRESH_S:
+            found = [one for one in map(_readable, await within.documents(KIND, name)) if one is not None]
+            new = {one.name: one for one in found}
+            chosen = {one.name: job_options(one) for one in found}
+            # as a whole: other threads read them too
+            self._known = {key: one for key, one in self._known.items() if key != name} | new
+            self._options = {key: one for key, one in self._options.items() if key != name} | chosen
+            if len(self._asked_at) >= MOST_ASKED:
+                self._asked_at.clear()
+            self._asked_at[name] = monotonic()
+            if not found:
+                self._warn(name)
         return self._options.get(name, NO_OPTIONS)
 
     async def options_for_schedules(self, store: Store) -> Mapping[str, Options]:

@@ -232,6 +232,42 @@ export interface EnqueueRequest {
   idempotency_key?: string | null;
 }
 
+export interface EnqueuedView {
+  id: string;
+  tenant: string;
+  queue: string;
+  task: string;
+  state: State;
+  priority: number;
+  payload: unknown;
+  output: unknown;
+  error: unknown;
+  attempt: number;
+  max_attempts: number;
+  run_at: string;
+  scheduled_for: string | null;
+  origin: string;
+  schedule: string | null;
+  key: string | null;
+  tags: string[];
+  parent: string | null;
+  cost_cents: number;
+  progress: unknown;
+  worker: string | null;
+  lease_until: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  timeout: number | null;
+  auto_remove: boolean;
+  cancel_requested: boolean;
+  crashes: number;
+  expires_at: string | null;
+  keep: number | null;
+  snoozes: number;
+  warning?: string | null;
+}
+
 export interface EventsRequest {
   last_event_id?: string | null;
 }
@@ -925,7 +961,7 @@ export type PostResponse<P extends string> =
   P extends "/jobs/bulk" ? BulkResult :
   P extends "/schedules/validate" ? Preview :
   P extends "/gates" ? GateView :
-  P extends "/jobs" ? JobView :
+  P extends "/jobs" ? EnqueuedView :
   P extends "/schedules" ? ScheduleView :
   P extends "/tokens" ? NewToken :
   P extends `/jobs/${string}/cancel` ? JobView :

@@ -16,11 +16,11 @@ from ...errors import JobCancelled, JobFailed, NotFound, PayloadError
 from ...model import LIVE, State
 from ...operate import Operations
 from ...operate.requests import EnqueueRequest, JobsRequest
-from ...operate.views import JobView
+from ...operate.views import EnqueuedView, JobView
 from ...runtime.service import pause
-from ...terminal.text import json_text, relative_time, safe
+from ...terminal.text import json_text, relative_time, safe, style
 from ..parts.exit_codes import CommandFailed
-from ..parts.job_options import PAYLOAD_HELP, checked, note_unknown_task, read_payload
+from ..parts.job_options import PAYLOAD_HELP, checked, read_payload
 from ..parts.options import given_options, json_option
 from ..parts.target import Target, pass_target, store_time, target_options
 from ..parts.time_parsing import parse_duration, parse_expiry, parse_time
@@ -87,7 +87,7 @@ def enqueue(
     _check_payload(target.offline(), task, payload)
 
     async def act(operations: Operations) -> None:
-        job = await _enqueue(operations, EnqueueRequest(task=task, payload=dict(payload), **options))
+        job: JobView = await _enqueue(operations, EnqueueRequest(task=task, payload=dict(payload), **options))
         if wait:
             job = await _wait(operations, job, wait_timeout)
             click.echo(json_text(job if as_json else job.output))
@@ -107,15 +107,16 @@ def _check_payload(app: Rota, task: str, payload: Mapping[str, Any]) -> None:
             payloads.encode(payload, limit=limit, what="payload")
     except PayloadError as error:
         raise click.BadParameter(str(error), param_hint="'--payload'") from error
-    note_unknown_task(app, task)
 
 
-async def _enqueue(operations: Operations, request: EnqueueRequest) -> JobView:
+async def _enqueue(operations: Operations, request: EnqueueRequest) -> EnqueuedView:
     existing = await _existing(operations, request)
     job = await operations.jobs.enqueue(request)
     now = await store_time(operations)
     how = "already exists with this key" if job.id == existing else "enqueued"
     due = f", due {relative_time(job.run_at, now)}" if job.run_at > now else ""
+    if job.warning is not None:
+        click.echo(f"{style('!', 'yellow')} {safe(job.warning)}", err=True)
     click.echo(f"{safe(job.task)} {how} on queue {safe(job.queue)}{due}: {job.id}", err=True)
     return job
 

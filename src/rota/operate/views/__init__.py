@@ -7,7 +7,18 @@ from .access import CurrentActor, EndedSessions, NewToken, OpenSession, TokenVie
 from .audit import AuditVerification, AuditView, ChainProblem, audit_view, is_anonymous
 from .base import View, Visibility
 from .gates import GateView, gate_view, visible_gate
-from .jobs import AttemptView, BulkResult, Count, FailureGroup, FailureGroups, JobView, attempt_view, job_view
+from .jobs import (
+    AttemptView,
+    BulkResult,
+    Count,
+    EnqueuedView,
+    FailureGroup,
+    FailureGroups,
+    JobView,
+    attempt_view,
+    enqueued_view,
+    job_view,
+)
 from .schedules import (
     Backfill,
     CalendarView,
@@ -44,6 +55,7 @@ __all__ = [
     "CurrentActor",
     "DoctorReport",
     "EndedSessions",
+    "EnqueuedView",
     "FailureGroup",
     "FailureGroups",
     "FireView",
@@ -69,6 +81,7 @@ __all__ = [
     "WorkerView",
     "attempt_view",
     "audit_view",
+    "enqueued_view",
     "gate_view",
     "is_anonymous",
     "job_view",

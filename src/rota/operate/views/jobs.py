@@ -64,6 +64,17 @@ def job_view(job: Job, visibility: Visibility) -> JobView:
     )
 
 
+class EnqueuedView(JobView, frozen=True, kw_only=True):
+    """A job as the answer to its enqueueing."""
+
+    warning: str | None = None  # why it may wait for long
+
+
+def enqueued_view(job: Job, visibility: Visibility, warning: str | None) -> EnqueuedView:
+    view = job_view(job, visibility)
+    return EnqueuedView(**{name: getattr(view, name) for name in JobView.__struct_fields__}, warning=warning)
+
+
 class AttemptView(View, frozen=True, kw_only=True):
     """One attempt of a job."""
 

@@ -35,6 +35,7 @@ SELECT id FROM gone
 _DOCUMENT = """
 SELECT kind, key, version, updated_at, CAST(body AS text) FROM rota.documents WHERE kind = ? AND key = ?
 """
+_MAY_READ = "SELECT has_table_privilege('rota.documents', 'SELECT')"
 _AUDIT = "SELECT CAST(rota.append_audit(CAST(CAST(? AS text) AS json)) AS text)"
 _NEVER = "infinity"  # how the table writes "not before it is edited"
 
@@ -58,7 +59,9 @@ class PostgresScripts:
         return gone
 
     def document(self, kind: str, key: str) -> Script[Sequence[Document]]:
-        rows = yield _DOCUMENT, (kind, key)
+        """None for a role that may not read them: a refusal would end the caller's transaction."""
+        ((may_read,),) = yield _MAY_READ, ()
+        rows = (yield _DOCUMENT, (kind, key)) if may_read else ()
         return [document(tuple(row)) for row in rows]
 
     def audit(self, entries: Sequence[AuditEntry]) -> Script[None]:

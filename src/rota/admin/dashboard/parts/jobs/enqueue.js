@@ -3,6 +3,7 @@
 
 import { api } from "../../api.js";
 import { write } from "../../exact.js";
+import { clean } from "../../format.js";
 import { html, useEffect, useState } from "../../ui.js";
 import { may } from "../../state.js";
 import { Button } from "../base/button.js";
@@ -12,15 +13,17 @@ import { payloadOf } from "./payload.js";
 import { toast } from "../base/toast.js";
 
 /** @typedef {import("../../types").JobView} Job */
+/** @typedef {import("../../types").EnqueuedView} Enqueued */
 
 /** Resolves to the new job, or null. @param {Job} [like] the job to copy */
 export async function enqueueDialog(like) {
   const job = await show(Form, { like }, { wide: true });
-  if (job) toast(html`Enqueued job <code>${job.id}</code>.`);
+  const warning = job?.warning ? ` Note: ${clean(job.warning)}.` : "";
+  if (job) toast(html`Enqueued job <code>${job.id}</code>.${warning}`);
   return job;
 }
 
-/** @param {import("../base/dialog.js").DialogControls<Job> & {like?: Job}} props */
+/** @param {import("../base/dialog.js").DialogControls<Enqueued> & {like?: Job}} props */
 function Form({ done, busy, like }) {
   const [values, setValues] = useState({
     task: like?.task ?? "",
