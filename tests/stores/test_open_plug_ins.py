@@ -74,7 +74,7 @@ def test_an_entry_point_without_its_function_is_an_error(install: Install) -> No
 
 def test_an_entry_point_that_cannot_be_called_is_an_error(install: Install) -> None:
     install("rota_text", "rota_text:open", "open = 'no function'")
-    with pytest.raises(ConfigError, match=r"rota_text.*is a str.*callable that takes a URL"):
+    with pytest.raises(ConfigError, match=r"rota_text.*is of type str.*callable that takes a URL"):
         open_store("shelf://x")
 
 

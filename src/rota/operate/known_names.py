@@ -70,7 +70,7 @@ async def _queues(services: Services, store: Store) -> set[str]:
     known |= {q for worker in await worker_views(store, services.clock, lease_s) for q in worker.queues or ()}
     known |= {
         str(one.options.get("queue", "default"))
-        for one in (await services.producer.published.all(store)).values()
+        for one in (await services.producer.published.all(store, 0.0)).values()
     }
     return known | {schedule.queue for schedule in await _schedules(store) if schedule.queue is not None}
 
@@ -83,7 +83,7 @@ async def _tasks(services: Services, store: Store) -> set[str]:
     }
     lease_s = services.settings.lease_duration_s
     known |= {task for worker in await worker_views(store, services.clock, lease_s) for task in worker.tasks}
-    known |= set(await services.producer.published.all(store))
+    known |= set(await services.producer.published.all(store, 0.0))
     return known | {schedule.task for schedule in await _schedules(store)}
 
 

@@ -98,7 +98,10 @@ function begun() {
   opened = true;
 }
 
-/** The events of a stream, as https://html.spec.whatwg.org describes its format. @param {ReadableStream<Uint8Array>} body */
+/**
+ * The events of a stream, as https://html.spec.whatwg.org describes its format.
+ * @param {ReadableStream<Uint8Array>} body
+ */
 async function* eventsOf(body) {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -1,5 +1,6 @@
 // @ts-check
-// Settings: account, appearance, sessions, API tokens, users, retention, masked fields, and every setting with its source.
+// Settings: account, appearance, sessions, API tokens, users, retention, masked fields, and every setting with
+// its source.
 
 import { api, signOut } from "../api.js";
 import { write } from "../exact.js";
