@@ -149,7 +149,7 @@ def test_throughput_covers_this_minute_and_the_one_before() -> None:
         at = NOW.replace(second=0) - timedelta(minutes=minutes_ago)
         return ActivityBucket(at=at, name=None, succeeded=succeeded, failed=failed, cancelled=0)
 
-    assert throughput([step(2, 999), step(1, 50, failed=10), step(0, 2)], NOW) == (62 / 62, round(10 * 60 / 62, 3))
+    assert throughput([step(2, 999), step(1, 50, failed=10), step(0, 2)], NOW) == (1.0, round(600 / 62, 3))
     assert throughput([], NOW) == (0, 0)
 
 
