@@ -6,6 +6,8 @@ of their own. A single-job action reads its job once.
 
 from __future__ import annotations
 
+import msgspec
+
 from ..core.access import require_scope
 from ..core.jobs import lifecycle
 from ..core.jobs.options import options
@@ -34,6 +36,7 @@ from .views import (
     EnqueuedView,
     FailureGroups,
     JobView,
+    Visibility,
     attempt_view,
     enqueued_view,
     job_view,
@@ -143,7 +146,13 @@ class JobActions(ActionGroup):
             await idempotency.confirm(store, clock, record)
             draft.object, draft.tenant = f"job:{handle.id}", handle.tenant
             draft.after = {"task": handle.task, "queue": handle.queue, "state": handle.state}
-            return enqueued_view(handle, self.operations.visibility, warning)
+            return enqueued_view(handle, self._visibility_for_producing(), warning)
+
+    def _visibility_for_producing(self) -> Visibility:
+        """A producer reads nothing, also if its key names a job that another has enqueued."""
+        found = self.operations.visibility
+        is_producer = self.operations.actor.role == "producer"
+        return msgspec.structs.replace(found, payloads=False) if is_producer else found
 
     async def _check_parent(self, parent: str | None, tenant: str) -> None:
         """A job of the same tenant; whether another tenant has it is not said."""
