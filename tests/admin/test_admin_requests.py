@@ -108,3 +108,16 @@ def test_lists_in_a_query_are_written_with_commas_or_repeated(site: Site) -> Non
     for query in ("state=queued,failed", "state=failed&state=queued"):
         assert len(site.get(f"{API}/jobs?{query}", token).json["items"]) == 1
     assert site.get(f"{API}/jobs?state=sleeping", token).status == 422
+
+
+def test_two_lengths_of_a_body_are_400_and_close_the_connection(site: Site) -> None:
+    """A proxy that believes the other one would take the rest for the request of someone else."""
+    second = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(site.address, timeout=60) as line:
+        line.sendall(
+            b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % (5 + len(second)) + second
+        )
+        answer = b"".join(iter(lambda: line.recv(65_536), b""))
+    assert answer.startswith(b"HTTP/1.1 400") and b"ambiguous_length" in answer
+    assert answer.count(b"HTTP/1.1 ") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from sites import PASSWORD, Answer, Browser, Site, Sites, audited
@@ -88,6 +89,32 @@ def test_addresses_of_one_ipv6_network_count_as_one(sites: Sites, clock: FakeClo
     site.user("ada", PASSWORD)
     assert [sign_in(site, WRONG, f"2001:db8::{n}").status for n in range(1, 7)] == [401] * 5 + [429]
     assert sign_in(site, WRONG, "2001:db8:0:1::1").status == 401
+
+
+def test_port_that_a_proxy_writes_is_not_part_of_the_address(sites: Sites, clock: FakeClock) -> None:
+    site = sites(clock=clock, listen=PROXIED)
+    site.user("ada", PASSWORD)
+    for address in ("203.0.113.5:{}", "[2001:db8::7]:{}"):
+        tries = [sign_in(site, WRONG, address.format(40_000 + n)).status for n in range(6)]
+        assert tries == [401] * 5 + [429], address
+
+
+def test_tries_at_the_same_time_are_counted_one_by_one(each_site: Site, clock: FakeClock) -> None:
+    limits = sign_in_limits.SignInLimits()
+
+    async def guess(store: Store) -> bool:
+        try:
+            await limits.begin(store, clock, "ada", "203.0.113.1", None)
+        except sign_in_limits.TooManyTries:
+            return False
+        return True
+
+    async def burst() -> int:
+        store = await each_site.rota.stores.get()
+        await limits.begin(store, clock, "eve", "203.0.113.9", None)
+        return sum(await asyncio.gather(*(guess(store) for _ in range(30))))
+
+    assert each_site.do(burst) <= sign_in_limits.TRIES
 
 
 def test_an_address_has_limited_tries_for_all_accounts(sites: Sites, clock: FakeClock) -> None:

@@ -384,6 +384,17 @@ async def test_producer_enqueues_its_tasks_and_queues_and_reads_nothing(
             await denied
 
 
+async def test_producer_does_not_read_the_job_of_another_by_its_key(
+    app: Rota, operations: Operations
+) -> None:
+    made = await operations.access.create_token(CreateTokenRequest(role="producer", payloads=True))
+    await operations.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "secret place"}, key="k"))
+    found = await (await _as(app, made.token)).jobs.enqueue(
+        EnqueueRequest(task="send", payload={"to": "x"}, key="k")
+    )
+    assert "secret place" not in msgspec.json.encode(found).decode()
+
+
 async def test_only_tokens_of_producers_have_tasks_and_no_user_is_a_producer(operations: Operations) -> None:
     with pytest.raises(OptionError, match="producers only"):
         await operations.access.create_token(CreateTokenRequest(role="viewer", tasks=("send",)))
@@ -462,6 +473,23 @@ async def test_password_hash_of_less_than_todays_cost_is_replaced_at_sign_in(
     assert isinstance(after, StoredUser) and after.scrypt == passwords.CURRENT
     assert after.hash != before.hash and after.changed_at == before.changed_at, "sessions continue"
     assert await by_password(store, app.clock, "ann", "correct horse battery") is not None
+
+
+async def test_a_wrong_password_costs_as_much_for_an_older_hash_as_for_an_unknown_user(
+    app: Rota, operations: Operations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, costs = await app.stores.get(), list[passwords.Parameters]()
+    with monkeypatch.context() as before:
+        before.setattr(passwords, "CURRENT", passwords.FIRST)
+        await operations.access.put_user(
+            "old", PutUserRequest(password="correct horse battery", role="admin")
+        )
+    real = passwords._scrypt
+    monkeypatch.setattr(passwords, "_scrypt", lambda *given: costs.append(given[2]) or real(*given))
+    for name in ("old", "unknown"):
+        assert await by_password(store, app.clock, name, "a wrong password") is None
+        assert passwords.CURRENT in costs, name
+        costs.clear()
 
 
 def test_hash_without_parameters_is_one_of_the_first_cost() -> None:

@@ -179,6 +179,13 @@ class Admin:
     def _check_target(self, request: Request) -> None:
         """Bound the address and headers, and accept only known host names (DNS rebinding)."""
         path, query = request.scope["path"], request.scope["query_string"]
+        if "content-length" in request.headers and "transfer-encoding" in request.headers:
+            raise Problem(
+                400,
+                "ambiguous_length",
+                "Content-Length and Transfer-Encoding exclude each other: send one of them.",
+                headers={"Connection": "close"},
+            )
         if len(path) + len(query) > LONGEST_TARGET:
             raise Problem(414, "too_long", f"The address is longer than {LONGEST_TARGET} characters.")
         if sum(len(name) + len(value) for name, value in request.scope["headers"]) > LONGEST_HEAD:

@@ -43,7 +43,7 @@ class Origin:
         # A proxy on this machine that is not trusted: who is behind it is not known.
         self.is_known = behind_proxy or not (self.forwarded and is_loopback(self.address))
         if behind_proxy:
-            self.address = _last(headers.getlist("x-forwarded-for")) or self.address
+            self.address = _without_port(_last(headers.getlist("x-forwarded-for"))) or self.address
             self.scheme = _last(headers.getlist("x-forwarded-proto")) or self.scheme
 
     @property
@@ -64,6 +64,13 @@ class Origin:
 def _last(lines: Sequence[str]) -> str | None:
     """The entry that the nearest proxy wrote: the last one of the last header."""
     return ",".join(lines).rsplit(",", 1)[-1].strip()[:100] or None
+
+
+def _without_port(address: str | None) -> str | None:
+    """Some proxies write the client's port too, which changes with every connection."""
+    if address is None or not address.startswith("["):
+        return address.partition(":")[0] if address is not None and address.count(":") == 1 else address
+    return address[1:].partition("]")[0]
 
 
 def host_name(host: str) -> str:

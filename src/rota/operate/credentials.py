@@ -146,18 +146,20 @@ async def used_for(store: Store, clock: Clock, token: ApiToken, permission: str)
 async def by_password(store: Store, clock: Clock, name: str, password: str) -> StoredUser | None:
     """The user, or None. Same cost for unknown names, so that timing does not reveal users.
 
-    A hash of less than today's cost is replaced.
+    A hash of less than today's cost is replaced, and made in any case: time must not show such a user.
     """
     document = await find_document(store, USER, name) if 0 < len(name) <= 200 else None
     found = None if document is None else read_stored(document.body, StoredUser)
     salt = found.salt if found is not None else "00" * 16
     given = await passwords.hashed(password, salt, passwords.CURRENT if found is None else found.scrypt)
     kept = found.hash if found is not None else "00" * 32
+    is_outdated = found is not None and passwords.is_outdated(found.scrypt)
+    fresh = await passwords.new_hash(password) if is_outdated else None
     if not hmac.compare_digest(given, kept) or found is None or document is None:
         return None
-    if passwords.is_outdated(found.scrypt):
-        fresh = msgspec.structs.replace(found, **(await passwords.new_hash(password))._asdict())
-        await store.put_document(USER, name, stored_text(fresh), document.version, clock.now())
+    if fresh is not None:
+        body = stored_text(msgspec.structs.replace(found, **fresh._asdict()))
+        await store.put_document(USER, name, body, document.version, clock.now())
     return found
 
 

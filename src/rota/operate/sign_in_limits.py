@@ -86,8 +86,7 @@ class SignInLimits:
             if wait > 0:
                 raise TooManyTries(wait)
         for counter in counters:
-            add = partial(Failures.added, now=now, most=counter.most, within=counter.within)
-            await _change(store, counter.key, now, add)
+            await _change(store, counter.key, now, partial(_one_more, counter, now))
         return Tried(counters, account, known)
 
     async def succeeded(self, store: Store, clock: Clock, tried: Tried) -> str | None:
@@ -102,6 +101,13 @@ class SignInLimits:
             else:
                 await _change(store, counter.key, now, partial(Failures.undone, most=counter.most))
         return None if tried.account is None else await _remember(store, now, tried.account, tried.device)
+
+
+def _one_more(counter: Counter, now: datetime, old: Failures) -> Failures:
+    """TooManyTries, if those who try at the same time have used up the tries since they were read."""
+    if (wait := old.wait_s(now)) > 0:
+        raise TooManyTries(wait)
+    return old.added(now, counter.most, counter.within)
 
 
 async def _counters(
