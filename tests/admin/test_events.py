@@ -228,3 +228,13 @@ def test_streams_end_when_the_server_stops(site: Site) -> None:
         with pytest.raises(EOFError):
             while True:
                 line.next()
+
+
+def test_tenant_does_not_learn_from_events_who_paused_its_schedule(site: Site) -> None:
+    acme, platform = site.token("viewer", "acme"), site.token()
+    site.post(f"{API}/schedules", {"name": "n", "task": "w", "every": "1h", "tenant": "acme"}, platform)
+    with listening(site, acme) as line:
+        is_looking(site)
+        site.post(f"{API}/gates", {"scope": "schedule", "name": "n", "tenant": "acme"}, platform)
+        assert line.until("schedule", lambda data: data["gate"] is not None)
+        assert platform.split("_")[1] not in "\n".join(line.raw)

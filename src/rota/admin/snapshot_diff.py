@@ -116,7 +116,8 @@ class SnapshotDiff:
         for _ in range(SCHEDULE_PAGES):
             page = await self._operations.schedules.list(SchedulesRequest(limit=200, cursor=cursor))
             for view in page.items:
-                bare = msgspec.structs.replace(view, payload=None, late_s=None)
+                gate = None if view.gate is None else _bare_gate(view.gate)
+                bare = msgspec.structs.replace(view, payload=None, late_s=None, gate=gate)
                 found[view.id] = ChangeEvent("schedule", bare, view.tenant)
             if (cursor := page.next) is None:
                 break
