@@ -14,11 +14,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from rota import Backoff, Rota
+from rota import Backoff, Context, Rota
 from rota.model import Actor, TaskParameter
 from rota.operate.requests import EnqueueRequest
 from rota.tasks.published import KIND
-from rota.testing import FakeClock
+from rota.testing import FakeClock, drain
 
 Make = Callable[..., Rota]
 MAIL: dict[str, Any] = {"queue": "mail", "max_attempts": 7, "priority": 4, "tags": ["out"], "timeout": 30}
@@ -136,6 +136,18 @@ async def transaction(url: str) -> AsyncIterator[Any]:
         connection.commit()
     finally:
         connection.close()
+
+
+async def test_a_follow_up_by_name_uses_the_options_of_the_task(stranger: Rota, until: Any) -> None:
+    @stranger.task
+    async def order(ctx: Context) -> None:
+        ctx.enqueue("send", {"to": "ann"}, priority=5)
+
+    await work_for_a_moment(stranger, until)
+    job = await order.enqueue()
+    await drain(stranger)
+    (follow_up,) = (await stranger.jobs(parent=job.id)).items
+    assert options_of(follow_up) == ("mail", 7, 5, ("out",))
 
 
 async def test_an_operator_who_enqueues_by_name_uses_the_options_of_the_task(stranger: Rota) -> None:

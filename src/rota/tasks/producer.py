@@ -101,8 +101,8 @@ class Producer:
 
     def build(self, name: str, arguments: Any, chosen: Options, now: datetime, running: RunningJob) -> NewJob:
         """The job that the running one wants, everything checked and nothing written."""
-        both = merge(self._registry.options(name), chosen)
-        return self._builder.one(name, arguments, both, now, running)
+        base = self._registry.options(name) if self.has(name) else self.published.options_at_hand(name)
+        return self._builder.one(name, arguments, merge(base, chosen), now, running)
 
     # --- many ------------------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class PublishedTasks:
         self._options: dict[str, Options] = {}
         self._read_at = float("-inf")
         self._asked_at: dict[str, float] = {}  # single tasks, in their callers' transactions
+        self._is_read_by_tasks = False
         self._written: dict[str, str] = {}
         self._renew_at: datetime | None = None
 
@@ -106,6 +107,11 @@ class PublishedTasks:
                 self._warn(name)
         return self._options.get(name, NO_OPTIONS)
 
+    def options_at_hand(self, name: str) -> Options:
+        """The same without I/O, for a task that runs: as the worker has read them last."""
+        self._is_read_by_tasks = True
+        return self._options.get(name, NO_OPTIONS)
+
     async def options_for_schedules(self, store: Store) -> Mapping[str, Options]:
         """The same for all tasks: the code of the process that fires decides only where none is published."""
         await self.all(store)
@@ -149,12 +155,17 @@ class PublishedTasks:
     async def publish(self, store: Store) -> None:
         """Write what this process declares and the store does not have, or has differently.
 
-        Each task once: what a worker that started later wrote stays.
+        Each task once: what a worker that started later wrote stays. What others declare is at hand from then
+        on, and read again only if a task has asked for it.
         """
         now, mine = self._runtime.clock.now(), self._declarations()
         if self._written == mine and self._renew_at is not None and now < self._renew_at:
+            if self._is_read_by_tasks:
+                await self.all(store)
             return
-        stored = {one.key: one for one in await store.documents(KIND)}
+        documents = await store.documents(KIND)
+        self._take(documents)
+        stored = {one.key: one for one in documents}
         for name, body in mine.items():
             there = stored.get(name)
             is_new = self._written.get(name) != body
