@@ -135,3 +135,12 @@ async def test_sql_users_keep_keys_too(make_app: Any, emptied_postgres_url: str)
             connection.execute("SELECT rota.enqueue('work', key_for => '1 hour')")
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="from 0 to 100 years"):
             connection.execute("SELECT rota.enqueue('work', key => 'k', key_for => '-1 hour')")
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_secret_argument_does_not_get_into_a_key(app: Rota, many: bool) -> None:
+    given = {"host": "db", "account": {"password": "canary"}}
+    key = "{host}:{account.password}"
+    with pytest.raises(OptionError, match="password is secret by its name"):
+        await (app.enqueue_many("dial", [given], key=key) if many else app.enqueue("dial", given, key=key))
+    assert (await app.enqueue("dial", given, key="{host}")).key == "db"

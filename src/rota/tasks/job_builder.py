@@ -38,7 +38,7 @@ class JobBuilder:
             check_id_time(chosen.id, now)
         id = chosen.id or self._runtime.ids.new(now)
         job = self._job(id, name, text, chosen, now, running or CURRENT.get())
-        return job if chosen.key is None else replace(job, key=filled_key(chosen, text, now))
+        return job if chosen.key is None else replace(job, key=filled_key(chosen, text, now, self._secrets))
 
     def many(
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options, now: datetime
@@ -53,10 +53,14 @@ class JobBuilder:
         ids = self._runtime.ids.run(now, len(texts))
         if chosen.key is not None:
             check_bulk_key(chosen.key)
-            keys = [filled_key(chosen, text, now) for text in texts]
+            keys = [filled_key(chosen, text, now, self._secrets) for text in texts]
             made = zip(ids, texts, keys, strict=True)
             return [replace(job, id=id, payload_json=text, key=key) for id, text, key in made]
         return [replace(job, id=id, payload_json=text) for id, text in zip(ids, texts, strict=True)]
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return self._runtime.settings.secret_fields
 
     def _job(
         self, id: str, name: str, payload_json: str, chosen: Options, now: datetime,

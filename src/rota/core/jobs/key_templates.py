@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ...errors import OptionError
+from ..payload.masking import is_secret
 from .options import Options, name_text
 
 _PATH = r"[^\W\d]\w*(?:\.\w+)*"
@@ -34,8 +35,8 @@ def check_placeholders(what: str, template: str, names: Sequence[str]) -> None:
             raise OptionError(f"{what}={template!r}: {_unknown(name, names)}")
 
 
-def fill(what: str, template: str, payload_json: str) -> str:
-    """The template with the job's arguments in place of its placeholders."""
+def fill(what: str, template: str, payload_json: str, secrets: Sequence[str] = ()) -> str:
+    """The template with the job's arguments in place of its placeholders; none that is secret by its name."""
     if "{" not in template:
         return template
     arguments: Any = None
@@ -45,6 +46,7 @@ def fill(what: str, template: str, payload_json: str) -> str:
         literal, path = match.groups()
         if literal is not None:
             return f"{{{literal}}}"
+        _check_open(what, template, path, secrets)
         if arguments is None:
             arguments = msgspec.json.decode(payload_json)
         return _text(what, template, path, arguments)
@@ -53,10 +55,10 @@ def fill(what: str, template: str, payload_json: str) -> str:
     return name_text(what, filled) if filled != template else template
 
 
-def filled_key(chosen: Options, payload_json: str, now: datetime) -> str:
+def filled_key(chosen: Options, payload_json: str, now: datetime, secrets: Sequence[str] = ()) -> str:
     """The key of one job: filled from its arguments, and of its period."""
     assert chosen.key is not None
-    key = fill("key", chosen.key, payload_json)
+    key = fill("key", chosen.key, payload_json, secrets)
     return key if chosen.key_per is None else in_period("key", key, chosen.key_per, now)
 
 
@@ -82,6 +84,15 @@ def in_period(what: str, key: str, period_s: float, now: datetime) -> str:
     period = timedelta(seconds=period_s)
     start = _MONDAY + (now - _MONDAY) // period * period
     return name_text(what, f"{key}@{start:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def _check_open(what: str, template: str, path: str, secrets: Sequence[str]) -> None:
+    """A key is shown to all who see the job, and stands in logs and errors."""
+    if any(is_secret(step, secrets) for step in path.split(".")):
+        raise OptionError(
+            f"{what}={template!r}: {path} is secret by its name (setting secret_fields), and a key is shown: "
+            "use another argument"
+        )
 
 
 def _text(what: str, template: str, path: str, arguments: dict[str, Any]) -> str:
