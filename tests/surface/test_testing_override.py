@@ -142,6 +142,9 @@ async def test_inline_runs_a_job_of_the_callers_transaction_once_it_is_committed
                 job = await send.options(connection=connection).enqueue(order_id=2)
             assert await job.result(timeout=5) == 2
             with connection:
+                job = await send.options(connection=connection).enqueue(order_id=4)
+            assert (await shop.job(job.id)).output == 4  # as a view does that has only the id
+            with connection:
                 job = await send.options(connection=connection).enqueue(order_id=3)
         assert (await shop.job(job.id)).output == 3
     finally:

@@ -8,11 +8,9 @@ from typing import Any
 
 from ..app import Rota
 from ..core.jobs.options import Options
-from ..durations import Duration
 from ..errors import NotFound
-from ..model import JobId
-from ..runtime.portal import Portal
-from ..tasks.handle import JobHandle, from_job
+from ..store.protocol import Store
+from ..tasks.handle import JobHandle
 from ..tasks.producer import Producer
 from .due_jobs import run_due_jobs
 
@@ -22,9 +20,9 @@ class inline:
 
     For code under test that enqueues and then needs the outcome, with ``with`` or ``async with``. A job
     that fails has made its first attempt and will be retried later. A job with a delay stays queued. A job
-    enqueued with ``connection=`` exists once the caller commits: it runs when its handle is next asked, when
-    another job is enqueued, or at the end of the block. A job that a job enqueues runs after it, not
-    inside it::
+    enqueued with ``connection=`` exists once the caller commits: it runs before the app next reads or writes
+    its store, as ``app.job`` and ``enqueue`` do, or at the end of the block. A job that a job enqueues runs
+    after it, not inside it::
 
         async with inline(app):
             job = await send_receipt.enqueue(order_id=42)
@@ -34,9 +32,11 @@ class inline:
     def __init__(self, app: Rota) -> None:
         self._app = app
         self._usual: Producer | None = None
+        self._stores: _InlineStores | None = None
 
     def __enter__(self) -> None:
         self._usual = self._app.producer
+        self._stores = _InlineStores(self._app)
         _produce_with(self._app, _InlineProducer(self._app))
 
     def __exit__(
@@ -57,7 +57,8 @@ class inline:
             await run_due_jobs(self._app)
 
     def _leave(self) -> None:
-        if self._usual is not None:
+        if self._usual is not None and self._stores is not None:
+            self._stores.leave()
             _produce_with(self._app, self._usual)
 
 
@@ -67,43 +68,31 @@ def _produce_with(app: Rota, producer: Producer) -> None:
         task.producer = producer
 
 
-class _InlineAccess:
-    """What handles ask inside the block: first run what has been committed since."""
+class _InlineStores:
+    """The app's stores inside the block: whatever is read, what is due has run before."""
 
     def __init__(self, app: Rota) -> None:
         self._app = app
+        self._usual = app.stores.get
+        self._is_running = False
+        app.stores.get = self.get  # type: ignore[method-assign]
 
-    @property
-    def portal(self) -> Portal:
-        return self._app.portal
+    def leave(self) -> None:
+        self._app.stores.get = self._usual  # type: ignore[method-assign]
 
-    async def run(self) -> None:
-        if not self._app.is_running:
-            await run_due_jobs(self._app)
-
-    async def wait(self, job_id: JobId, timeout: Duration | None = None) -> Any:
-        await self.run()
-        return await self._app.wait(job_id, timeout)
-
-    async def job(self, job_id: JobId) -> JobHandle:
-        await self.run()
-        return self._mine(await self._app.job(job_id))
-
-    async def cancel(self, job_id: JobId, reason: str = "cancelled") -> JobHandle:
-        return self._mine(await self._app.cancel(job_id, reason))
-
-    async def retry(self, job_id: JobId) -> JobHandle:
-        await self._app.retry(job_id)
-        return await self.job(job_id)
-
-    def _mine(self, handle: JobHandle) -> JobHandle:
-        return from_job(handle, self)
+    async def get(self) -> Store:
+        if not (self._is_running or self._app.is_running):
+            self._is_running = True
+            try:
+                await run_due_jobs(self._app)
+            finally:
+                self._is_running = False
+        return await self._usual()
 
 
 class _InlineProducer(Producer):
     def __init__(self, app: Rota) -> None:
-        self._now = _InlineAccess(app)
-        super().__init__(app.runtime, app.registry, app.published, self._now)
+        super().__init__(app.runtime, app.registry, app.published, app)
 
     async def enqueue(self, name: str, arguments: Any, chosen: Options) -> JobHandle:
         handle = await super().enqueue(name, arguments, chosen)
@@ -123,7 +112,6 @@ class _InlineProducer(Producer):
     async def _run(self, handles: Sequence[JobHandle], chosen: Options) -> Sequence[JobHandle]:
         if chosen.connection is not None:  # the caller's transaction is open: a worker cannot see the job
             return handles
-        await self._now.run()
         return [await self._refreshed(handle) for handle in handles]
 
     async def _refreshed(self, handle: JobHandle) -> JobHandle:

@@ -36,7 +36,7 @@ def caller(connection: Any, database: str, where: str) -> ExternalConnection:
     if found.database != database:
         raise ConfigError(
             f"connection= leads to a database of the kind {found.database}, but the jobs of this app are in "
-            f"{where}: pass a connection to that, or leave connection= out"
+            f"{where}; pass a connection to that store, or leave connection= out"
         )
     return found
 
