@@ -125,6 +125,18 @@ def test_an_address_has_limited_tries_for_all_accounts(sites: Sites, clock: Fake
     assert sign_in(site, RIGHT, "203.0.113.2").status == 200
 
 
+def test_success_does_not_block_its_address_where_others_have_failed(sites: Sites, clock: FakeClock) -> None:
+    site, office = sites(clock=clock, listen=PROXIED), "203.0.113.1"
+    site.user("ada", PASSWORD)
+    for n in range(20):
+        assert sign_in(site, {"user": f"u{n}", "password": "x"}, office).status == 401
+    clock.advance(61)
+    assert [sign_in(site, RIGHT, office).status for _ in range(3)] == [200] * 3
+    assert sign_in(site, {"user": "eve", "password": "x"}, office).status == 401
+    clock.advance(61)  # a failure blocks for longer than before, all the same
+    assert sign_in(site, RIGHT, office).status == 429
+
+
 def test_servers_of_one_store_count_together(sites: Sites, tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path / 'shared.db'}"
     one, two = sites(url=url), sites(url=url)

@@ -54,9 +54,13 @@ class Failures(Value, frozen=True, kw_only=True):
             blocked_before_s=before,
         )
 
-    def undone(self, most: int | None) -> Failures:
-        """Without the last failure, unless others have blocked meanwhile."""
-        times = self.failed_at[:-1]
-        if most is not None and len(times) >= most:
-            return msgspec.structs.replace(self, failed_at=times)
-        return Failures(failed_at=times, blocked_s=self.blocked_before_s)
+    def undone(self, at: datetime) -> Failures:
+        """Without the failure of this instant, which was none: its block ends, unless others failed since."""
+        if not self.failed_at or self.failed_at[-1] != at:
+            times = [*self.failed_at]
+            if at in times:
+                times.remove(at)
+            return msgspec.structs.replace(self, failed_at=tuple(times))
+        if not self.blocked_before_s:
+            return Failures(failed_at=self.failed_at[:-1])
+        return Failures(failed_at=self.failed_at[:-1], blocked_until=at, blocked_s=self.blocked_before_s)

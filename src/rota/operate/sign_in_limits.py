@@ -63,6 +63,7 @@ class Tried(NamedTuple):
     counters: Sequence[Counter]
     account: str | None
     device: str | None
+    at: datetime
 
 
 class SignInLimits:
@@ -87,7 +88,7 @@ class SignInLimits:
                 raise TooManyTries(wait)
         for counter in counters:
             await _change(store, counter.key, now, partial(_one_more, counter, now))
-        return Tried(counters, account, known)
+        return Tried(counters, account, known, now)
 
     async def succeeded(self, store: Store, clock: Clock, tried: Tried) -> str | None:
         """Undo the failure; the cookie that makes this browser known, if it is a new one.
@@ -99,7 +100,7 @@ class SignInLimits:
             if counter.key.startswith(("pair-", "device-")):
                 await store.delete_document(KIND, counter.key)
             else:
-                await _change(store, counter.key, now, partial(Failures.undone, most=counter.most))
+                await _change(store, counter.key, now, partial(Failures.undone, at=tried.at))
         return None if tried.account is None else await _remember(store, now, tried.account, tried.device)
 
 
