@@ -87,3 +87,21 @@ async def test_turns_that_end_runs_of_two_schedules_crosswise_do_not_wait_for_ea
     assert deadlocks(migrated_postgres_url) == 0
     counts = await store.survey(RunCounts([("default", "a"), ("default", "b")], T0.date()))
     assert [(one.succeeded, one.failed) for one in counts] == [(1, 1), (1, 1)]
+
+
+async def test_days_that_are_over_are_found_without_reading_the_others(migrated_postgres_url: str) -> None:
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO rota.run_counts "
+            "SELECT 'default', 's' || n % 50, date '2030-01-01' - n / 50, 0, 1, 0, 0, 0, 0, 0 "
+            "FROM generate_series(0, 9999) AS n"
+        )
+        connection.execute("ANALYZE rota.run_counts")
+        for where, index in (
+            ("day < '2029-06-20'", "run_counts_day"),
+            ("day < '2029-12-30' AND slot <> 0", "spread"),
+        ):
+            rows = connection.execute(
+                f"EXPLAIN DELETE FROM rota.run_counts WHERE {where}".encode()
+            ).fetchall()
+            assert index in str(rows), rows

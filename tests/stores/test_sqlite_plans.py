@@ -187,6 +187,11 @@ def test_sealed_lines_of_the_audit_log_are_found_by_their_seal(connection: sqlit
     assert any("rota_audit_seal (seal<?)" in step for step in steps), steps
 
 
+def test_days_that_are_long_over_are_found_without_reading_the_others(connection: sqlite3.Connection) -> None:
+    (step,) = plan(connection, statement("prune_run_counts"), (5,))
+    assert "rota_run_counts_day (day<?)" in step
+
+
 def test_no_statement_numbers_its_placeholders() -> None:
     """Python 3.12 warns of ``?1`` with a sequence, and later versions refuse it: name them instead."""
     folder = Path(rota.store.sqlite.__file__).parent

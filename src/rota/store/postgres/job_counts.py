@@ -72,7 +72,8 @@ SELECT minute, queue, task, state, sum(n)::bigint FROM rota.tally WHERE minute >
  GROUP BY 1, 2, 3, 4 HAVING sum(n) > 0 ORDER BY 1, 2, 3, 4
 """
 _RUNS = """
-SELECT tenant, schedule, sum(succeeded)::bigint, sum(failed)::bigint, sum(cancelled)::bigint,
+SELECT tenant, schedule, greatest(sum(succeeded), 0)::bigint, greatest(sum(failed), 0)::bigint,
+       greatest(sum(cancelled), 0)::bigint,
        sum(timed)::bigint, sum(total_us)::double precision / 1000, max(longest_us)::double precision / 1000
   FROM rota.run_counts
  WHERE (tenant, schedule) IN (SELECT * FROM unnest(%s::text[], %s::text[])) AND day >= %s

@@ -312,6 +312,9 @@ SELECT tenant, schedule, finished_at / 86400000000, sum(state = 'succeeded'), su
 FROM rota_jobs WHERE schedule IS NOT NULL AND finished_at IS NOT NULL
 GROUP BY 1, 2, 3;
 
+-- For maintenance: very old days.
+CREATE INDEX rota_run_counts_day ON rota_run_counts (day);
+
 INSERT INTO rota_migrations (version, name) VALUES (7, '0007_run_counts');
 
 -- 0008_expiry_and_retention
@@ -962,7 +965,7 @@ UPDATE OR IGNORE rota_schedules SET (id, name, task, tenant, cron, every, at, ti
     ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ? AND version = ?;
 
 -- sql/run_counts.sql
-SELECT tenant, schedule, sum(succeeded), sum(failed), sum(cancelled), sum(timed), sum(total_us) / 1000.0,
+SELECT tenant, schedule, max(sum(succeeded), 0), max(sum(failed), 0), max(sum(cancelled), 0), sum(timed), sum(total_us) / 1000.0,
   max(longest_us) / 1000.0
 FROM json_each(?) CROSS JOIN rota_run_counts
 WHERE tenant = json_extract(value, '$[0]') AND schedule = json_extract(value, '$[1]') AND day >= ?

@@ -64,7 +64,7 @@ class KeptKeyRules:
         await settle(store, [change(again, State.SUCCEEDED)], at(3))
         assert (await outcome(store, 4))[1] == "created"
 
-    @keeps(1, 2)
+    @keeps(2)
     async def test_a_lost_answer_meets_the_key_of_its_own_job_and_is_not_refused(self, store: Store) -> None:
         job = new(key="k", key_for=60.0, auto_remove=True, on_conflict="raise")
         await add(store, job)

@@ -116,3 +116,12 @@ class RunCountRules:
         await ended(store, State.SUCCEEDED, 2, schedule="weekly")
         await store.delete_schedules([schedule.id])
         assert list(await counted(store, OURS, ("default", "weekly"))) == [("default", "weekly")]
+
+    @keeps(11)
+    async def test_a_retry_takes_nothing_from_the_counts_of_a_schedule_made_again(self, store: Store) -> None:
+        made = rule("nightly")
+        await store.put_schedules([made], T0)
+        job = await ended(store, State.FAILED, 0)
+        await store.delete_schedules([made.id])
+        assert await store.edit((job.id,), lifecycle.retry(at(2)), at(2))
+        assert await outcomes(store) == (0, 0, 0)

@@ -20,3 +20,6 @@ SELECT tenant, schedule, finished_at / 86400000000, sum(state = 'succeeded'), su
   coalesce(max(iif(state <> 'cancelled', finished_at - started_at, 0)), 0)
 FROM rota_jobs WHERE schedule IS NOT NULL AND finished_at IS NOT NULL
 GROUP BY 1, 2, 3;
+
+-- For maintenance: very old days.
+CREATE INDEX rota_run_counts_day ON rota_run_counts (day);
