@@ -35,7 +35,7 @@ export function Figures({ summary }) {
       ${["Runs", "Succeeded", "Failed", "Average", "Longest"].map((word) => figure(word))}
     </dl>`;
   const { runs, succeeded, failed, success_rate_percent: rate, average_ms, longest_ms, window_days } = summary;
-  const percent = rate === null ? "—" : `${rate} %`;
+  const percent = rate === null ? "—" : `${Number(rate.toFixed(1))} %`;
   return html`<dl class="figures">
     ${figure("Runs", count(runs), `last ${plural(window_days, "day")}`)}
     ${figure("Succeeded", percent, `${count(succeeded)} of ${count(succeeded + failed)}`)}
