@@ -128,7 +128,7 @@ def _used_with(token: ApiToken | None, hash: str, now: datetime) -> ApiToken | N
 
 def is_replaced(used: ApiToken) -> bool:
     """Whether ``by_token`` has found it by the secret before its last rotation."""
-    return used.hash == used.previous_hash
+    return hmac.compare_digest(used.hash, used.previous_hash or "")
 
 
 async def used_for(store: Store, clock: Clock, token: ApiToken, permission: str) -> None:
