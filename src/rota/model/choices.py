@@ -21,6 +21,7 @@ Wakes = Literal["none", "any", "queue"]
 AuditResult = Literal["done", "denied", "failed"]
 Scope = Literal["all", "queue", "task", "tenant", "schedule"]
 Level = Literal["ok", "warning", "problem"]
+Period = Literal["hour", "day", "week", "month"]  # of a budget, in UTC
 AttemptOutcome = Literal["succeeded", "failed", "snoozed", "cancelled", "rescued", "released"]
 
 

@@ -81,6 +81,9 @@ class NewJob(Value, frozen=True, kw_only=True):
     scheduled_for: datetime | None = None
     expires_at: datetime | None = None  # if it has not begun by then, it is cancelled
     keep: float | None = None  # seconds to keep it once it has finished; None: as the settings say
+    concurrency_key: str | None = None  # the ``key:`` limit that it counts under
+    units: int | None = None  # what it takes from the buckets of the rates that it is under; None: 1
+    price: float | None = None  # cents reserved from its tenant's budget while it runs
 
 
 class InsertResult(Value, frozen=True, kw_only=True):
@@ -131,6 +134,9 @@ class Job(Value, frozen=True, kw_only=False):
     expires_at: datetime | None = None  # None too once it has begun and returned to the queue
     keep: float | None = None
     snoozes: int = 0  # since it was enqueued or retried by an operator
+    concurrency_key: str | None = None
+    units: int = 1
+    price: float | None = None
 
     @property
     def payload(self) -> Any:

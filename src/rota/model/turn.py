@@ -53,6 +53,8 @@ class ClaimRequest(Value, frozen=True, kw_only=True):
     tasks: tuple[str, ...] | None = None  # the tasks it knows; None: any
     exclude_tenants: tuple[str, ...] = ()
     until: datetime | None = None  # claim nothing later than this: the worker will have given up waiting
+    free: int | None = None  # jobs that would begin at once: of jobs under a limit no more; None: ``limit``
+    holds: tuple[tuple[str, int], ...] = ()  # tenants and how many of their jobs the worker has in hand
 
 
 class TurnResult(Value, frozen=True, kw_only=True):
@@ -60,7 +62,7 @@ class TurnResult(Value, frozen=True, kw_only=True):
 
     refused: frozenset[JobId] = frozenset()
     jobs: Sequence[Job] = ()
-    next_due_at: datetime | None = None  # earliest queued job that is not due yet, any queue
+    next_due_at: datetime | None = None  # when to claim again: a job is due, or a rate has a token
     at: datetime | None = None  # the store's time in this turn; None: it had nothing to do
 
 

@@ -98,6 +98,7 @@ def from_job(job: Job, access: JobAccess) -> JobHandle:
 def job_of(new: NewJob, now: datetime) -> Job:
     """The job that a request becomes when it is stored at ``now``."""
     same = {name: getattr(new, name) for name in _SAME}
+    same["units"] = new.units or 1
     return Job(id=new.id, state=State.QUEUED, run_at=new.run_at or now, created_at=now, **same)
 
 
@@ -106,7 +107,8 @@ def from_new(new: NewJob, inserted: InsertResult, now: datetime, access: JobAcce
         inserted.id, new.task, inserted.state, new.run_at or now, now, new.queue, new.tenant, new.priority,
         new.payload_json, None, None, 0, new.max_attempts, 0, None, None, None, None, new.timeout,
         new.backoff, new.key, new.auto_remove, new.tags, new.parent, new.origin, new.schedule,
-        new.scheduled_for, 0.0, None, False, 0, new.expires_at, new.keep, 0, access,
+        new.scheduled_for, 0.0, None, False, 0, new.expires_at, new.keep, 0,
+        new.concurrency_key, new.units or 1, new.price, access,
     )  # fmt: skip
 
 

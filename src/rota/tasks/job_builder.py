@@ -92,6 +92,9 @@ class JobBuilder:
             origin="job" if parent is not None else "api",
             expires_at=None if chosen.expires is None else expiry(chosen, run_at or now),
             keep=chosen.keep,
+            concurrency_key=chosen.concurrency_key,
+            units=chosen.units,
+            price=chosen.price,
         )
 
 

@@ -22,7 +22,7 @@ log = logging.getLogger("rota.worker")
 STOP_GRACE_S = 5.0  # how long an execution has to stop, before its outcome is recorded without it
 
 
-class Held(Protocol):
+class HeldExecutions(Protocol):
     """The executions that a worker holds: running ones in a slot, waiting ones claimed but not started."""
 
     running: dict[Execution, None]
@@ -33,7 +33,10 @@ class Stops:
     """Stops the executions in the slots of one worker. Never frees a slot: that happens when one returns."""
 
     def __init__(
-        self, held: Held, executors: Mapping[str, TaskExecutor], end: Callable[[Execution, Outcome], None]
+        self,
+        held: HeldExecutions,
+        executors: Mapping[str, TaskExecutor],
+        end: Callable[[Execution, Outcome], None],
     ) -> None:
         self._held = held
         self._executors = executors

@@ -265,6 +265,9 @@ export interface EnqueuedView {
   expires_at: string | null;
   keep: number | null;
   snoozes: number;
+  concurrency_key: string | null;
+  units: number;
+  price: number | null;
   warning?: string | null;
 }
 
@@ -401,6 +404,9 @@ export interface JobView {
   expires_at: string | null;
   keep: number | null;
   snoozes: number;
+  concurrency_key: string | null;
+  units: number;
+  price: number | null;
 }
 
 export interface JobsRequest {

@@ -25,6 +25,8 @@ MOST_ATTEMPTS = 100
 SHORTEST_TIMEOUT = 0.001  # seconds
 MOST_AHEAD_S = 86_400.0  # of a chosen id; stores allow for wrong clocks of a day
 MOST_SNOOZES = 1_000_000
+MOST_UNITS = 1_000_000_000
+MOST_CENTS = 1e12
 FOREVER = 100 * 365 * 86400.0  # seconds
 CONFLICTS: tuple[str, ...] = get_args(OnConflict)
 
@@ -54,6 +56,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     fail_on: ErrorTypes | None = None
     retry_on: ErrorTypes | None = None
     max_snoozes: int | None = None
+    concurrency_key: str | None = None
+    units: int | None = None
+    price: float | None = None  # cents
 
 
 class SharedOptions(TypedDict, total=False):
@@ -71,6 +76,9 @@ class SharedOptions(TypedDict, total=False):
     auto_remove: bool | None
     tags: Sequence[str] | None
     keep: Duration | None  # how long it is kept once it has finished; or "forever"
+    concurrency_key: str | None  # the limit ``key:…`` that it counts under; filled from the arguments
+    units: int | None  # what it takes from the buckets of rates
+    price: float | None  # cents that it is expected to cost: reserved from the tenant's budget while it runs
 
 
 class TaskOptions(SharedOptions, total=False):
@@ -188,6 +196,12 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
     return value
 
 
+def _amount(name: str, value: Any, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
+        raise OptionError(f"{name}={value!r}: must be a number of cents from 0 to {high:.0f}")
+    return float(value)
+
+
 def _seconds(name: str, value: Any, low: float = 0.0, high: float = FOREVER) -> float:
     return durations.seconds(name, value, low, high, OptionError)
 
@@ -282,6 +296,9 @@ _CHECKS: dict[str, Any] = {
     "expires": _expires,
     "keep": _keep,
     "max_snoozes": lambda n, v: _whole(n, v, 0, MOST_SNOOZES),
+    "concurrency_key": name_text,
+    "units": lambda n, v: _whole(n, v, 1, MOST_UNITS),
+    "price": lambda n, v: _amount(n, v, MOST_CENTS),
     "fail_on": check_error_types,
     "retry_on": check_error_types,
 }

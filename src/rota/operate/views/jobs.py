@@ -45,6 +45,9 @@ class JobView(View, frozen=True, kw_only=True):
     expires_at: Timestamp | None
     keep: float | None
     snoozes: int
+    concurrency_key: str | None
+    units: int
+    price: float | None
 
 
 _SAME = tuple(

@@ -627,6 +627,74 @@ ALTER TABLE rota.audit ADD COLUMN actor_tenant text COLLATE "C";
 
 INSERT INTO rota.migrations (version, name) VALUES (13, '0013_audit_actor_tenant');
 
+-- 0014_limits
+-- What a job counts under: the key of a limit, what it takes from buckets (NULL: 1), what it may cost.
+ALTER TABLE rota.queued ADD COLUMN concurrency_key text COLLATE "C";
+ALTER TABLE rota.queued ADD COLUMN units integer;
+ALTER TABLE rota.queued ADD COLUMN price double precision;
+ALTER TABLE rota.running ADD COLUMN concurrency_key text COLLATE "C";
+ALTER TABLE rota.running ADD COLUMN units integer;
+ALTER TABLE rota.running ADD COLUMN price double precision;
+ALTER TABLE rota.done ADD COLUMN concurrency_key text COLLATE "C";
+ALTER TABLE rota.done ADD COLUMN units integer;
+ALTER TABLE rota.done ADD COLUMN price double precision;
+
+CREATE TABLE rota.limits (
+    name text COLLATE "C" PRIMARY KEY,
+    scope text COLLATE "C" NOT NULL,  -- queue, task, tenant, key, family
+    subject text COLLATE "C" NOT NULL,  -- what it is for; of a family, the prefix of its keys
+    -- the limit in force: the one set at run time, else the one that the code declares
+    running integer,
+    every_ns bigint,  -- the time in which a unit of the rate comes back
+    burst bigint,
+    strict boolean NOT NULL DEFAULT false,
+    full_ns bigint NOT NULL DEFAULT 0,  -- when the bucket is full again, in nanoseconds since 1970; not of a family
+    declared json,
+    chosen json,
+    version bigint NOT NULL DEFAULT 1,
+    updated_at timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 50);
+CREATE INDEX limits_families ON rota.limits (subject) WHERE scope = 'family';
+
+-- The buckets of the keys of families.
+CREATE TABLE rota.buckets (
+    concurrency_key text COLLATE "C" PRIMARY KEY,
+    full_ns bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE rota.tenants (
+    name text COLLATE "C" PRIMARY KEY,
+    weight double precision NOT NULL DEFAULT 1,
+    max_priority integer,
+    waiting bigint,
+    schedules integer,
+    bytes_per_day bigint,
+    budget double precision,  -- cents per period
+    period text COLLATE "C",
+    budget_alert double precision,
+    retention_days double precision,
+    version bigint NOT NULL DEFAULT 1,
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day; slots keep
+-- concurrent workers from waiting for one row.
+CREATE TABLE rota.spending (
+    tenant text COLLATE "C" NOT NULL,
+    unit text COLLATE "C" NOT NULL,  -- hour, day, month, bytes
+    begins timestamptz NOT NULL,
+    slot smallint NOT NULL,
+    amount double precision NOT NULL,
+    PRIMARY KEY (tenant, unit, begins, slot)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
+
+COMMENT ON TABLE rota.limits IS 'Limits on what runs at once and how fast. Change them with rota limits set.';
+COMMENT ON TABLE rota.buckets IS 'The rates of single keys, where a limit is for a family of keys.';
+COMMENT ON TABLE rota.tenants IS 'What tenants are entitled to. Change it with rota tenants set.';
+COMMENT ON TABLE rota.spending IS 'What tenants have spent, and the bytes they have enqueued.';
+
+INSERT INTO rota.migrations (version, name) VALUES (14, '0014_limits');
+
 -- The audit log.
 
 -- Add the lines, in their order. JSON inside JSON travels as text: see rows.py.
@@ -823,7 +891,7 @@ RETURNS TABLE (
         tenant text, queue text, task text, origin text, cost_cents double precision, timeout double precision,
         scheduled_for timestamptz, schedule text, key text, tags text[], parent uuid, backoff json, error json,
         progress json, crashes integer, expires_at timestamptz, keep double precision, snoozes integer,
-        cancel_requested boolean)
+        concurrency_key text, units integer, price double precision, cancel_requested boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
@@ -999,11 +1067,12 @@ BEGIN
             INSERT INTO rota.running AS r (
                 id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                     cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, progress,
-                    crashes, expires_at, keep, snoozes,
+                    crashes, expires_at, keep, snoozes, concurrency_key, units, price,
                 lease_token, attempt, started_at, worker, lease_until, cancel_requested)
             SELECT p.id, p.created_at, p.run_at, p.rank, p.max_attempts, p.auto_remove, p.tenant, p.queue,
                 p.task, p.origin, p.payload, p.cost_cents, p.timeout, p.scheduled_for, p.schedule, p.key,
                 p.tags, p.parent, p.backoff, p.error, p.progress, p.crashes, p.expires_at, p.keep, p.snoozes,
+                p.concurrency_key, p.units, p.price,
                    p.lease_token + 1, p.attempt + 1, now, claim.worker, lease_until, p.cancel_requested
               FROM picked AS p
             RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
@@ -1011,7 +1080,7 @@ BEGIN
                       r.id, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant, r.queue,
                           r.task, r.origin, r.cost_cents, r.timeout, r.scheduled_for, r.schedule, r.key, r.tags,
                           r.parent, r.backoff, r.error, r.progress, r.crashes, r.expires_at, r.keep, r.snoozes,
-                          r.cancel_requested;
+                          r.concurrency_key, r.units, r.price, r.cancel_requested;
         END IF;
         asked := wanted;
         wanted := wanted - coalesce(cardinality(places), 0);
@@ -1079,11 +1148,12 @@ BEGIN
                 INSERT INTO rota.done (
                     id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
                         queue, task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule,
-                        key, tags, parent, backoff, progress, crashes, expires_at, keep, snoozes, error, state,
-                        finished_at)
+                        key, tags, parent, backoff, progress, crashes, expires_at, keep, snoozes,
+                        concurrency_key, units, price, error, state, finished_at)
                 SELECT id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant,
                     queue, task, origin, payload, cost_cents, timeout, started_at, scheduled_for, schedule, key,
-                    tags, parent, backoff, progress, crashes, expires_at, keep, snoozes,
+                    tags, parent, backoff, progress, crashes, expires_at, keep, snoozes, concurrency_key, units,
+                    price,
                        coalesce(fault, error), 'cancelled', now
                   FROM taken
             ), freed AS (
@@ -1159,10 +1229,11 @@ BEGIN
     ), stored AS (
         INSERT INTO rota.queued (
             id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
-                cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, keep, run_at,
-                attempt, due, segment)
+                cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, keep,
+                concurrency_key, units, price, run_at, attempt, due, segment)
         SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
             payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, keep,
+            concurrency_key, units, price,
                coalesce(next_at, now), 0, coalesce(next_at, now) <= now,
                    coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
           FROM taken
@@ -1461,8 +1532,8 @@ RETURNS TABLE (id uuid, created_at timestamptz, run_at timestamptz, lease_token 
     attempt integer, max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
     cost_cents double precision, timeout double precision, started_at timestamptz, scheduled_for timestamptz,
     schedule text, key text, tags text[], parent uuid, backoff json, error json, progress json, crashes integer,
-    expires_at timestamptz, keep double precision, snoozes integer, payload json, worker text, lease_until
-    timestamptz, cancel_requested boolean)
+    expires_at timestamptz, keep double precision, snoozes integer, concurrency_key text, units integer,
+    price double precision, payload json, worker text, lease_until timestamptz, cancel_requested boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_hashjoin = off SET jit = off
@@ -1490,6 +1561,7 @@ BEGIN
     RETURNING r.id, r.created_at, r.run_at, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove,
         r.tenant, r.queue, r.task, r.origin, r.cost_cents, r.timeout, r.started_at, r.scheduled_for, r.schedule,
         r.key, r.tags, r.parent, r.backoff, r.error, r.progress, r.crashes, r.expires_at, r.keep, r.snoozes,
+        r.concurrency_key, r.units, r.price,
               coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)), e.worker,
               r.lease_until, r.cancel_requested;
     GET DIAGNOSTICS found = ROW_COUNT;
@@ -1688,12 +1760,13 @@ BEGIN
         SELECT * FROM json_to_recordset(jobs) AS j(id uuid, run_at timestamptz, priority integer,
             max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
             payload_json text, timeout double precision, scheduled_for timestamptz, schedule text, key text,
-            tags text[], parent uuid, backoff json, expires_at timestamptz, keep double precision)
+            tags text[], parent uuid, backoff json, expires_at timestamptz, keep double precision,
+            concurrency_key text, units integer, price double precision)
     ), stored AS (
         INSERT INTO rota.queued AS q (
             id, created_at, run_at, rank, payload, due, segment,
             max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, key, tags,
-                parent, backoff, expires_at, keep)
+                parent, backoff, expires_at, keep, concurrency_key, units, price)
         SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0),
                CASE WHEN octet_length(g.payload_json) <= 2000 THEN g.payload_json::json
                     WHEN g.payload_json IS NULL THEN '{}' END,
@@ -1702,7 +1775,8 @@ BEGIN
                    coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
                coalesce(g.max_attempts, 3), coalesce(g.auto_remove, false), coalesce(g.tenant, 'default'),
                    coalesce(g.queue, 'default'), g.task, coalesce(g.origin, 'api'), g.timeout, g.scheduled_for,
-                   g.schedule, g.key, nullif(g.tags, '{}'), g.parent, g.backoff, g.expires_at, g.keep
+                   g.schedule, g.key, nullif(g.tags, '{}'), g.parent, g.backoff, g.expires_at, g.keep,
+                   g.concurrency_key, g.units, g.price
           FROM given AS g
         ON CONFLICT DO NOTHING
         RETURNING q.id, q.payload IS NULL AS is_large
@@ -1746,7 +1820,8 @@ CREATE OR REPLACE FUNCTION rota.insert_alike(
     ids uuid[], payloads json[], created_at timestamptz, run_at timestamptz, rank integer, due boolean,
     max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
         timeout double precision, scheduled_for timestamptz, schedule text, tags text[], parent uuid,
-        backoff json, expires_at timestamptz, keep double precision, wake boolean)
+        backoff json, expires_at timestamptz, keep double precision, concurrency_key text, units integer,
+        price double precision, wake boolean)
 RETURNS void
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -1757,11 +1832,11 @@ BEGIN
     INSERT INTO rota.queued (
         id, payload, created_at, run_at, rank, due, segment,
         max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
-            backoff, expires_at, keep)
+            backoff, expires_at, keep, concurrency_key, units, price)
     SELECT unnest(ids), unnest(payloads), created_at, run_at, rank, due,
         coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
            max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, tags,
-               parent, backoff, expires_at, keep;
+               parent, backoff, expires_at, keep, concurrency_key, units, price;
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
     IF EXISTS (SELECT FROM rota.running AS r WHERE r.id = ANY (ids)) THEN
         RAISE unique_violation;
@@ -1892,8 +1967,9 @@ BEGIN
     SELECT * INTO j FROM json_to_record(job) AS x(id uuid, run_at timestamptz, priority integer,
         max_attempts integer, auto_remove boolean, tenant text, queue text, task text, origin text,
         payload_json text, timeout double precision, scheduled_for timestamptz, schedule text, key text,
-        tags text[], parent uuid, backoff json, expires_at timestamptz, keep double precision, on_conflict text,
-        key_for double precision);
+        tags text[], parent uuid, backoff json, expires_at timestamptz, keep double precision,
+        concurrency_key text, units integer, price double precision, on_conflict text, key_for double
+        precision);
     IF again THEN
         SELECT s.id, 'existing', s.state INTO id, outcome, state FROM rota.states(ARRAY[j.id], true) AS s;
         IF FOUND THEN
@@ -1914,7 +1990,7 @@ BEGIN
         UPDATE rota.queued SET
             (payload, rank, run_at, due, segment, attempt, error, cancel_requested, crashes, snoozes, progress,
              max_attempts, auto_remove, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
-                 backoff, expires_at, keep) =
+                 backoff, expires_at, keep, concurrency_key, units, price) =
             (CASE WHEN octet_length(j.payload_json) <= 2000 THEN j.payload_json::json END,
              -coalesce(j.priority, 0), coalesce(j.run_at, now),
              coalesce(j.run_at, now) <= now AND (current_setting('transaction_isolation') = 'read committed' OR
@@ -1923,7 +1999,7 @@ BEGIN
                  false, NULL, NULL, NULL,
              coalesce(j.max_attempts, 3), coalesce(j.auto_remove, false), coalesce(j.queue, 'default'), j.task,
                  coalesce(j.origin, 'api'), j.timeout, j.scheduled_for, j.schedule, nullif(j.tags, '{}'),
-                 j.parent, j.backoff, j.expires_at, j.keep)
+                 j.parent, j.backoff, j.expires_at, j.keep, j.concurrency_key, j.units, j.price)
          WHERE id = holder
         RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;
         IF FOUND THEN
@@ -2613,12 +2689,12 @@ BEGIN
         INSERT INTO rota.done (
             id, created_at, run_at, lease_token, rank, attempt, max_attempts, auto_remove, tenant, queue, task,
                 origin, payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff,
-                progress, crashes, expires_at, keep, snoozes,
+                progress, crashes, expires_at, keep, snoozes, concurrency_key, units, price,
             started_at, state, finished_at, worker, output)
         SELECT t.id, t.created_at, t.run_at, t.lease_token, t.rank, t.attempt, t.max_attempts, t.auto_remove,
             t.tenant, t.queue, t.task, t.origin, t.payload, t.cost_cents, t.timeout, t.scheduled_for,
             t.schedule, t.key, t.tags, t.parent, t.backoff, t.progress, t.crashes, t.expires_at, t.keep,
-            t.snoozes,
+            t.snoozes, t.concurrency_key, t.units, t.price,
                least(coalesce('epoch'::timestamptz + began * interval '1 microsecond', started_at), now), 'succeeded', now, t.worker, output::json
           FROM taken AS t JOIN change AS c ON c.id = t.id AND c.lease_token = t.lease_token AND c.worker = t.worker
     ), recorded AS (
@@ -2710,18 +2786,22 @@ BEGIN
         INSERT INTO rota.done (
             id, created_at, run_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
                 payload, timeout, scheduled_for, schedule, key, tags, parent, backoff, expires_at, keep,
+                concurrency_key, units, price,
             attempt, cost_cents, started_at, error, progress, crashes, snoozes, state, finished_at, worker, output)
         SELECT id, created_at, run_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task,
             origin, payload, timeout, scheduled_for, schedule, key, tags, parent, backoff, expires_at, keep,
+            concurrency_key, units, price,
                counted, cost, began_at, fault, reached, lost, snoozed, state, now, worker, output
           FROM held WHERE state <> 'queued' AND NOT remove
     ), returned AS (
         INSERT INTO rota.queued (
             id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
-                timeout, scheduled_for, schedule, key, tags, parent, backoff, keep,
+                timeout, scheduled_for, schedule, key, tags, parent, backoff, keep, concurrency_key, units,
+                price,
             run_at, attempt, cost_cents, error, progress, crashes, expires_at, snoozes, cancel_requested, due, segment)
         SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
-            payload, timeout, scheduled_for, schedule, key, tags, parent, backoff, keep,
+            payload, timeout, scheduled_for, schedule, key, tags, parent, backoff, keep, concurrency_key, units,
+            price,
                next_at, counted, cost, fault, reached, lost, still_expires, snoozed, cancel_requested, next_at <= now,
                coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
           FROM held WHERE state = 'queued'
@@ -2831,14 +2911,15 @@ SELECT id, task, 'queued'::text COLLATE "C" AS state, run_at, created_at, queue,
     NULL::json AS output, error, attempt, max_attempts, lease_token, started_at,
     NULL::timestamptz AS finished_at, NULL::timestamptz AS lease_until, NULL::text COLLATE "C" AS worker,
     timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
-    cancel_requested, crashes, expires_at, keep, snoozes
+    cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units, price
   FROM rota.queued
 UNION ALL
 SELECT id, task, 'running'::text COLLATE "C" AS state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload,
     NULL::json AS output, error, attempt, max_attempts, lease_token, started_at,
     NULL::timestamptz AS finished_at, lease_until, worker, timeout, backoff, key, auto_remove, tags, parent,
-    origin, schedule, scheduled_for, cost_cents, progress, cancel_requested, crashes, expires_at, keep, snoozes
+    origin, schedule, scheduled_for, cost_cents, progress, cancel_requested, crashes, expires_at, keep, snoozes,
+    concurrency_key, units, price
   FROM rota.running;
 
 CREATE OR REPLACE VIEW rota.ended AS
@@ -2846,7 +2927,7 @@ SELECT id, task, state, run_at, created_at, queue, tenant, -rank AS priority,
     coalesce(payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = id)) AS payload, output, error,
     attempt, max_attempts, lease_token, started_at, finished_at, NULL::timestamptz AS lease_until, worker,
     timeout, backoff, key, auto_remove, tags, parent, origin, schedule, scheduled_for, cost_cents, progress,
-    false AS cancel_requested, crashes, expires_at, keep, snoozes
+    false AS cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units, price
   FROM rota.done;
 
 CREATE OR REPLACE VIEW rota.jobs AS SELECT * FROM rota.live UNION ALL SELECT * FROM rota.ended;

@@ -207,6 +207,7 @@ _VALUES = {
     "cost_cents": "cost_cents or 0.0",
     "crashes": "crashes or 0",
     "snoozes": "snoozes or 0",
+    "units": "units or 1",
 }
 _SCOPE = {"STATES": _STATES, "decode_backoff": _backoff, "instant": instant}
 

@@ -95,6 +95,9 @@ FIELDS = (
     JobField("expires_at", INSTANT, null=ALL),
     JobField("keep", REAL, null=ALL),
     JobField("snoozes", WHOLE, null=ALL),  # NULL: 0
+    JobField("concurrency_key", NAME, null=ALL),
+    JobField("units", WHOLE, null=ALL),  # NULL: 1
+    JobField("price", REAL, null=ALL),
     JobField("state", NAME, tables=DONE),
     JobField("finished_at", INSTANT, tables=DONE),
     JobField("worker", NAME, tables=RUNNING | DONE, null=DONE),

@@ -430,6 +430,60 @@ END;
 
 INSERT INTO rota_migrations (version, name) VALUES (12, '0012_audit_actor_tenant');
 
+-- 0013_limits
+-- What a job counts under: the key of a limit, what it takes from buckets (NULL: 1), what it may cost.
+ALTER TABLE rota_jobs ADD COLUMN concurrency_key TEXT;
+ALTER TABLE rota_jobs ADD COLUMN units INTEGER;
+ALTER TABLE rota_jobs ADD COLUMN price REAL;
+
+CREATE TABLE rota_limits (
+  name       TEXT    NOT NULL PRIMARY KEY,
+  scope      TEXT    NOT NULL,  -- queue, task, tenant, key, family
+  subject    TEXT    NOT NULL,  -- what it is for; of a family, the prefix of its keys
+  -- the limit in force: the one set at run time, else the one that the code declares
+  running    INTEGER,
+  every_ns   INTEGER,  -- the time in which a unit of the rate comes back
+  burst      INTEGER,
+  strict     INTEGER NOT NULL DEFAULT 0,
+  full_ns    INTEGER NOT NULL DEFAULT 0,  -- when the bucket is full again, since 1970; not of a family
+  declared   TEXT,
+  chosen     TEXT,
+  version    INTEGER NOT NULL DEFAULT 1,
+  updated_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- The buckets of the keys of families.
+CREATE TABLE rota_buckets (
+  concurrency_key TEXT    NOT NULL PRIMARY KEY,
+  full_ns         INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE rota_tenants (
+  name           TEXT    NOT NULL PRIMARY KEY,
+  weight         REAL    NOT NULL DEFAULT 1,
+  max_priority   INTEGER,
+  waiting        INTEGER,
+  schedules      INTEGER,
+  bytes_per_day  INTEGER,
+  budget         REAL,  -- cents per period
+  period         TEXT,
+  budget_alert   REAL,
+  retention_days REAL,
+  version        INTEGER NOT NULL DEFAULT 1,
+  updated_at     INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day.
+CREATE TABLE rota_spending (
+  tenant TEXT    NOT NULL,
+  unit   TEXT    NOT NULL,  -- hour, day, month, bytes
+  begins INTEGER NOT NULL,
+  amount REAL    NOT NULL,
+  PRIMARY KEY (tenant, unit, begins)
+) WITHOUT ROWID;
+
+INSERT INTO rota_migrations (version, name) VALUES (13, '0013_limits');
+
 -- sql/activity.sql
 -- Less than nothing: uncounted after its minute had been folded into a day.
 SELECT minute, queue, task, state, n FROM rota_tally
@@ -491,15 +545,16 @@ WHERE rowid IN (SELECT value FROM json_each(?));
 SELECT json_group_array(json_array(id, payload_json, run_at, created_at, json_array(task, state, queue, tenant,
     rank, output_json, error_json, attempt, max_attempts, lease_token, started_at, finished_at, lease_until,
     worker, timeout, backoff_json, key, auto_remove, tags_json, parent, origin, schedule, scheduled_for,
-    cost_cents, progress_json, cancel_requested, crashes, expires_at, keep, snoozes)))
+    cost_cents, progress_json, cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units,
+    price)))
 FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/claimed_rows.sql
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
     max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
     auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
-    cancel_requested, crashes, expires_at, keep, snoozes FROM rota_jobs WHERE rowid IN (SELECT value FROM
-    json_each(?));
+    cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units, price FROM rota_jobs WHERE
+    rowid IN (SELECT value FROM json_each(?));
 
 -- sql/count.sql
 INSERT INTO rota_tally (state, minute, queue, task, n) VALUES (?, ?, ?, ?, ?)
@@ -643,7 +698,8 @@ SELECT count(*), coalesce(sum(tenant = :tenant), 0) FROM (
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
     max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
     auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
-    cancel_requested, crashes, expires_at, keep, snoozes FROM rota_jobs INDEXED BY rota_jobs_running
+    cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units, price FROM rota_jobs INDEXED
+    BY rota_jobs_running
 WHERE state = 'running' AND lease_until <= ?
 ORDER BY lease_until
 LIMIT ?;
@@ -652,7 +708,8 @@ LIMIT ?;
 SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
     max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
     auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
-    cancel_requested, crashes, expires_at, keep, snoozes FROM rota_jobs INDEXED BY rota_jobs_expires
+    cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units, price FROM rota_jobs INDEXED
+    BY rota_jobs_expires
 WHERE expires_at IS NOT NULL AND state = 'queued' AND expires_at <= ?
 ORDER BY expires_at
 LIMIT ?;
@@ -920,8 +977,8 @@ RETURNING id;
 -- sql/replace.sql
 UPDATE rota_jobs SET
   (max_attempts, auto_remove, queue, task, origin, timeout, scheduled_for, schedule, tags_json, parent,
-      backoff_json, expires_at, keep, payload_json, due, rank, run_at) =
-  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
+      backoff_json, expires_at, keep, concurrency_key, units, price, payload_json, due, rank, run_at) =
+  (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   attempt = 0, error_json = NULL, cancel_requested = 0, crashes = 0, snoozes = 0, progress_json = NULL,
   started_at = NULL
 WHERE id = ? AND state = 'queued';

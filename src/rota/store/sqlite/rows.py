@@ -135,6 +135,7 @@ _EXPRESSIONS = {
 }
 _VALUES = {f.name: _EXPRESSIONS[f.kind].format(f.name) for f in FIELDS if f.kind in _EXPRESSIONS}
 _VALUES["state"] = "STATES[state]"
+_VALUES["units"] = "units or 1"
 _SCOPE = {"STATES": _STATES, "instant": instant, "BACKOFF": _BACKOFF.decode, "TAGS": _TAGS.decode}
 _job = job_reader(Job.__struct_fields__, _VALUES, _SCOPE)
 

@@ -29,6 +29,9 @@ class InsertRules:
             origin="job",
             schedule="nightly",
             scheduled_for=at(30),
+            concurrency_key="account:7",
+            units=12,
+            price=2.5,
         )
         await add(store, asked)
         job = await found(store, asked.id)

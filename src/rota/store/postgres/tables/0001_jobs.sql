@@ -2,7 +2,7 @@
 -- The three tables begin with the same columns; what only some states have comes last.
 
 CREATE TABLE rota.queued (
-    {queued columns except crashes, expires_at, keep, snoozes},
+    {queued columns except crashes, expires_at, keep, snoozes, concurrency_key, units, price},
     due boolean,  -- false: later; NULL: due, but parked while its tenant is paused
     CONSTRAINT queued_max_attempts_check CHECK (max_attempts >= 1)
 ) WITH (
@@ -20,7 +20,7 @@ CREATE INDEX queued_parked ON rota.queued (tenant, queue, rank, run_at, id) WHER
 CREATE INDEX queued_schedule ON rota.queued (schedule, tenant, id) WHERE schedule IS NOT NULL;
 
 CREATE TABLE rota.running (
-    {running columns except crashes, expires_at, keep, snoozes}
+    {running columns except crashes, expires_at, keep, snoozes, concurrency_key, units, price}
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
@@ -30,7 +30,7 @@ CREATE INDEX running_cancel ON rota.running (worker) WHERE cancel_requested;
 CREATE INDEX running_schedule ON rota.running (schedule, tenant, id) WHERE schedule IS NOT NULL;
 
 CREATE TABLE rota.done (
-    {done columns except crashes, expires_at, keep, snoozes}
+    {done columns except crashes, expires_at, keep, snoozes, concurrency_key, units, price}
 ) PARTITION BY RANGE (finished_at);
 CREATE INDEX done_id ON rota.done (id);
 CREATE INDEX done_failed ON rota.done (id) WHERE state = 'failed';

@@ -2,7 +2,7 @@
 CREATE TABLE rota_jobs (
     due INTEGER NOT NULL,  -- of a queued job. 0: later, 1: now, 2: parked
     slot TEXT,  -- the key while the job is live
-    {job columns except crashes, expires_at, keep, snoozes}
+    {job columns except crashes, expires_at, keep, snoozes, concurrency_key, units, price}
 );
 
 CREATE UNIQUE INDEX rota_jobs_id ON rota_jobs (id);

@@ -1,0 +1,106 @@
+"""The grammar of limits: names, rates and what they mean. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NamedTuple
+
+from ... import durations
+from ...errors import OptionError
+from ...model import Limit
+from .options import LONGEST_NAME, MOST_UNITS, name_text
+
+SCOPES = ("queue", "task", "tenant", "key")
+MOST_RUNNING = 1_000_000
+LONGEST_PERIOD_S = 31 * 86400.0
+NS = 1_000_000_000
+
+_RATE = re.compile(r"\s*([0-9]{1,12})\s*/\s*(\S.*)", re.ASCII)
+
+
+class Bucket(NamedTuple):
+    """A rate as stores keep it: the time in which one unit comes back, and how many there can be."""
+
+    every_ns: int
+    burst: int
+
+
+def limit_name(name: Any) -> str:
+    """The name of a limit, if it is one: a scope and what it is for."""
+    scope, colon, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if not colon or scope not in SCOPES:
+        raise OptionError(
+            f"limit {name!r}: must be one of queue:NAME, task:NAME, tenant:NAME, key:NAME and key:PREFIX*"
+        )
+    if not rest:
+        raise OptionError(f"limit {name!r}: names no {scope}; write {scope}:NAME")
+    name_text(f"limit {scope}", rest)
+    if "*" in rest and (scope != "key" or not rest.endswith("*") or rest.count("*") > 1):
+        raise OptionError(
+            f"limit {name!r}: only a key may end with *, as in key:account:*, and has it nowhere else"
+        )
+    return f"{scope}:{rest}"
+
+
+def is_family(name: str) -> bool:
+    """Whether it is a rule for each of the keys that begin with it."""
+    return name.startswith("key:") and name.endswith("*")
+
+
+def check_limit(limit: Limit) -> Limit:
+    """The limit, if it makes sense; OptionError names the field, the value and the remedy."""
+    if limit.running is None and limit.rate is None:
+        raise OptionError("limit: give running=…, rate=…, or both")
+    if limit.running is not None:
+        _check_running(limit.running)
+    if limit.burst is not None:
+        if limit.rate is None:
+            raise OptionError(f"burst={limit.burst!r}: belongs to a rate; give rate=… as well")
+        if (
+            isinstance(limit.burst, bool)
+            or not isinstance(limit.burst, int)
+            or not 1 <= limit.burst <= MOST_UNITS
+        ):
+            raise OptionError(f"burst={limit.burst!r}: must be a whole number from 1 to {MOST_UNITS}")
+    if not isinstance(limit.strict, bool):
+        raise OptionError(f"strict={limit.strict!r}: must be True or False")
+    if limit.rate is not None:
+        bucket(limit)
+    return limit
+
+
+def _check_running(running: Any) -> None:
+    if isinstance(running, bool) or not isinstance(running, int):
+        raise OptionError(f"running={running!r}: must be a whole number from 1 to {MOST_RUNNING}")
+    if running == 0:
+        raise OptionError("running=0: would let nothing run; pause it instead")
+    if not 0 < running <= MOST_RUNNING:
+        raise OptionError(f"running={running!r}: must be a whole number from 1 to {MOST_RUNNING}")
+
+
+def bucket(limit: Limit) -> Bucket | None:
+    """The bucket of the limit's rate; None if it has none."""
+    if limit.rate is None:
+        return None
+    units, seconds = read_rate(limit.rate)
+    # rounded up, so that never more begin than the rate allows
+    every_ns = max(1, -(-round(seconds * NS) // units))
+    return Bucket(every_ns, limit.burst or max(1, math.floor(units / seconds)))
+
+
+def read_rate(rate: Any) -> tuple[int, float]:
+    """ "100/m" as units and seconds: (100, 60.0)."""
+    match = _RATE.fullmatch(rate) if isinstance(rate, str) and len(rate) <= LONGEST_NAME else None
+    per = match[2].strip() if match else ""
+    seconds = durations.read(f"1{per}" if per in durations.UNITS else per) if per else None
+    if match is None or seconds is None or seconds <= 0:
+        raise OptionError(
+            f"rate={rate!r}: is not a rate; write units per time, such as '10/s', '100/m' or '1/10s'"
+        )
+    units = int(match[1])
+    if units == 0:
+        raise OptionError(f"rate={rate!r}: would let nothing begin; pause it instead")
+    if units > MOST_UNITS or seconds > LONGEST_PERIOD_S:
+        raise OptionError(f"rate={rate!r}: is out of range; up to {MOST_UNITS} units in up to 31 days")
+    return units, seconds

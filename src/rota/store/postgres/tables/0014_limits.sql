@@ -1,0 +1,64 @@
+-- What a job counts under: the key of a limit, what it takes from buckets (NULL: 1), what it may cost.
+ALTER TABLE rota.queued ADD COLUMN concurrency_key text COLLATE "C";
+ALTER TABLE rota.queued ADD COLUMN units integer;
+ALTER TABLE rota.queued ADD COLUMN price double precision;
+ALTER TABLE rota.running ADD COLUMN concurrency_key text COLLATE "C";
+ALTER TABLE rota.running ADD COLUMN units integer;
+ALTER TABLE rota.running ADD COLUMN price double precision;
+ALTER TABLE rota.done ADD COLUMN concurrency_key text COLLATE "C";
+ALTER TABLE rota.done ADD COLUMN units integer;
+ALTER TABLE rota.done ADD COLUMN price double precision;
+
+CREATE TABLE rota.limits (
+    name text COLLATE "C" PRIMARY KEY,
+    scope text COLLATE "C" NOT NULL,  -- queue, task, tenant, key, family
+    subject text COLLATE "C" NOT NULL,  -- what it is for; of a family, the prefix of its keys
+    -- the limit in force: the one set at run time, else the one that the code declares
+    running integer,
+    every_ns bigint,  -- the time in which a unit of the rate comes back
+    burst bigint,
+    strict boolean NOT NULL DEFAULT false,
+    full_ns bigint NOT NULL DEFAULT 0,  -- when the bucket is full again, in nanoseconds since 1970; not of a family
+    declared json,
+    chosen json,
+    version bigint NOT NULL DEFAULT 1,
+    updated_at timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 50);
+CREATE INDEX limits_families ON rota.limits (subject) WHERE scope = 'family';
+
+-- The buckets of the keys of families.
+CREATE TABLE rota.buckets (
+    concurrency_key text COLLATE "C" PRIMARY KEY,
+    full_ns bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE rota.tenants (
+    name text COLLATE "C" PRIMARY KEY,
+    weight double precision NOT NULL DEFAULT 1,
+    max_priority integer,
+    waiting bigint,
+    schedules integer,
+    bytes_per_day bigint,
+    budget double precision,  -- cents per period
+    period text COLLATE "C",
+    budget_alert double precision,
+    retention_days double precision,
+    version bigint NOT NULL DEFAULT 1,
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day; slots keep
+-- concurrent workers from waiting for one row.
+CREATE TABLE rota.spending (
+    tenant text COLLATE "C" NOT NULL,
+    unit text COLLATE "C" NOT NULL,  -- hour, day, month, bytes
+    begins timestamptz NOT NULL,
+    slot smallint NOT NULL,
+    amount double precision NOT NULL,
+    PRIMARY KEY (tenant, unit, begins, slot)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
+
+COMMENT ON TABLE rota.limits IS 'Limits on what runs at once and how fast. Change them with rota limits set.';
+COMMENT ON TABLE rota.buckets IS 'The rates of single keys, where a limit is for a family of keys.';
+COMMENT ON TABLE rota.tenants IS 'What tenants are entitled to. Change it with rota tenants set.';
+COMMENT ON TABLE rota.spending IS 'What tenants have spent, and the bytes they have enqueued.';
