@@ -57,8 +57,8 @@ class HeartbeatThread:
         self._showing = contextlib.ExitStack()
         self._is_open = False
         self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
+        self._loop = asyncio.new_event_loop()  # made here: a stop must reach a thread that has yet to begin
+        self._stop = asyncio.Event()
         self._worker_loop = asyncio.get_running_loop()
         self._guard = LeaseGuard(environment, document)
         blocked_s = environment.settings.blocked_loop_s
@@ -69,8 +69,9 @@ class HeartbeatThread:
         self._showing.enter_context(self._environment.records.showing(self._reconnect))
         if can_guard(self._environment):  # before the first claim: its task may be the one that starves us
             self._guard.start()
-        self._thread = threading.Thread(target=self._serve, name="rota-heartbeat", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._serve, name="rota-heartbeat", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def send_soon(self) -> None:
         """The worker's document has changed: let the next tick carry it."""
@@ -80,22 +81,24 @@ class HeartbeatThread:
         """End the thread; a heartbeat without an answer is not waited for."""
         self._showing.close()
         if self._thread is None:
+            self._loop.close()
             return
-        if self._loop is not None and self._stop is not None:
+        with contextlib.suppress(RuntimeError):  # it has ended by itself
             self._loop.call_soon_threadsafe(self._stop.set)
         await asyncio.to_thread(self._thread.join, JOIN_S)
         await asyncio.to_thread(self._guard.stop)
 
     def _serve(self) -> None:
         try:
-            asyncio.run(self._main())
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._main())
         except Exception as error:
             self._reconnect.ended(error)
             log.exception("the heartbeat thread failed; leases are no longer renewed")
+        if self._worker_loop.is_closed():  # no one calls stop
+            self._guard.stop()
 
     async def _main(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
         store = self._environment.store.for_another_loop()
         # The fence runs beside the heartbeats: it must hold while one of them gets no answer.
         fence = asyncio.create_task(repeat(self._fence, self._stop, ServiceRecord("fence")))
@@ -108,7 +111,21 @@ class HeartbeatThread:
         except TimeoutError:
             store.abandon()  # its loop ends here
 
+    def _is_orphaned(self) -> bool:
+        """Whether the worker's loop was closed under it. Then no one can settle: the leases must expire."""
+        if not self._worker_loop.is_closed():
+            return False
+        if not self._stop.is_set():
+            self._stop.set()
+            log.warning(
+                "worker %s: its event loop was closed before it stopped; its jobs are rescued",
+                self._environment.worker,
+            )
+        return True
+
     async def _tick(self, store: Store) -> float:
+        if self._is_orphaned():
+            return self._tick_s
         longest_s = self._lease_s / 3
         try:
             async with asyncio.timeout(longest_s):
@@ -158,7 +175,11 @@ class HeartbeatThread:
         now = self._clock.store_now
         if is_idle:
             sent = _beat(self._environment.store, heartbeat, now)
-            theirs = asyncio.run_coroutine_threadsafe(sent, self._worker_loop)
+            try:
+                theirs = asyncio.run_coroutine_threadsafe(sent, self._worker_loop)
+            except RuntimeError:  # closed since the tick began
+                sent.close()
+                raise StoreUnavailable("the worker's event loop is closed") from None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._tick_s):
                     return await asyncio.wrap_future(theirs)
@@ -202,6 +223,8 @@ class HeartbeatThread:
 
     async def _fence(self) -> float:
         """Stop the executions whose jobs another worker may already hold."""
+        if self._is_orphaned():
+            return TICK_S
         self._guard.report_life(self._slots.held())
         self._watch.check()
         lost = self._slots.outdated()
