@@ -102,10 +102,14 @@ def test_viewer_has_no_pause_button(visit: Visit) -> None:
 
 
 def test_tenant_operator_resumes_own_pauses_only(visit: Visit, site: Site) -> None:
+    """Of the pauses set for all tenants it sees those that hold its own jobs back, and resumes none."""
     pause(site, "tenant", "globex", by=Actor(name="ada", role="operator", tenant="globex"))
+    pause(site, "queue", "mail", reason="not for tenants")
     page = visit("/gates", role="operator", tenant="globex").page
-    expect(page.get_by_role("link", name="Queue bulk")).to_be_visible()
-    expect(page.get_by_role("button", name="Resume bulk")).to_have_count(0)
+    expect(page.get_by_role("link", name="Queue mail")).to_be_visible()
+    expect(page.get_by_text("not for tenants")).to_have_count(0)
+    expect(page.get_by_role("link", name="Queue bulk")).to_have_count(0)
+    expect(page.get_by_role("button", name="Resume mail")).to_have_count(0)
     expect(page.get_by_role("button", name="Pause everything")).to_have_count(0)
     page.get_by_role("button", name="Resume globex").click()
     expect(page.get_by_role("link", name="Tenant globex")).to_have_count(0)

@@ -52,10 +52,10 @@ def test_frequent_schedule_is_named_and_left_out_of_the_map(visit: Visit, site: 
 def test_late_schedule_and_catch_up_runs_are_distinct(visit: Visit, site: Site) -> None:
     """Late: its run has not started yet. Caught up: it was missed, and has run since."""
     clear(site)
-    make(site, "slow")
-    overdue(site, "slow")
     make(site, "hourly", cron="0 * * * *")
     caught_up(site, "hourly")
+    make(site, "slow")
+    overdue(site, "slow")
     page = visit("/schedules").page
     expect(page.get_by_role("row", name=re.compile("slow")).locator(".badge")).to_contain_text("late")
     strip = page.get_by_role("row", name=re.compile("hourly")).locator(".strip")

@@ -9,7 +9,8 @@ import { PauseButton, titled } from "./pause.js";
 import { pageOf } from "../schedules/schedule.js";
 import { When } from "../base/time.js";
 
-const SHOWN_ELSEWHERE = ["schedules", "waiting"]; // checks of the doctor that this page covers in more detail
+// Checks of the doctor that this page covers in more detail.
+const SHOWN_ELSEWHERE = ["schedules", "waiting", "pauses", "failures"];
 const LATE_S = 60;
 const OLD_S = 60;
 const WORST = ["failed", "ghost", "late", "warn", "paused"];
