@@ -12,6 +12,7 @@ RotaError
 ├── AlreadyRunning         an app started twice
 ├── AppClosed              the app was closed during a sync call
 ├── DuplicateJob           a live job already holds the key
+├── QuotaExceeded          the tenant has used up what it may have
 ├── NotFound               no such job, task or document
 ├── IllegalMove            the object's state forbids this
 ├── Forbidden              the caller's role or tenant does not allow this
@@ -90,6 +91,15 @@ class DuplicateJob(RotaError):
     def __init__(self, message: str, job_id: str | None = None) -> None:
         super().__init__(message)
         self.job_id = job_id
+
+
+class QuotaExceeded(RotaError):
+    """The tenant has as much as it may have; nothing was stored. ``quota`` names what it has used up."""
+
+    def __init__(self, message: str, tenant: str | None = None, quota: str | None = None) -> None:
+        super().__init__(message)
+        self.tenant = tenant
+        self.quota = quota
 
 
 class NotFound(RotaError):

@@ -33,6 +33,7 @@ from rota.errors import (
     NotFound,
     OptionError,
     PayloadError,
+    QuotaExceeded,
     StoreError,
     StoreUnavailable,
 )
@@ -128,6 +129,7 @@ async def test_a_closed_connection_is_reopened_for_reads_only() -> None:
         (421, "wrong_host", {}, ConfigError),
         (422, "bad_input", {"field": "cron"}, OptionError),
         (422, "bad_input", {"field": "payload"}, PayloadError),
+        (429, "quota_exceeded", {}, QuotaExceeded),
         (500, "internal", {}, StoreError),
         (503, "store_unavailable", {}, StoreUnavailable),
     ],

@@ -46,6 +46,7 @@ NAMES = [
     "OptionError",
     "Page",
     "PayloadError",
+    "QuotaExceeded",
     "Rota",
     "RotaError",
     "RunSummary",

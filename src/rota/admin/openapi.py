@@ -35,7 +35,7 @@ STATUSES = {
     415: "The body is not JSON.",
     421: "Unknown host name.",
     422: "A field of the request is invalid.",
-    429: "Too many requests; see Retry-After.",
+    429: "Too many requests, see Retry-After; or a quota of the tenant is used up (quota_exceeded).",
     431: "The headers are too long.",
     500: "Internal error.",
     503: "The store is unavailable, or the server has too much to do; see Retry-After.",

@@ -20,6 +20,7 @@ from ..errors import (
     NotFound,
     OptionError,
     PayloadError,
+    QuotaExceeded,
     RotaError,
     StoreError,
 )
@@ -83,6 +84,7 @@ BY_ERROR: tuple[tuple[type[RotaError], int, str], ...] = (
     (IllegalMove, 409, "illegal_move"),
     (DuplicateJob, 409, "duplicate_job"),
     (AlreadyRegistered, 409, "already_registered"),
+    (QuotaExceeded, 429, "quota_exceeded"),
     (OptionError, 422, "bad_input"),
     (PayloadError, 422, "bad_input"),
     (InvalidSchedule, 422, "bad_input"),

@@ -15,6 +15,7 @@ from ...errors import (
     NotFound,
     OptionError,
     PayloadError,
+    QuotaExceeded,
     RotaError,
     StoreError,
     StoreUnavailable,
@@ -26,6 +27,7 @@ BY_CODE: dict[str, type[RotaError]] = {
     "already_registered": AlreadyRegistered,
     "duplicate_job": DuplicateJob,
     "illegal_move": IllegalMove,
+    "quota_exceeded": QuotaExceeded,
 }
 BY_STATUS: dict[int, type[RotaError]] = {
     400: OptionError,
