@@ -9,7 +9,7 @@ import pytest
 
 from rota import Rota
 from rota.testing import FakeClock, drain
-from rota.worker.claim_size import Throughput, claim_size, seconds_until
+from rota.worker.claim_size import MOST_AT_ONCE, Throughput, claim_size, seconds_until, wait_unfinished
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -46,6 +46,12 @@ def test_seconds_until_is_bounded_and_never_zero(after_s: float | None, wait_s: 
     now = datetime(2030, 1, 1, tzinfo=UTC)
     at = None if after_s is None else now + timedelta(seconds=after_s)
     assert seconds_until(at, now, longest=1.0) == pytest.approx(wait_s)
+
+
+def test_a_store_that_wants_to_look_further_is_asked_at_once_but_never_for_ever() -> None:
+    assert wait_unfinished(MOST_AT_ONCE, longest=1.0) == pytest.approx(0.001)
+    waits = [wait_unfinished(n, longest=1.0) for n in range(MOST_AT_ONCE, MOST_AT_ONCE + 2000)]
+    assert waits == sorted(waits) and waits[12:] == [1.0] * len(waits[12:])
 
 
 @pytest.mark.parametrize("executor", ["async", "thread"])

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from rota import Rota, State, StoreError, StoreUnavailable
-from rota.model import TurnResult
+from rota.model import ClaimRequest, Settlement, TurnResult
+from rota.runtime.clock import monotonic
 from rota.testing import drain
+from rota.worker.claim_size import MOST_AT_ONCE
 from rota.worker.turns import MAX_SETTLEMENTS, PendingSettlements
+from service_fixtures import Until
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -205,3 +208,91 @@ class _Settlement:
 
     def __init__(self, id: str) -> None:
         self.id = id
+
+
+async def test_a_claim_says_how_many_slots_are_free_and_whose_jobs_are_in_hand(
+    app: Rota, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    store = await app.stores.get()
+    turn, asked = store.turn, list[ClaimRequest]()
+    release = asyncio.Event()
+
+    async def noted_turn(settlements: Any, request: ClaimRequest | None, now: Any) -> TurnResult:
+        if request is not None:
+            asked.append(request)
+        return await turn(settlements, request, now)
+
+    monkeypatch.setattr(store, "turn", noted_turn)
+
+    @app.task
+    async def work() -> None:
+        await release.wait()
+
+    for tenant in ("zoe", "default", "acme", "acme"):
+        await work.options(tenant=tenant).enqueue()
+    async with app.running(concurrency=6, **STILL):
+        await until(lambda: asked and asked[-1].free == 2)
+        assert (asked[0].free, asked[0].holds) == (6, ())
+        assert asked[-1].holds == (("acme", 2), ("default", 1), ("zoe", 1))
+        release.set()
+        await until(lambda: asked[-1].free == 6)
+        assert asked[-1].holds == ()
+
+
+async def test_jobs_that_wait_for_a_slot_leave_none_free_and_are_handed_back_as_never_begun(
+    app: Rota, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    store = await app.stores.get()
+    turn, sent = store.turn, list[Settlement]()
+    release = asyncio.Event()
+
+    async def noted_turn(settlements: Any, *rest: Any) -> TurnResult:
+        sent.extend(settlements)
+        return await turn(settlements, *rest)
+
+    monkeypatch.setattr(store, "turn", noted_turn)
+
+    @app.task
+    async def work() -> None:
+        await release.wait()
+
+    await work.options(tenant="acme").enqueue_many({} for _ in range(3))
+    async with app.running(concurrency=2, **STILL) as worker:
+        await until(lambda: len(worker.slots.running) == 2)
+        ahead = ClaimRequest(worker=worker.id, limit=1, lease_s=60)
+        claimed = await store.turn([], ahead, worker._environment.clock.store_now)
+        worker.slots.take(claimed.jobs, monotonic())
+        assert (worker.slots.free, worker.slots.holds()) == (0, (("acme", 3),))
+        worker.turns.release_waiting()
+        assert worker.slots.holds() == (("acme", 2),)
+        await until(lambda: sent)
+        release.set()
+    handed_back = sent[0]
+    assert (handed_back.state, handed_back.attempt) == (State.QUEUED, 0)
+    assert (handed_back.started_at, handed_back.record, handed_back.crashes) == (None, None, None)
+    assert worker.slots.holds() == ()
+
+
+@pytest.mark.parametrize("for_ever", [False, True])
+async def test_a_burst_goes_on_while_the_store_has_not_looked_everywhere_but_not_for_ever(
+    app: Rota, monkeypatch: pytest.MonkeyPatch, for_ever: bool
+) -> None:
+    store = await app.stores.get()
+    turn, looks = store.turn, 0
+
+    async def looks_a_little(settlements: Any, request: Any, now: Any) -> TurnResult:
+        nonlocal looks
+        looks += 1
+        if for_ever or looks < 5:
+            return TurnResult(next_due_at=app.clock.now())
+        return await turn(settlements, request, now)
+
+    monkeypatch.setattr(store, "turn", looks_a_little)
+
+    @app.task
+    async def work() -> None: ...
+
+    await work.enqueue()
+    async with asyncio.timeout(30):
+        assert await drain(app) == (0 if for_ever else 1)
+    assert looks > MOST_AT_ONCE if for_ever else looks >= 5

@@ -8,6 +8,7 @@ AHEAD_S = 0.05  # beyond the free slots, claim what is likely to start within th
 MAX_AHEAD = 1000
 SHORTEST_WAIT_S = 0.001
 MEASURE_EVERY_S = 0.02
+MOST_AT_ONCE = 32  # claims in a row that bring nothing though the store has not looked everywhere
 
 
 class Throughput:
@@ -40,3 +41,11 @@ def seconds_until(at: datetime | None, now: datetime, longest: float) -> float:
     if at is None:
         return longest
     return min(max((at - now).total_seconds(), SHORTEST_WAIT_S), longest)
+
+
+def wait_unfinished(fruitless: int, longest: float) -> float:
+    """How long to wait if the store wants to look further, after so many claims that brought nothing.
+
+    At first hardly, then twice as long each time: whatever a store answers, a worker never spins.
+    """
+    return min(SHORTEST_WAIT_S * 2.0 ** min(max(fruitless - MOST_AT_ONCE, 0), 30), longest)

@@ -26,6 +26,7 @@ from .executors.thread import ThreadExecutor
 from .stops import Stops
 
 STALE_S = 1.0  # a job that has waited longer than this behind slow ones is released
+MOST_JOBS_ARE_OF = "default"  # the tenant that need not be counted: it has the rest
 
 Ended = Callable[[Execution, Outcome, datetime], None]
 
@@ -39,6 +40,7 @@ class Slots:
     def __init__(self, environment: WorkerEnvironment, ended: Ended) -> None:
         self.running: dict[Execution, None] = {}
         self.waiting: deque[Execution] = deque()  # claimed, not started
+        self._of_tenants: dict[str, int] = {}  # how many of them are of which tenant, but of one
         self.finished = 0
         self.jumps = 0  # how often the store's time ran ahead of ours: then every lease is to be renewed
         self._environment = environment
@@ -63,7 +65,7 @@ class Slots:
             "thread": ThreadExecutor(host),
             "process": ProcessExecutor(host, os.cpu_count() or 1),
         }
-        self.stops = Stops(self, self._executors, self.end)
+        self.stops = Stops(self, self._executors)
 
     def __len__(self) -> int:
         return len(self.running) + len(self.waiting)
@@ -71,6 +73,18 @@ class Slots:
     def held(self) -> list[Execution]:
         """All leases to keep. Called from the heartbeat thread too: copies, never iterates."""
         return [*list(self.running), *list(self.waiting)]
+
+    @property
+    def free(self) -> int:
+        """How many more jobs would begin at once."""
+        return max(self._concurrency - len(self), 0)
+
+    def holds(self) -> tuple[tuple[str, int], ...]:
+        """How many jobs of each tenant are here, running or waiting: counted as they come and go."""
+        counts = self._of_tenants
+        if rest := len(self) - sum(counts.values()):
+            counts = {**counts, MOST_JOBS_ARE_OF: rest}
+        return tuple(sorted(counts.items()))
 
     def outdated(self) -> list[Execution]:
         """Those whose jobs another worker may already hold."""
@@ -92,6 +106,8 @@ class Slots:
         for job in jobs:
             context = Context(job, worker, self._clock, None, secret_fields)
             self.waiting.append(Execution(job, tasks[job.task], context, claimed_at))
+            if job.tenant != MOST_JOBS_ARE_OF:
+                self._of_tenants[job.tenant] = self._of_tenants.get(job.tenant, 0) + 1
         if not self._coroutines.awake and (execution := self._next()) is not None:
             self._coroutines.start(execution)
 
@@ -108,7 +124,7 @@ class Slots:
             is_late = monotonic() - execution.renewed_at > self._fresh_s and self._is_stale(execution)
             waiting.popleft()
             if is_late:  # a late answer, or a suspended process: if the job is still ours, others may have it
-                self.end(execution, Released())
+                self.drop(execution, Released())
                 continue
             if execution.job.expires_at is not None and self._end_expired(execution, now):
                 continue
@@ -126,7 +142,7 @@ class Slots:
         """Whether the job may no longer begin; then it is cancelled."""
         if not has_expired(execution.job, now or self._clock.now()):
             return False
-        self.end(execution, NeverBegun(state=State.CANCELLED, fault=EXPIRED, action="job.expired"))
+        self.drop(execution, NeverBegun(state=State.CANCELLED, fault=EXPIRED, action="job.expired"))
         return True
 
     def _is_stale(self, execution: Execution) -> bool:
@@ -150,6 +166,8 @@ class Slots:
         """Free the slot of an execution; the next coroutine, which starts the moment this one ends."""
         hit("handler.after")
         del self.running[execution]
+        if execution.job.tenant != MOST_JOBS_ARE_OF:
+            self._left(execution.job.tenant)
         self.finished += 1
         now = self._clock.now()
         if execution.started_at is not None:
@@ -166,6 +184,19 @@ class Slots:
         """Pass on an outcome; the execution keeps its slot, if it has one, until it returns."""
         self._ended(execution, outcome, self._clock.now())
 
+    def drop(self, execution: Execution, outcome: Outcome) -> None:
+        """Pass on the outcome of an execution that no longer waits, and never had a slot."""
+        if execution.job.tenant != MOST_JOBS_ARE_OF:
+            self._left(execution.job.tenant)
+        self.end(execution, outcome)
+
+    def _left(self, tenant: str) -> None:
+        left = self._of_tenants[tenant] - 1
+        if left:
+            self._of_tenants[tenant] = left
+        else:
+            del self._of_tenants[tenant]
+
     def release_waiting(self, older_than_s: float = 0.0) -> int:
         """Release what has not started, if the oldest has waited this long; how many.
 
@@ -175,7 +206,7 @@ class Slots:
             return 0
         count = len(self.waiting)
         while self.waiting:
-            self.end(self.waiting.popleft(), Released())
+            self.drop(self.waiting.popleft(), Released())
         return count
 
     def stop_accepting(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ..core.jobs.lifecycle import Outcome, Released
@@ -28,19 +28,17 @@ class HeldExecutions(Protocol):
     running: dict[Execution, None]
     waiting: deque[Execution]
 
+    def end(self, execution: Execution, outcome: Outcome) -> None: ...
+
+    def drop(self, execution: Execution, outcome: Outcome) -> None: ...
+
 
 class Stops:
     """Stops the executions in the slots of one worker. Never frees a slot: that happens when one returns."""
 
-    def __init__(
-        self,
-        held: HeldExecutions,
-        executors: Mapping[str, TaskExecutor],
-        end: Callable[[Execution, Outcome], None],
-    ) -> None:
+    def __init__(self, held: HeldExecutions, executors: Mapping[str, TaskExecutor]) -> None:
         self._held = held
         self._executors = executors
-        self._end = end
 
     def stop(self, execution: Execution, reason: StopReason) -> None:
         """Ask an execution to stop; if it does not comply in time, its outcome is recorded without it."""
@@ -62,7 +60,7 @@ class Stops:
             execution.stop_reason,
             extra=about(job, execution.context.worker),
         )
-        self._end(execution, outcome_of_error(execution, StopIgnored()))
+        self._held.end(execution, outcome_of_error(execution, StopIgnored()))
 
     def stop_lost(self, executions: Sequence[Execution]) -> None:
         """Stop executions whose jobs another worker may hold, and drop their outcomes."""
@@ -78,7 +76,7 @@ class Stops:
             elif execution in self._held.waiting:
                 self._held.waiting.remove(execution)
                 execution.context.stop_reason = reason
-                self._end(execution, outcome_of_error(execution, NotStarted()))
+                self._held.drop(execution, outcome_of_error(execution, NotStarted()))
 
     def release_running(self) -> None:
         """Stop everything; what does not finish by itself meanwhile is released."""
@@ -88,4 +86,4 @@ class Stops:
     def abandon_running(self) -> None:
         """Release what still has not stopped."""
         for execution in list(self._held.running):
-            self._end(execution, Released())
+            self._held.end(execution, Released())

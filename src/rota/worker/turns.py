@@ -34,7 +34,7 @@ from ..runtime.events import about
 from ..runtime.failpoints import hit
 from ..store.calls import settle
 from ..store.protocol import Store
-from .claim_size import Throughput, claim_size, seconds_until
+from .claim_size import MOST_AT_ONCE, Throughput, claim_size, seconds_until, wait_unfinished
 from .deadline import StoreDeadline
 from .environment import WorkerEnvironment
 from .execution import FENCE, Execution, note_overrun
@@ -121,6 +121,7 @@ class Turns:
         self.sent_at = monotonic()  # when the last turn was sent
         self._environment = environment
         self._clock = environment.clock
+        self._fruitless = 0  # claims in a row that brought nothing, though the store wants to look further
         self._released = 0  # claimed jobs that were released before they started
         self._requested = 0  # jobs that the turns under way may bring
         self._pending = PendingSettlements()
@@ -230,6 +231,8 @@ class Turns:
             exclude_queues=options.exclude_queues,
             tasks=names,
             until=self._clock.now() + timedelta(seconds=options.lease_s),
+            free=max(self.slots.free - self._requested, 0),
+            holds=self.slots.holds(),
         )
         return narrow_claim(request, gates.active())
 
@@ -245,15 +248,25 @@ class Turns:
         """The seconds until a job is due or a gate opens by itself, at most until the next poll."""
         if request is not None and len(result.jobs) >= request.limit:
             return 0.0  # more may be due
-        if request is not None and not result.jobs and not self.has_work:
-            self._found_nothing()
         fleet, options = self._environment.fleet, self._environment.options
         now, poll_s = self._clock.now(), fleet.poll_s(options.poll_s)
+        is_unfinished = self._is_unfinished(result, now)
+        self._fruitless = self._fruitless + 1 if is_unfinished and not result.jobs else 0
+        has_looked = not is_unfinished or self._fruitless > MOST_AT_ONCE
+        if request is not None and not result.jobs and not self.has_work and has_looked:
+            self._found_nothing()
+        if is_unfinished:
+            return wait_unfinished(self._fruitless, poll_s)
         until_open_s = seconds_until(self._environment.gates.next_end_at(), now, poll_s)
         until_due_s = seconds_until(result.next_due_at, now, poll_s)
         if until_due_s < poll_s:  # the others know of that job, too
             until_due_s += fleet.hold_back_s(1, options.poll_s)
         return min(until_open_s, until_due_s, poll_s)
+
+    @staticmethod
+    def _is_unfinished(result: TurnResult, now: datetime) -> bool:
+        """Whether the store has not looked at all lanes of waiting jobs, and is to be asked again."""
+        return result.next_due_at is not None and result.next_due_at <= (result.at or now)
 
     def _found_nothing(self) -> None:
         if self._environment.options.burst:
