@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .scenario import Entry, Scenario
+from .scenarios.behind import drain_behind, pickup_behind
 from .scenarios.drain import backlog, drain
 from .scenarios.enqueue import bulk, callers, single
 from .scenarios.latency import pickup, sustained
@@ -20,6 +21,28 @@ def _all(*peers: str, **options: Any) -> list[Entry]:
 def _rota(label: str, rounds: int | None = None, **options: Any) -> Entry:
     return Entry(label, "rota", options, rounds)
 
+
+def _limits(label: str, peer: str = "rota", rounds: int | None = None, **options: Any) -> Entry:
+    """``labels``: tenants, the percentage of the first of them, keys. ``rules``: limits by name."""
+    labels = {name: options.pop(name) for name in ("tenants", "hot", "keys") if name in options}
+    return Entry(label, peer, {"labels": labels, **options}, rounds)
+
+
+def _behind(peer: str, blocked: int, rounds: int | None = None) -> list[Entry]:
+    rules = {"key:full": {"running": 1}}  # a worker runs one of them, and the others wait for it
+    return [
+        Entry("nothing else", peer, {"blocked": 0}, rounds),
+        *(
+            Entry(what, peer, {"blocked": blocked, "behind": what, "rules": rules}, rounds)
+            for what in ("full key", "paused task", "unknown task")
+        ),
+    ]
+
+
+# Limits that never bind: what they cost is what is measured.
+QUEUE_LIMIT = {"queue:default": {"running": 100_000}}
+KEY_LIMIT = {"key:*": {"running": 1_000}}
+KEY_RATE = {"key:*": {"rate": "1000000/s"}}
 
 DRAIN = ("jobs_s", "worker_cpu_ms", "server_cpu_ms", "wal_bytes")
 WAIT = ("p50_ms", "p95_ms", "p99_ms")
@@ -77,6 +100,74 @@ SCENARIOS = [
         "sqlite-pickup", "SQLite: pickup in another process", pickup,
         (*WAIT, "idle_memory_mb", "idle_cpu_percent"),
         [Entry("rota", "rota-sqlite"), *_all("litequeue", "huey")], short=True,
+    ),
+    Scenario(
+        "limits", "Drain under limits that do not bind, and with tenants", drain,
+        ("jobs_s", "worker_cpu_ms", "server_cpu_ms"),
+        [
+            _limits("plain"),
+            _limits("limits of other queues", rules={"queue:other": {"running": 5}}),
+            _limits("1,000 tenants", tenants=1_000),
+            _limits("one tenant of 1,000 with 90 %", tenants=1_000, hot=90),
+            _limits("a queue limit", rules=QUEUE_LIMIT),
+            _limits("10,000 keys, running", keys=10_000, rules=KEY_LIMIT),
+            _limits("10,000 keys and a queue limit", keys=10_000, rules=KEY_LIMIT | QUEUE_LIMIT),
+            _limits("10,000 keys, rate", keys=10_000, rules=KEY_RATE),
+            _limits("a key per job", keys="unique", rules=KEY_LIMIT),
+            _limits("100 keys, running", keys=100, rules=KEY_LIMIT),
+        ],
+    ),
+    Scenario(
+        "limits2", "Drain under limits that do not bind, 2 worker processes", drain, DRAIN[:3],
+        [
+            _limits("plain", workers=2),
+            _limits("10,000 keys and a queue limit", keys=10_000, rules=KEY_LIMIT | QUEUE_LIMIT, workers=2),
+        ],
+    ),
+    Scenario(
+        "limits-sqlite", "SQLite: drain under limits that do not bind, and with tenants", drain,
+        ("jobs_s", "worker_cpu_ms"),
+        [
+            _limits("plain", "rota-sqlite"),
+            _limits("1,000 tenants", "rota-sqlite", tenants=1_000),
+            _limits("10,000 keys, running", "rota-sqlite", keys=10_000, rules=KEY_LIMIT),
+        ],
+    ),
+    Scenario(
+        "limits-bulk", "Bulk enqueue with tenants and keys", bulk, ("jobs_s", "wal_bytes"),
+        [
+            _limits("plain"),
+            _limits("1,000 tenants", tenants=1_000),
+            _limits("10,000 keys", keys=10_000, rules=KEY_LIMIT),
+        ],
+    ),
+    Scenario(
+        "limits-bulk-sqlite", "SQLite: bulk enqueue with tenants and keys", bulk, ("jobs_s",),
+        [
+            _limits("plain", "rota-sqlite"),
+            _limits("1,000 tenants", "rota-sqlite", tenants=1_000),
+            _limits("10,000 keys", "rota-sqlite", keys=10_000, rules=KEY_LIMIT),
+        ],
+    ),
+    Scenario(
+        "behind", "Drain behind 100,000 jobs that may not run", drain_behind, ("jobs_s", "meet_s"),
+        _behind("rota", 100_000),
+    ),
+    Scenario(
+        "behind-1M", "Drain behind 1M jobs that may not run", drain_behind, ("jobs_s", "meet_s"),
+        _behind("rota", MILLION),
+    ),
+    Scenario(
+        "behind-pickup", "Pickup behind 100,000 jobs that may not run", pickup_behind, (*WAIT, "meet_s"),
+        _behind("rota", 100_000),
+    ),
+    Scenario(
+        "behind-pickup-1M", "Pickup behind 1M jobs that may not run", pickup_behind, (*WAIT, "meet_s"),
+        _behind("rota", MILLION, 1),
+    ),
+    Scenario(
+        "behind-sqlite", "SQLite: drain behind 100,000 jobs that may not run", drain_behind,
+        ("jobs_s", "meet_s"), _behind("rota-sqlite", 100_000),
     ),
     Scenario(
         "other-jobs", "Drain with other jobs in the store", drain, ("jobs_s", "handlers_s"),

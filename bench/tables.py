@@ -22,6 +22,7 @@ METRICS = {
     "idle_memory_mb": ("idle memory, MB", 0),
     "idle_cpu_percent": ("idle CPU, %", 1),
     "claim_p99_ms": ("claim p99, ms", 2),
+    "meet_s": ("until they were met, s", 1),
     "dead_tuples": ("dead tuples", 0),
     "dead_tuples_after": ("dead tuples afterwards", 0),
 }

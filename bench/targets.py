@@ -59,6 +59,39 @@ TARGETS = [
     Target("sqlite-bulk", "jobs_s", 1.5, baseline="litequeue"),
     Target("sqlite-drain", "jobs_s", 7, baseline="huey"),
     Target("sqlite-pickup", "p50_ms", maximum=0.5, baseline="litequeue"),
+    *(
+        Target("limits", "jobs_s", minimum, baseline="plain", entry=entry)
+        for entry, minimum in {
+            "limits of other queues": 0.97,
+            "1,000 tenants": 0.9,
+            "one tenant of 1,000 with 90 %": 0.85,
+            "a queue limit": 0.92,
+            "10,000 keys, running": 0.8,
+            "10,000 keys and a queue limit": 0.75,
+            "10,000 keys, rate": 0.75,
+            "a key per job": 0.85,
+        }.items()
+    ),
+    Target("limits", "jobs_s", 0.9, baseline="100 keys, running", entry="10,000 keys, running"),
+    Target("limits2", "jobs_s", 0.75, baseline="plain", entry="10,000 keys and a queue limit"),
+    Target("limits-sqlite", "jobs_s", 0.85, baseline="plain", entry="1,000 tenants"),
+    Target("limits-sqlite", "jobs_s", 0.75, baseline="plain", entry="10,000 keys, running"),
+    *(
+        Target(scenario, "jobs_s", minimum, baseline="plain", entry=entry)
+        for scenario in ("limits-bulk", "limits-bulk-sqlite")
+        for entry, minimum in {"1,000 tenants": 0.85, "10,000 keys": 0.75}.items()
+    ),
+    *(
+        Target(scenario, metric, minimum, maximum, baseline="nothing else", entry=entry)
+        for scenario, metric, minimum, maximum in (
+            ("behind", "jobs_s", 0.9, None),
+            ("behind-1M", "jobs_s", 0.9, None),
+            ("behind-sqlite", "jobs_s", 0.9, None),
+            ("behind-pickup", "p50_ms", None, 1.1),
+            ("behind-pickup-1M", "p50_ms", None, 1.1),
+        )
+        for entry in ("full key", "paused task", "unknown task")
+    ),
     Target("other-jobs", "jobs_s", 0.95, baseline="nothing else", entry="1M finished"),
     Target("other-jobs", "jobs_s", 0.9, baseline="nothing else", entry="1M due next month"),
     Target("backlog", "handlers_s", 0.9, baseline="100k waiting", entry="5M waiting"),

@@ -8,15 +8,23 @@ import os
 import sqlite3
 
 import uvloop
+from msgspec.structs import replace
 
+import rota_tasks
 from harness import OPTIONS, URL, NumberQuery, main, now_ns
-from rota_tasks import app, job
+from rota.model import Limit, LimitRule
+from rota_tasks import BEHIND, app, job
 
-ON_POSTGRES = "SELECT (SELECT count(*) FROM rota.queued WHERE due) + (SELECT count(*) FROM rota.running)"
-IN_SQLITE = """
-    SELECT (SELECT count(*) FROM rota_jobs WHERE state = 'queued' AND due = 1)
-         + (SELECT count(*) FROM rota_jobs WHERE state = 'running')
+# Jobs that are due or run; those of the task "blocked" are there to be in the way.
+ON_POSTGRES = """
+    SELECT (SELECT count(*) FROM rota.queued WHERE due IS NOT false AND task <> 'blocked')
+         + (SELECT count(*) FROM rota.running WHERE task <> 'blocked')
 """
+IN_SQLITE = """
+    SELECT (SELECT count(*) FROM rota_jobs WHERE state = 'queued' AND due <> 0 AND task <> 'blocked')
+         + (SELECT count(*) FROM rota_jobs WHERE state = 'running' AND task <> 'blocked')
+"""
+FULL = "full"  # the key of a limit that one job fills
 
 
 def in_sqlite():
@@ -32,11 +40,29 @@ class Rota:
 
     async def setup(self):
         await app.migrate()
+        rules = [
+            LimitRule(name=name, chosen=Limit(**limit)) for name, limit in OPTIONS.get("rules", {}).items()
+        ]
+        if rules:
+            store = await app.stores.get()
+            assert all(await store.put_rules(rules, app.clock.now()))
+        if BEHIND == "paused task":
+            await app.pause(task="blocked")
+        await app.close()
 
     @contextlib.asynccontextmanager
     async def producer(self):
         async def one(payload):
             await job.enqueue(**payload)
+
+        if "labels" in OPTIONS:
+            label_jobs()
+        if OPTIONS.get("enqueue_blocked"):
+            key = FULL if BEHIND == "full key" else None
+            blocked = rota_tasks.blocked.options(concurrency_key=key)
+            yield blocked.enqueue, blocked.enqueue_many
+            await app.close()
+            return
 
         async def many(payloads):
             queues = OPTIONS.get("queues", 1)
@@ -59,6 +85,28 @@ class Rota:
     async def left(self):
         """The exact number of due and running jobs: app.stats() estimates large numbers."""
         return await self._query(ON_POSTGRES) if "://" in URL else in_sqlite()
+
+
+def label_jobs():
+    """Give the jobs of each bulk call tenants and keys by their number, in turn: the worst case for locality.
+
+    The baseline has its jobs copied just the same, so that this costs both alike.
+    """
+    store = type(app.stores.root())
+    insert = store.insert
+    tenants, keys, hot = (OPTIONS["labels"].get(name, 0) for name in ("tenants", "keys", "hot"))
+
+    def labels(i):
+        other = i // 100 * (100 - hot) + i % 100 - hot  # the number among the jobs of the other tenants
+        tenant = "default" if not tenants else "t0" if i % 100 < hot else f"t{1 + other % (tenants - 1)}"
+        key = None if not keys else f"k{i}" if keys == "unique" else f"k{i % keys}"
+        return {"tenant": tenant, "concurrency_key": key}
+
+    async def labelled(self, jobs, now, **given):
+        jobs = [replace(new, **labels(i)) for i, new in enumerate(jobs)]
+        return await insert(self, jobs, now, **given)
+
+    store.insert = labelled
 
 
 def time_claims():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+
 from harness import OPTIONS, URL, noise, ran
 from rota import Backoff, Context, Rota
 
@@ -39,3 +42,14 @@ DECLARE = {
     "large_output": lambda: app.task(name="job")(large_output),
 }
 job = DECLARE[OPTIONS.get("handler", "plain")]()
+BEHIND = OPTIONS.get("behind")  # what holds up the jobs of the task "blocked", which are in the way
+IS_WORKER = sys.argv[1:2] == ["work"]
+
+
+async def fill_the_limit(i: int, pad: str) -> None:
+    """The one that begins fills the limit of all the others."""
+    await asyncio.Event().wait()
+
+
+if BEHIND and not (BEHIND == "unknown task" and IS_WORKER):
+    blocked = app.task(name="blocked")(fill_the_limit)

@@ -9,6 +9,7 @@ from ..errors import MeasurementFailed
 from ..execution_log import check
 from ..scenario import Entry, Metrics, RunContext
 from ..system_metrics import WaitEvents, cpu_seconds, memory_mb
+from ..trial import Trial
 
 LIMIT_S = 180.0
 REPEAT_S = 0.3  # time in which a second execution of a job is still noticed
@@ -19,7 +20,6 @@ def drain(context: RunContext, entry: Entry) -> Metrics:
     options = entry.options
     n = context.size(options.get("n") or context.peers[entry.peer].drain)
     fails_once = options.get("handler") == "fails_once"
-    executions = n + (len(range(0, n, 5)) if fails_once else 0)
     with context.trial(entry) as trial:
         prefill.add_finished(trial, context.size(options.get("history", 0)))
         prefill.add_due_later(trial, context.size(options.get("later", 0)))
@@ -28,19 +28,26 @@ def drain(context: RunContext, entry: Entry) -> Metrics:
         wal_stored = trial.server.wal_bytes() - wal_before
         if options.get("vacuum", True):
             trial.vacuum_and_checkpoint()
-        log = context.execution_log(executions)
-        with trial.waiter() as waiter, WaitEvents(trial.server_url) as waits:
-            wal_before, cpu_before = trial.server.wal_bytes(), trial.server.cpu_seconds()
-            with trial.workers(options.get("workers", 1), log) as workers:
-                trial.wait_for_executions(executions, log, workers, LIMIT_S)
-                finished_at = trial.wait_until_empty(waiter)
-                pids = [worker.pid for worker in workers]
-                worker_cpu = cpu_seconds(pids)
-                server_cpu = trial.server.cpu_seconds() - cpu_before
-                wal_run = trial.server.wal_bytes() - wal_before
-                memory = memory_mb(pids)
-                time.sleep(REPEAT_S)
-        records = log.records()
+        found = drain_stored(context, trial, n, fails_once=fails_once)
+    return {**found, "wal_bytes": wal_stored / n + found["wal_run_bytes"]}
+
+
+def drain_stored(context: RunContext, trial: Trial, n: int, *, fails_once: bool = False) -> Metrics:
+    """Drain the n jobs that are stored, with as many workers as the options say."""
+    executions = n + (len(range(0, n, 5)) if fails_once else 0)
+    log = context.execution_log(executions)
+    with trial.waiter() as waiter, WaitEvents(trial.server_url) as waits:
+        wal_before, cpu_before = trial.server.wal_bytes(), trial.server.cpu_seconds()
+        with trial.workers(trial.options.get("workers", 1), log) as workers:
+            trial.wait_for_executions(executions, log, workers, LIMIT_S)
+            finished_at = trial.wait_until_empty(waiter)
+            pids = [worker.pid for worker in workers]
+            worker_cpu = cpu_seconds(pids)
+            server_cpu = trial.server.cpu_seconds() - cpu_before
+            wal_run = trial.server.wal_bytes() - wal_before
+            memory = memory_mb(pids)
+            time.sleep(REPEAT_S)
+    records = log.records()
     check(records, n, lambda i: 2 if fails_once and i % 5 == 0 else 1)
     first, last = records[0][1], records[-1][1]
     return {
@@ -49,7 +56,6 @@ def drain(context: RunContext, entry: Entry) -> Metrics:
         "n": n,
         "worker_cpu_ms": worker_cpu / n * 1e6,  # per 1,000 jobs
         "server_cpu_ms": server_cpu / n * 1e6,
-        "wal_bytes": (wal_stored + wal_run) / n,
         "wal_run_bytes": wal_run / n,
         "memory_mb": memory,
         "waits": waits.shares,

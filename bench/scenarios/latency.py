@@ -7,6 +7,7 @@ import time
 from ..execution_log import check, first_starts
 from ..scenario import Entry, Metrics, RunContext, percentile
 from ..system_metrics import cpu_seconds, memory_mb
+from ..trial import Trial
 
 SETTLE_S = 3.0  # until a started worker is idle
 IDLE_S = 5.0
@@ -16,20 +17,25 @@ GRACE_S = 30.0
 
 def pickup(context: RunContext, entry: Entry) -> Metrics:
     """One job every 50 ms for an idle worker, from the enqueue call to the start of its handler."""
-    n = context.size(200) + WARM_UP
     with context.trial(entry) as trial:
-        log = context.execution_log(n)
-        with trial.workers(1, log) as workers:
-            time.sleep(SETTLE_S)
-            pids = [worker.pid for worker in workers]
-            before = cpu_seconds(pids)
-            time.sleep(IDLE_S)
-            idle_cpu = cpu_seconds(pids) - before
-            memory = memory_mb(pids)
-            requested_at = trial.run_role("spaced", n=n, gap=0.05)["requested_at"]
-            trial.wait_for_executions(n, log, workers, GRACE_S)
-            time.sleep(0.2)
-        records = log.records()
+        return pick_up(context, trial)
+
+
+def pick_up(context: RunContext, trial: Trial) -> Metrics:
+    """The same on a store that is prepared."""
+    n = context.size(200) + WARM_UP
+    log = context.execution_log(n)
+    with trial.workers(1, log) as workers:
+        time.sleep(SETTLE_S)
+        pids = [worker.pid for worker in workers]
+        before = cpu_seconds(pids)
+        time.sleep(IDLE_S)
+        idle_cpu = cpu_seconds(pids) - before
+        memory = memory_mb(pids)
+        requested_at = trial.run_role("spaced", n=n, gap=0.05)["requested_at"]
+        trial.wait_for_executions(n, log, workers, GRACE_S)
+        time.sleep(0.2)
+    records = log.records()
     check(records, n)
     return {
         **wait_percentiles(requested_at, first_starts(records), WARM_UP),
