@@ -1,14 +1,18 @@
-"""Which jobs a claim may take: how a claim is shared between queues. Pure.
+"""Which jobs a claim may take: shares of queues and tenants, and what limits and budgets admit. Pure.
 
-Owns the policy. The SQLite store calls it; the PL/pgSQL of the PostgreSQL store is a copy made for
-speed, and ``tests/stores/test_postgres_admission.py`` holds it to this one. Limits on what may run at
-once, and fair shares between tenants, belong here too: a store never decides them by itself.
+Owns the policy; ``buckets.py`` has the arithmetic of rates and budgets. The SQLite store calls it; the
+PL/pgSQL of the PostgreSQL store is a copy made for speed, and ``tests/stores/test_postgres_admission.py``
+holds it to this one. A store never decides these things by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import ceil
 from typing import Any, NamedTuple
+
+from .buckets import budget_admits
 
 LAST_RANK = 2**63 - 1  # no rank is larger
 
@@ -39,3 +43,168 @@ def shares(heads: Mapping[str, Head], limit: int) -> Iterator[Share]:
         if share:
             yield Share(queue, share, last)
         limit -= share
+
+
+# --- tenants -------------------------------------------------------------------------------------
+
+
+def tenant_shares(
+    wanted: int,
+    weights: Mapping[str, float],
+    holds: Mapping[str, int] | None = None,
+    carry: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    """How many jobs each of the tenants that wait in a queue is due in a claim, with the fraction.
+
+    ``weights``: of those that wait. What the worker has in hand of them counts as served already: a tenant
+    whose jobs are slow does not end up with every slot. ``carry``: what the claim before left each short of.
+    A tenant passes while less than its share has been taken: half a job is a job, and owed next time.
+    """
+    holds, carry = holds or {}, carry or {}
+    together = sum(weights.values())
+    total = wanted + sum(holds.get(tenant, 0) for tenant in weights)
+    return {
+        tenant: total * weight / together - holds.get(tenant, 0) + carry.get(tenant, 0.0)
+        for tenant, weight in weights.items()
+    }
+
+
+def carried(shares: Mapping[str, float], taken: Mapping[str, int]) -> dict[str, float]:
+    """What each is owed in the next claim: never more than one job, and no more is ever held against it."""
+    return {tenant: max(-1.0, min(1.0, share - taken.get(tenant, 0))) for tenant, share in shares.items()}
+
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+def family_of(key: str, prefixes: Collection[str]) -> str | None:
+    """The longest of the prefixes that the key begins with: its family; None: it has none."""
+    return max((prefix for prefix in prefixes if key.startswith(prefix)), key=len, default=None)
+
+
+class Allowance:
+    """What one limit, or one budget, still admits in this claim.
+
+    Once it has not admitted a job it admits none of those behind it: they would overtake.
+    """
+
+    __slots__ = ("budget", "closed", "running", "spent", "units")
+
+    def __init__(
+        self,
+        *,
+        running: int | None = None,
+        units: int | None = None,
+        budget: float | None = None,
+        spent: float = 0.0,
+        closed: bool = False,
+    ) -> None:
+        self.running = running  # jobs that may begin beside those that run; None: any number
+        self.units = units  # of the bucket; None: any number
+        self.budget = budget  # cents; None: any amount
+        self.spent = spent  # of the budget: in its period, and reserved by what runs
+        self.closed = closed
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it would admit no job at all."""
+        return (
+            self.closed
+            or (self.running is not None and self.running <= 0)
+            or (self.units is not None and self.units <= 0)
+            or (self.budget is not None and self.spent >= self.budget)
+        )
+
+    def admits(self, units: int, price: float | None) -> bool:
+        return not (
+            self.closed
+            or (self.running is not None and self.running <= 0)
+            or (self.units is not None and self.units < units)
+            or (self.budget is not None and not budget_admits(self.budget, self.spent, price))
+        )
+
+    def take(self, units: int, price: float | None) -> None:
+        if self.running is not None:
+            self.running -= 1
+        if self.units is not None:
+            self.units -= units
+        if self.budget is not None:
+            self.spent += price or 0.0
+
+
+class Candidate(NamedTuple):
+    """A job that a claim has met, and the names of all that it is under."""
+
+    tenant: str = "default"
+    units: int = 1
+    price: float | None = None
+    under: tuple[str, ...] = ()  # limits and budgets: it begins only if all of them admit it
+    limited: bool = False  # whether one of them is a limit: such a job is never claimed ahead
+
+
+class Admission(NamedTuple):
+    """The places of the candidates that begin, of those that something holds up, and of the others."""
+
+    begin: Sequence[int]  # in order
+    held: Mapping[int, str]  # and by which of its allowances
+    left: Sequence[int]  # nothing is in their way but the size of the claim
+
+
+class Fairness(NamedTuple):
+    """How the tenants that wait in a queue share a claim."""
+
+    weights: Mapping[str, float]
+    shares: Mapping[str, float]  # as ``tenant_shares`` says
+
+
+def admit(
+    candidates: Sequence[Candidate],
+    allowances: Mapping[str, Allowance],
+    wanted: int,
+    free: int,
+    fair: Fairness | None = None,
+) -> Admission:
+    """Which of the candidates, which come in order, begin: at most ``wanted``, limited ones at most ``free``.
+
+    First each tenant passes with at most its share; what is left goes by weight to those that have more.
+    Without ``fair`` they pass in order, of any tenant.
+    """
+    taken: dict[str, int] = defaultdict(int)
+    begin: list[int] = []
+    held: dict[int, str] = {}
+    waiting: list[int] = list(range(len(candidates)))
+    most = None if fair is None else {tenant: ceil(share) for tenant, share in fair.shares.items()}
+    rounds = 0
+    while waiting and len(begin) < wanted:
+        later: list[int] = []
+        for place in waiting:
+            job = candidates[place]
+            has_had_its_share = most is not None and taken[job.tenant] >= most.get(job.tenant, 1)
+            if len(begin) >= wanted or (job.limited and free <= 0) or has_had_its_share:
+                later.append(place)
+            elif full := _full(job, allowances):
+                held[place] = full
+            else:
+                for name in job.under:
+                    allowances[name].take(job.units, job.price)
+                begin.append(place)
+                taken[job.tenant] += 1
+                free -= job.limited
+        is_stuck = len(later) == len(waiting) and rounds > 0
+        waiting, rounds = later, rounds + 1
+        if fair is None or is_stuck:
+            break
+        weights = {
+            tenant: fair.weights.get(tenant, 1.0) for tenant in {candidates[n].tenant for n in waiting}
+        }
+        more = tenant_shares(wanted - len(begin), weights)
+        most = {tenant: taken[tenant] + ceil(share) for tenant, share in more.items()}
+    return Admission(sorted(begin), held, waiting)
+
+
+def _full(job: Candidate, allowances: Mapping[str, Allowance]) -> str | None:
+    for name in job.under:
+        if not allowances[name].admits(job.units, job.price):
+            allowances[name].closed = True
+            return name
+    return None
