@@ -194,6 +194,14 @@ def test_jobs_that_are_lost_again_and_again_start_further_apart(crashes: int, lo
     assert change.run_at == (NOW + timedelta(seconds=longest_s) if crashes else None)
 
 
+def test_how_many_crashes_quarantine_a_job_can_be_set() -> None:
+    once = LeaseExpired(worker="w1", most=1)
+    assert end(once).state is State.FAILED
+    assert [end(LeaseExpired(worker="w1", most=5), crashes=n).state for n in (3, 4)] == ["queued", "failed"]
+    shared = LeaseExpired(worker="w1", most=5, beside=14)
+    assert [end(shared, crashes=n).state for n in (13, 14)] == ["queued", "failed"]
+
+
 def test_a_job_that_must_rather_be_lost_than_repeated_is_quarantined_at_its_first_crash() -> None:
     change = end(LeaseExpired(worker="w1"), max_attempts=1)
     assert (change.state, change.attempt, change.crashes) == (State.FAILED, 1, 1)
@@ -231,7 +239,7 @@ def test_crashes_and_failures_are_counted_apart(ends: list[Outcome], most: int) 
                 crashes = 0
             case LeaseExpired():
                 crashes += 1
-        limit = lifecycle.most_crashes(job)
+        limit = lifecycle.most_crashes(job, 3)
         if isinstance(outcome, LeaseExpired):
             assert (change.state is State.FAILED) is (crashes == limit)
         elif isinstance(outcome, Failed):

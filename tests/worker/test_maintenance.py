@@ -18,6 +18,7 @@ from rota.testing import FakeClock, drain
 from rota.worker import maintenance
 from rota.worker.maintenance import RecentLosses
 from rota.worker.unknown_tasks import unserved
+from service_fixtures import Until
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -90,6 +91,25 @@ async def test_a_third_crash_quarantines_the_job_until_an_operator_releases_it(
     assert (await job.refresh()).crashes == 0
     await drain(app)
     assert (await job.refresh()).state is State.SUCCEEDED
+
+
+async def test_a_worker_quarantines_by_its_settings(clock: FakeClock, until: Until) -> None:
+    app = Rota("sqlite://:memory:", clock=clock, quarantine_after=1)
+
+    @app.task
+    async def work() -> None: ...
+
+    job = await work.options(max_attempts=9).enqueue()
+    await claimed_by_a_dead_worker(app)
+    clock.advance(31)
+    async with app.running(heartbeat_thread=False):
+
+        async def is_quarantined() -> bool:
+            return (await job.refresh()).state is State.FAILED
+
+        await until(is_quarantined)
+    assert (await job.refresh()).error["type"] == "Quarantined"
+    await app.close()
 
 
 async def lost_together(app: Rota, clock: FakeClock, worker: str, **names: Any) -> None:

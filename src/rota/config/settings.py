@@ -36,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     lease_guard: bool = True
     blocked_loop_s: float = 1.0
     max_attempts: int = 3
+    quarantine_after: int = 3
     enqueue_patience_s: float = 10.0
     scheduler_enabled: bool = True
     scheduler_tick_s: float = 1.0
@@ -76,6 +77,8 @@ HELP: dict[str, str] = {
     "lease_guard": "whether a second process renews the leases of a worker that is too busy to do so itself",
     "blocked_loop_s": "how long an async task may block the event loop before the log names it; 0: never",
     "max_attempts": "attempts per job when its task sets none",
+    "quarantine_after": "crashes of its workers in a row that quarantine a job; with max_attempts=1, "
+    "one is enough",
     "enqueue_patience_s": "how long enqueueing waits for a store that is not available; 0: the error "
     "is raised at once",
     "scheduler_enabled": "whether workers fire schedules and store those that the code declares",
@@ -115,6 +118,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "lease_duration_s": (5, 3600),
     "blocked_loop_s": (0, 3600),
     "max_attempts": (1, 100),
+    "quarantine_after": (1, 20),
     "enqueue_patience_s": (0, 3600),
     "scheduler_tick_s": (1, 3600),
     "shutdown_timeout_s": (0, 86_400),

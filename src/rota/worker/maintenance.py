@@ -104,8 +104,9 @@ class Maintenance:
         started = monotonic()
         environment, options = self._environment, self._environment.options
         await rescue(
-            self._store, self._clock, environment.worker, options.lease_s, self._report, self._losses
-        )
+            self._store, self._clock, environment.worker, options.lease_s, self._report, self._losses,
+            environment.settings.quarantine_after,
+        )  # fmt: skip
         return self._spread(rest_s(monotonic() - started, options.sweep_s, environment.fleet.workers))
 
     def _report(self, job: Job, state: State) -> None:
@@ -165,18 +166,24 @@ async def rescue(
     lease_s: float,
     rescued: Rescued,
     losses: RecentLosses | None = None,
+    most: int = 3,
 ) -> int:
     """Reclaim jobs whose lease expired by the store's clock, and decide what becomes of them; how many.
 
-    They are held under a name of their own meanwhile: this worker may not release them as strays.
+    They are held under a name of their own meanwhile: this worker may not release them as strays. ``most``
+    crashes in a row quarantine a job.
     """
     total, holder, losses = 0, f"{worker}{RESCUING}", losses or RecentLosses()
     while True:
         hit("rescue.before")
         jobs = await store.reclaim(holder, lease_s, RESCUE_BATCH, clock.store_now)
         losses.note(jobs)
-        losses.note(await _still_leased(store, jobs))
-        settlements = [_decide(job, worker, holder, clock, losses.beside(job)) for job in jobs]
+        losses.note(await _still_leased(store, jobs, most))
+        lost = [
+            LeaseExpired(worker=lost_worker(job) or None, holder=worker, beside=losses.beside(job), most=most)
+            for job in jobs
+        ]
+        settlements = [_decide(*one, holder, clock) for one in zip(jobs, lost, strict=True)]
         hit("rescue.after")
         refused = await settle(store, settlements, clock.store_now) if settlements else frozenset()
         for job, settlement in zip(jobs, settlements, strict=True):
@@ -185,7 +192,7 @@ async def rescue(
                     logging.ERROR if settlement.state is State.FAILED else logging.WARNING,
                     "rescued job %s (%s) from worker %s: attempt %d of %d, crash %d of %d, now %s",
                     job.id, job.task, job.worker, job.attempt, job.max_attempts,
-                    settlement.crashes, most_crashes(job), settlement.state,
+                    settlement.crashes, most_crashes(job, most), settlement.state,
                     extra=about(job, worker),
                 )  # fmt: skip
                 rescued(_job_after(job, settlement), settlement.state)
@@ -199,17 +206,16 @@ def lost_worker(job: Job) -> str:
     return (job.worker or "").removesuffix(RESCUING)
 
 
-async def _still_leased(store: Store, jobs: Sequence[Job]) -> Sequence[Job]:
+async def _still_leased(store: Store, jobs: Sequence[Job], most: int) -> Sequence[Job]:
     """What else the workers of jobs that may be quarantined held: not all leases expire at once."""
     found: list[Job] = []
-    for worker in {lost_worker(job) for job in jobs if job.crashes + 1 >= most_crashes(job) > 1}:
+    for worker in {lost_worker(job) for job in jobs if job.crashes + 1 >= most_crashes(job, most) > 1}:
         where = JobFilter(worker=worker, states=(State.RUNNING,))
         found += (await store.jobs(where, PageRequest(limit=RESCUE_BATCH, brief=True))).items
     return found
 
 
-def _decide(job: Job, worker: str, holder: str, clock: Clock, beside: int) -> Settlement:
-    lost = LeaseExpired(worker=lost_worker(job) or None, holder=worker, beside=beside)
+def _decide(job: Job, lost: LeaseExpired, holder: str, clock: Clock) -> Settlement:
     return msgspec.structs.replace(decide(job, lost, clock.now(), clock.jitter()), worker=holder)
 
 

@@ -76,6 +76,7 @@ class LeaseExpired(Value, frozen=True, kw_only=True, tag=True):
     worker: str | None = None
     holder: str | None = None
     beside: int = 0  # the most crashes, before this one, of another job that was lost with the same worker
+    most: int = 3  # the crashes in a row that quarantine a job: setting ``quarantine_after``
 
 
 class Released(Value, frozen=True, kw_only=True, tag=True):
@@ -152,9 +153,9 @@ def decide(
         case Cancelled(reason=reason):
             error = fault_json(ErrorRecord(type="Cancelled", message=reason, at=now, attempt=job.attempt))
             return _settlement(job, State.CANCELLED, "cancelled", now, report, error_json=error)
-        case LeaseExpired(worker=worker, holder=holder, beside=beside):
+        case LeaseExpired(worker=worker, holder=holder):
             crashes = job.crashes + 1
-            state = State.FAILED if _is_suspect(job, beside) else State.QUEUED
+            state = State.FAILED if _is_suspect(job, outcome) else State.QUEUED
             later = now + timedelta(seconds=jitter * _spread_s(crashes))
             fault = ErrorRecord(
                 type="Quarantined" if state is State.FAILED else "LeaseExpired",
@@ -221,18 +222,17 @@ def _last_fault(job: Job) -> ErrorRecord | None:
 
 # --- crashes -------------------------------------------------------------------------------------
 
-MOST_CRASHES = 3  # leases lost in a row; then the job itself is suspected
-MOST_SHARED_CRASHES = 10  # the same, if other jobs were lost with it as often
+MOST_SHARED_CRASHES = 10  # leases lost in a row with jobs that were lost as often; three times the setting
 SPREAD_S = 10.0  # over which jobs that were lost together twice start again; doubled each time
 MOST_SPREAD_S = 60.0
 
 
-def most_crashes(job: Job) -> int:
+def most_crashes(job: Job, most: int) -> int:
     """How many leases a job may lose in a row before it is quarantined: it may be what ends its workers.
 
-    ``max_attempts=1`` asks for a run to be lost rather than repeated.
+    ``max_attempts=1`` asks for a run to be lost rather than repeated; no other number of attempts matters.
     """
-    return 1 if job.max_attempts == 1 else MOST_CRASHES
+    return 1 if job.max_attempts == 1 else most
 
 
 def is_quarantined(job: Job) -> bool:
@@ -241,16 +241,16 @@ def is_quarantined(job: Job) -> bool:
     return fault is not None and fault.type == "Quarantined"
 
 
-def _is_suspect(job: Job, beside: int) -> bool:
+def _is_suspect(job: Job, lost: LeaseExpired) -> bool:
     """Whether to quarantine a job that has lost another lease.
 
     All jobs that ran beside the one that ends its workers lose their leases too. So while another has lost as
     many, none is blamed: they start again at different times, until one stands out.
     """
-    most, crashes = most_crashes(job), job.crashes + 1
+    most, crashes = most_crashes(job, lost.most), job.crashes + 1
     if crashes < most:
         return False
-    return most == 1 or job.crashes > beside or crashes >= MOST_SHARED_CRASHES
+    return most == 1 or job.crashes > lost.beside or crashes >= max(MOST_SHARED_CRASHES, 3 * most)
 
 
 def _spread_s(crashes: int) -> float:
