@@ -40,8 +40,8 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
     entries get grow in the order of appending, and the reading order of all entries never changes. Seals
     are numbered without gaps. ``maintain`` marks the seal of the last batch it deletes as pruned, deletes
     the seals before it, and keeps the others.
-14. Documents. ``put_document`` compares the version; of several writers that expect the same one, one
-    succeeds.
+14. Documents and rules. ``put_document`` and ``put_rules`` compare the version; of several writers that
+    expect the same one, one succeeds.
 15. Hints. A waker may be late, or wake for nothing: polling alone is correct. ``capabilities.wakes`` says
     which hints reach other processes.
 16. No policy. A store has no backoff, no cron, no retry rules, no limits, and logs nothing about jobs.
@@ -92,6 +92,7 @@ from ..model import (
     PruneResult,
     Question,
     RetentionCutoffs,
+    Rule,
     Schedule,
     ScheduleFilter,
     Settlement,
@@ -280,6 +281,15 @@ class Store(Protocol):
 
     async def survey(self, question: Question[Answer]) -> Answer:
         """Count: see the questions in ``model/overview.py``. StoreError for an unknown one."""
+
+    async def put_rules(self, rules: Sequence[Rule], now: datetime | None) -> Sequence[int | None]:
+        """Write each one whose stored version is its ``version`` (0: absent); new versions, None if rejected.
+
+        One that says nothing is deleted, and its new version is 0. ``updated_at`` becomes now. Every claim
+        that begins after the return keeps to it; jobs that run already count. A bucket keeps what was
+        taken from it, but is never further from full than its new rate and burst allow. A row that cannot
+        be read counts as absent.
+        """
 
     async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
         """Delete what is older than its cutoff, at most ``limit`` of each kind; how much.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from ... import durations
@@ -46,6 +47,12 @@ def limit_name(name: Any) -> str:
 def is_family(name: str) -> bool:
     """Whether it is a rule for each of the keys that begin with it."""
     return name.startswith("key:") and name.endswith("*")
+
+
+def family_of(key: str, names: Container[str]) -> str | None:
+    """The family, among the names of rules, that holds for a key without a rule of its own: the longest."""
+    families = (f"key:{key[:end]}*" for end in range(len(key), -1, -1))
+    return next((name for name in families if name in names), None)
 
 
 def check_limit(limit: Limit) -> Limit:

@@ -15,6 +15,7 @@ from ...model import Finding, Level
 from . import schema
 from .connection_probes import encryption, wake_ups
 from .connections import Connections
+from .rules import check_rules
 from .url import PostgresUrl
 
 LONG_S = 60.0  # a transaction that holds back vacuum for longer is worth a word
@@ -208,6 +209,10 @@ async def _history(connections: Connections, address: PostgresUrl, now: datetime
     return found or [Finding(check="history", level="ok", text=f"partitions reach to {last:%Y-%m-%d}")]
 
 
+async def _rules(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
+    return await check_rules(connections)
+
+
 async def _encryption(connections: Connections, address: PostgresUrl, now: datetime) -> list[Finding]:
     return encryption(address)
 
@@ -228,6 +233,7 @@ CHECKS: dict[str, Check] = {
     "dead rows": _tables,
     "long transactions": _transactions,
     "history": _history,
+    "rules": _rules,
     "connections": _budget,
     "wake-ups": _wake_ups,
     "encryption": _encryption,

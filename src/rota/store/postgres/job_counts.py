@@ -27,14 +27,19 @@ from ...model import (
     JobCount,
     JobsAhead,
     LastRuns,
+    LimitRules,
+    Limits,
     Overview,
     Question,
     QueueDepth,
     RunCount,
     RunCounts,
     State,
+    TenantRules,
+    TenantsInUse,
+    WaitingTenants,
 )
-from . import audit_queries
+from . import audit_queries, rules
 from .connections import Connections, Fetch
 from .job_pages import count as count_matching
 from .job_pages import expired, last_runs
@@ -114,6 +119,16 @@ async def _answer(connections: Connections, question: Question[Answer]) -> objec
         case DueLanes(now, most):
             rows = await connections.rows(_LANES, (most, most, now))
             return [DueLane(queue=queue, task=task, due=due) for queue, task, due in rows]
+        case Limits(now, names, most):
+            return await rules.limits(connections, now, names, most)
+        case LimitRules(names):
+            return await rules.limit_rules(connections, names)
+        case TenantRules(names):
+            return await rules.tenant_rules(connections, names)
+        case TenantsInUse(now, names, most):
+            return await rules.tenants_in_use(connections, now, names, most)
+        case WaitingTenants(after, most):
+            return await rules.waiting_tenants(connections, after, most)
         case AuditChainEnds(most):
             return await audit_queries.chain(connections, most)
         case AuditSeals(after, limit):

@@ -37,6 +37,7 @@ from ...model import (
     PruneResult,
     Question,
     RetentionCutoffs,
+    Rule,
     Schedule,
     ScheduleFilter,
     Settlement,
@@ -48,6 +49,7 @@ from ..protocol import StoreWithin, Waker
 from ..sql import external, external_kinds
 from ..sql.within import ScriptedStore
 from . import audit_queries, claims, health_checks, job_counts, job_pages, schedule_queries, schema
+from . import rules as stored_rules
 from .caller_schema import CallerSchema
 from .claims import ClaimCursors
 from .connections import Connections
@@ -278,6 +280,9 @@ class PostgresStore:
 
     async def survey(self, question: Question[Answer]) -> Answer:
         return await job_counts.answer(self._connections, question)
+
+    async def put_rules(self, rules: Sequence[Rule], now: datetime | None) -> Sequence[int | None]:
+        return await stored_rules.put(self._connections, rules, now)
 
     async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
         jobs, entries = await self._history.prune(before.jobs, limit), 0

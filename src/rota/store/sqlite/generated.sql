@@ -519,6 +519,13 @@ INSERT INTO rota_audit (action, at, id, actor, role, via, tenant, object, before
 SELECT job, lease_token, attempt, outcome, worker, started_at, finished_at, error_json, logs_json, cost_cents
 FROM rota_attempts WHERE job = ? ORDER BY lease_token;
 
+-- sql/buckets.sql
+SELECT concurrency_key, full_ns FROM (SELECT concurrency_key, full_ns FROM rota_buckets LIMIT :most)
+WHERE full_ns > :now
+UNION
+SELECT concurrency_key, full_ns FROM rota_buckets
+WHERE concurrency_key IN (SELECT value FROM json_each(:keys));
+
 -- sql/busy.sql
 SELECT asked.tenant, asked.name
 FROM (
@@ -534,6 +541,10 @@ UPDATE rota_jobs SET state = 'cancelled', error_json = ?, finished_at = ?, slot 
 
 -- sql/cancel_requested.sql
 SELECT id FROM rota_jobs WHERE worker = ? AND state = 'running' AND cancel_requested = 1;
+
+-- sql/cap_buckets.sql
+UPDATE rota_buckets SET full_ns = :most
+WHERE full_ns > :most AND substr(concurrency_key, 1, length(:prefix)) = :prefix;
 
 -- sql/claim.sql
 UPDATE rota_jobs SET
@@ -1028,6 +1039,11 @@ FROM json_each(?) CROSS JOIN rota_run_counts
 WHERE tenant = json_extract(value, '$[0]') AND schedule = json_extract(value, '$[1]') AND day >= ?
 GROUP BY 1, 2 ORDER BY 1, 2;
 
+-- sql/running_subjects.sql
+SELECT queue, task, tenant, concurrency_key FROM rota_jobs INDEXED BY rota_jobs_running
+WHERE state = 'running'
+LIMIT ?;
+
 -- sql/seal_audit.sql
 UPDATE rota_audit SET seal = ?
 WHERE seal IS NULL AND id IN (SELECT value FROM json_each(?));
@@ -1057,6 +1073,24 @@ WHERE id IN (SELECT value FROM json_each(?));
 -- sql/tally.sql
 SELECT state, sum(n) FROM rota_tally GROUP BY state;
 
+-- sql/tenant_in_use.sql
+SELECT
+  (SELECT count(*) FROM (
+     SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
+     WHERE finished_at IS NULL AND state = 'queued' LIMIT :most)
+   WHERE tenant = :tenant),
+  (SELECT count(*) FROM (
+     SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
+   WHERE tenant = :tenant),
+  (SELECT count(*) FROM (SELECT 1 FROM rota_schedules WHERE tenant = :tenant LIMIT :most)),
+  (SELECT CAST(coalesce(sum(amount), 0) AS INTEGER) FROM rota_spending
+   WHERE tenant = :tenant AND unit = 'bytes' AND begins >= :today),
+  (SELECT coalesce(sum(amount), 0.0) FROM rota_spending
+   WHERE tenant = :tenant AND unit = :unit AND begins >= :begins),
+  (SELECT coalesce(sum(price), 0.0) FROM (
+     SELECT tenant, price FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
+   WHERE tenant = :tenant);
+
 -- sql/unpark.sql
 UPDATE rota_jobs SET due = 1
 WHERE rowid IN (
@@ -1073,6 +1107,15 @@ FROM (SELECT at FROM rota_audit INDEXED BY rota_audit_unsealed WHERE seal IS NUL
 -- sql/use_kept_key.sql
 UPDATE rota_kept_keys SET kept_until = NULL
 WHERE (tenant, key, job) = (SELECT tenant, key, id FROM rota_jobs WHERE id = ?);
+
+-- sql/waiting_tenants.sql
+SELECT DISTINCT tenant FROM (
+  SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
+  WHERE finished_at IS NULL AND state IN ('queued', 'running') LIMIT :read
+)
+WHERE tenant > :after
+ORDER BY tenant
+LIMIT :most;
 
 -- sql/write_progress.sql
 UPDATE rota_jobs SET progress_json = ? WHERE id = ? AND lease_token = ? AND worker = ? AND state = 'running';

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from ...errors import RotaError
 from ...model import Finding
 from ..protocol import StoreSchema
+from .rules import check_rules
 from .url import SqliteUrl
 
 MB = 1024 * 1024
@@ -57,7 +58,7 @@ def check_health(connection: sqlite3.Connection, address: SqliteUrl) -> Sequence
     checks: Sequence[Check] = (_version, _durability_in_memory, _integrity)
     if address.path is not None:
         checks = (_version, _journal, _durability, _permissions, _log, _bloat, _integrity)
-    return [_attempt(check, connection, address) for check in checks]
+    return [*(_attempt(check, connection, address) for check in checks), *_rules(connection)]
 
 
 def _attempt(check: Check, connection: sqlite3.Connection, address: SqliteUrl) -> Finding:
@@ -67,6 +68,13 @@ def _attempt(check: Check, connection: sqlite3.Connection, address: SqliteUrl) -
         return _warning(check.__name__.strip("_"), f"cannot be looked at: {error}", None)
     except sqlite3.Error as error:
         return _problem(check.__name__.strip("_"), f"cannot be read: {error}", DAMAGED)
+
+
+def _rules(connection: sqlite3.Connection) -> Sequence[Finding]:
+    try:
+        return check_rules(connection)
+    except sqlite3.Error as error:
+        return [_problem("rules", f"cannot be read: {error}", DAMAGED)]
 
 
 def _version(connection: sqlite3.Connection, address: SqliteUrl) -> Finding:

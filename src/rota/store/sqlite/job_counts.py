@@ -30,15 +30,21 @@ from ...model import (
     JobCount,
     JobsAhead,
     LastRuns,
+    LimitRules,
+    Limits,
     Overview,
     Question,
     QueueDepth,
     RunCount,
     RunCounts,
     State,
+    TenantRules,
+    TenantsInUse,
+    WaitingTenants,
 )
-from . import audit
+from . import audit, rules
 from .job_pages import count, count_ahead, last_runs
+from .machine_clock import decided
 from .rows import DAY, EPOCH, MINUTE, as_json, instant, job, micros
 from .statements import statement
 from .writer import Transaction
@@ -75,6 +81,16 @@ def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> objec
         case DueLanes(now, most):
             rows = connection.execute(statement("due_lanes"), {"now": micros(now), "most": most})
             return [DueLane(queue=queue, task=task, due=due) for queue, task, due in rows]
+        case Limits(now, names, most):
+            return rules.limits(connection, decided(now), names, most)
+        case LimitRules(names):
+            return rules.limit_rules(connection, names)
+        case TenantRules(names):
+            return rules.tenant_rules(connection, names)
+        case TenantsInUse(now, names, most):
+            return rules.tenants_in_use(connection, decided(now), names, most)
+        case WaitingTenants(after, most):
+            return rules.waiting_tenants(connection, after, most)
         case AuditChainEnds(most):
             return audit.chain(connection, most)
         case AuditSeals(after, limit):

@@ -37,6 +37,7 @@ from ...model import (
     PruneResult,
     Question,
     RetentionCutoffs,
+    Rule,
     Schedule,
     ScheduleFilter,
     Settlement,
@@ -58,6 +59,7 @@ from . import (
     schedule_queries,
     settlement_writes,
 )
+from . import rules as stored_rules
 from .engine import Engine, SqliteSchema
 from .machine_clock import decided, machine_micros
 from .rows import instant, micros, some_instant, some_micros
@@ -212,6 +214,11 @@ class SqliteStore:
 
     async def survey(self, question: Question[Answer]) -> Answer:
         return await self._engine.read(lambda connection: job_counts.answer(connection, question))
+
+    async def put_rules(self, rules: Sequence[Rule], now: datetime | None) -> Sequence[int | None]:
+        return await self._engine.write(
+            lambda transaction: stored_rules.put(transaction, rules, decided(now))
+        )
 
     async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
         at = micros(now)

@@ -45,6 +45,7 @@ from .outage import OutageRules
 from .overview import OverviewRules
 from .processes import LoopRules, ProcessRules
 from .prune import PruneRules
+from .put_rules import PutRulesRules
 from .race import RaceRules
 from .reads import ReadRules
 from .reclaim import ReclaimRules
@@ -70,6 +71,7 @@ class StoreConformance(
     ReadRules,
     PruneRules,
     DocumentRules,
+    PutRulesRules,
     OverviewRules,
     CountRules,
     RunCountRules,

@@ -1,0 +1,175 @@
+"""Rules of limits and tenants: writing and reading them, and what is in use of them.
+
+Must never count without a bound, nor fail on a row that was edited by hand.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.jobs.periods import period_begins
+from ...model import Finding, Held, LimitRule, Period, Rule, TenantRule, TenantUse
+from ..sql.rules import (
+    LIMIT_COLUMNS,
+    TENANT_COLUMNS,
+    InUse,
+    LimitRow,
+    held,
+    limit_columns,
+    limit_rule,
+    rule_findings,
+    tenant_fault,
+    wanted_names,
+)
+from .rows import DAY, as_json, instant, micros, readable_instant
+from .statements import statement
+from .writer import Transaction
+
+COUNTED = 100_000  # running jobs, and buckets, that a count reads
+NS = 1000  # in a microsecond
+
+_NAMED = "WHERE name IN (SELECT value FROM json_each(?))"
+_LIMITS = f"SELECT {', '.join(LIMIT_COLUMNS)} FROM rota_limits"
+_TENANTS = f"SELECT {', '.join(TENANT_COLUMNS)} FROM rota_tenants"
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def put(transaction: Transaction, rules: Sequence[Rule], now: int) -> Sequence[int | None]:
+    """Write each one whose version is the stored one (0: absent); new versions, None if refused."""
+    return [_put(transaction, rule, now) for rule in rules]
+
+
+def _put(transaction: Transaction, rule: Rule, now: int) -> int | None:
+    table = "rota_limits" if isinstance(rule, LimitRule) else "rota_tenants"
+    stored = _stored_version(transaction, rule)
+    if stored != rule.version:
+        return None
+    columns = limit_columns(rule) if isinstance(rule, LimitRule) else _tenant_columns(rule)
+    if columns is None:
+        transaction.execute(f"DELETE FROM {table} WHERE name = ?", (rule.name,))
+        return 0
+    columns |= {"version": stored + 1, "updated_at": now}
+    if isinstance(rule, LimitRule):
+        columns["full_ns"] = _full_ns(transaction, columns, now)
+    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    transaction.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", tuple(columns.values()))
+    return stored + 1
+
+
+def _tenant_columns(rule: TenantRule) -> dict[str, Any] | None:
+    return None if rule.is_empty else {name: getattr(rule, name) for name in TENANT_COLUMNS}
+
+
+def _stored_version(transaction: Transaction, rule: Rule) -> int:
+    """0: absent, or a row that no program can read."""
+    if isinstance(rule, LimitRule):
+        row = transaction.execute(f"{_LIMITS} WHERE name = ?", (rule.name,)).fetchone()
+        stored = None if row is None else _limit_rule(LimitRow(*row))
+        return 0 if stored is None else stored.version
+    row = transaction.execute(f"{_TENANTS} WHERE name = ?", (rule.name,)).fetchone()
+    tenant = None if row is None else _tenant_rule(row)
+    return 0 if tenant is None else tenant.version
+
+
+def _full_ns(transaction: Transaction, columns: dict[str, Any], now: int) -> int:
+    """The bucket keeps what was taken from it, but is never further from full than its size says."""
+    most = now * NS + (columns["every_ns"] or 0) * (columns["burst"] or 0)
+    if columns["scope"] == "family" and columns["every_ns"] is not None:
+        given = {"most": most, "prefix": columns["subject"]}
+        transaction.execute(statement("cap_buckets"), given)
+    row = transaction.execute("SELECT full_ns FROM rota_limits WHERE name = ?", (columns["name"],)).fetchone()
+    return min(row[0], most) if row and isinstance(row[0], int) else 0
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _rows(connection: sqlite3.Connection, select: str, names: Sequence[str] | None) -> list[Any]:
+    if names is None:
+        return connection.execute(f"{select} ORDER BY name").fetchall()
+    return connection.execute(f"{select} {_NAMED} ORDER BY name", (as_json(names),)).fetchall()
+
+
+def _limit_rule(row: LimitRow) -> LimitRule | None:
+    if not isinstance(row.version, int):
+        return None
+    return limit_rule(row, readable_instant(row.updated_at))
+
+
+def _tenant_rule(row: Sequence[Any]) -> TenantRule | None:
+    columns = dict(zip(TENANT_COLUMNS, row, strict=True))
+    if tenant_fault(columns) is not None:
+        return None
+    return TenantRule(**columns | {"updated_at": readable_instant(columns["updated_at"])})
+
+
+def limit_rules(connection: sqlite3.Connection, names: Sequence[str] | None) -> Sequence[LimitRule]:
+    rules = [_limit_rule(LimitRow(*row)) for row in _rows(connection, _LIMITS, names)]
+    return [rule for rule in rules if rule is not None]
+
+
+def tenant_rules(connection: sqlite3.Connection, names: Sequence[str] | None) -> Sequence[TenantRule]:
+    rules = [_tenant_rule(row) for row in _rows(connection, _TENANTS, names)]
+    return [rule for rule in rules if rule is not None]
+
+
+def limits(
+    connection: sqlite3.Connection, now: int, names: Sequence[str] | None, most: int
+) -> Sequence[Held]:
+    wanted = None if names is None else wanted_names(names)
+    rows = [LimitRow(*row) for row in _rows(connection, _LIMITS, wanted)]
+    if not rows:
+        return []
+    return held(rows, _in_use(connection, rows, now * NS, names), now * NS, names, most)
+
+
+def _in_use(
+    connection: sqlite3.Connection, rows: Sequence[LimitRow], now_ns: int, names: Sequence[str] | None
+) -> InUse:
+    running: dict[tuple[str, str], int] = {}
+    for queue, task, tenant, key in connection.execute(statement("running_subjects"), (COUNTED,)):
+        for what in (("queue", queue), ("task", task), ("tenant", tenant), ("key", key)):
+            if what[1] is not None:
+                running[what] = running.get(what, 0) + 1
+    buckets: dict[str, int] = {}
+    if any(row.scope == "family" and row.every_ns is not None for row in rows):
+        keys = [name.removeprefix("key:") for name in names or ()]
+        given = {"now": now_ns, "most": COUNTED, "keys": as_json(keys)}
+        buckets = dict(connection.execute(statement("buckets"), given).fetchall())
+    return InUse(running=running, buckets=buckets, waiting={})
+
+
+def tenants_in_use(
+    connection: sqlite3.Connection, now: int, names: Sequence[str], most: int
+) -> Sequence[TenantUse]:
+    periods = {rule.name: rule.period for rule in tenant_rules(connection, names)}
+    return [_tenant_in_use(connection, name, periods.get(name), now, most) for name in sorted(set(names))]
+
+
+def _tenant_in_use(
+    connection: sqlite3.Connection, name: str, period: Period | None, now: int, most: int
+) -> TenantUse:
+    given = {
+        "tenant": name,
+        "most": most,
+        "unit": "day" if period in (None, "week") else period,
+        "begins": micros(period_begins(period or "day", instant(now))),
+        "today": now - now % DAY,
+    }
+    row = connection.execute(statement("tenant_in_use"), given).fetchone()
+    return TenantUse(name=name, **dict(zip(TenantUse.__struct_fields__[1:], row, strict=True)))
+
+
+def waiting_tenants(connection: sqlite3.Connection, after: str, most: int) -> Sequence[str]:
+    given = {"after": after, "most": most, "read": COUNTED}
+    return [row[0] for row in connection.execute(statement("waiting_tenants"), given)]
+
+
+def check_rules(connection: sqlite3.Connection) -> Sequence[Finding]:
+    limits = connection.execute(f"{_LIMITS} LIMIT ?", (COUNTED,)).fetchall()
+    tenants = connection.execute(f"{_TENANTS} LIMIT ?", (COUNTED,)).fetchall()
+    return rule_findings("rota_", [LimitRow(*row) for row in limits], tenants)
