@@ -271,10 +271,10 @@ def _held(row: LimitRow, name: str, running: int, waiting: int, full_ns: int | N
 def tokens_at(full_ns: int, every_ns: int, burst: int, now_ns: int) -> tuple[float, int | None]:
     """The units that could begin now, and when the next one can; None: now."""
     full_ns = min(full_ns, now_ns + burst * every_ns)
-    room_ns = now_ns + burst * every_ns - max(full_ns, now_ns)
-    if room_ns >= every_ns:
-        return room_ns * 1000 // every_ns / 1000, None
-    return room_ns * 1000 // every_ns / 1000, full_ns - (burst - 1) * every_ns
+    left_ns = now_ns + burst * every_ns - max(full_ns, now_ns)
+    if left_ns >= every_ns:
+        return left_ns * 1000 // every_ns / 1000, None
+    return left_ns * 1000 // every_ns / 1000, full_ns - (burst - 1) * every_ns
 
 
 def from_ns(at_ns: int) -> datetime:

@@ -67,7 +67,7 @@ class PutRulesRules:
             replace(acme, version=1, updated_at=T0),
         ]
         assert await store.put_rules([replace(acme, weight=3.0, version=1)], at(1)) == [2]
-        (stored,) = await store.survey(TenantRules(("acme", "nobody")))
+        (stored,) = await store.survey(TenantRules(("acme", "none")))
         assert (stored.weight, stored.version, stored.updated_at) == (3.0, 2, at(1))
 
     @keeps(14)
@@ -143,9 +143,9 @@ class PutRulesRules:
         await add(
             store, new(tenant="acme"), new(tenant="acme", run_at=T0 + timedelta(days=9)), new(tenant="b")
         )
-        (acme, nobody) = await store.survey(TenantsInUse(T0, ("nobody", "acme")))
+        (acme, none) = await store.survey(TenantsInUse(T0, ("none", "acme")))
         assert acme == TenantUse(name="acme", waiting=2, running=1, reserved=12.5)
-        assert nobody == TenantUse(name="nobody")
+        assert none == TenantUse(name="none")
 
     @keeps(11)
     async def test_tenants_with_live_jobs_are_found_by_name(self, store: Store) -> None:
