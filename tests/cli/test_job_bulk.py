@@ -83,7 +83,8 @@ def test_each_filter_finds_its_jobs(folder: Path) -> None:
         "--state queued --task add",
     ):
         assert [job["id"] for job in as_json("jobs", "list", *filters.split())["items"]] == [parent], filters
-    for filters in (["--schedule", "s"], ["--parent", parent], ["--worker", "w"], ["--error", "x"]):
+    none = (["--schedule", "s"], ["--parent", parent], ["--worker", "w"], ["--error", "x"])
+    for filters in (*none, ["--concurrency-key", "openai"]):
         assert as_json("jobs", "list", *filters)["items"] == [], filters
     assert [job["id"] for job in as_json("jobs", "list", "--since", "1h")["items"]] == [other, parent]
     assert as_json("jobs", "list", "--until", "1h")["items"] == []

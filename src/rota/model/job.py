@@ -200,6 +200,7 @@ class JobFilter(Value, frozen=True, kw_only=True):
     queue: str | None = None
     tenant: str | None = None
     key: str | None = None
+    concurrency_key: str | None = None
     tag: str | None = None
     parent: JobId | None = None
     schedule: str | None = None

@@ -33,6 +33,7 @@ def job_filter(context: ActionContext, selector: JobSelector) -> JobFilter:
         tenant=context.tenant(selector.tenant),
         tag=selector.tag,
         key=selector.key,
+        concurrency_key=selector.concurrency_key,
         schedule=selector.schedule,
         parent=check_id(selector.parent) if selector.parent is not None else None,
         worker=selector.worker,

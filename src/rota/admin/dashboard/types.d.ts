@@ -130,6 +130,7 @@ export interface CountRequest {
   tenant?: string | null;
   tag?: string | null;
   key?: string | null;
+  concurrency_key?: string | null;
   schedule?: string | null;
   parent?: string | null;
   worker?: string | null;
@@ -360,6 +361,7 @@ export interface JobSelector {
   tenant?: string | null;
   tag?: string | null;
   key?: string | null;
+  concurrency_key?: string | null;
   schedule?: string | null;
   parent?: string | null;
   worker?: string | null;
@@ -416,6 +418,7 @@ export interface JobsRequest {
   tenant?: string | null;
   tag?: string | null;
   key?: string | null;
+  concurrency_key?: string | null;
   schedule?: string | null;
   parent?: string | null;
   worker?: string | null;

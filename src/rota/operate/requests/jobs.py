@@ -33,6 +33,7 @@ class JobSelector(ActionRequest, frozen=True, kw_only=True):
     tenant: Text | None = None
     tag: Text | None = None
     key: Text | None = None
+    concurrency_key: Text | None = None
     schedule: Text | None = None
     parent: Text | None = None
     worker: Text | None = None

@@ -112,6 +112,7 @@ CARRIED = tuple(field for field in FIELDS if field.tables is ALL)
 NEW = tuple(field for field in FIELDS if field.name in NewJob.__struct_fields__)
 # What a new job may say beyond what every insert treats by itself.
 OPTIONS = tuple(field for field in NEW if field.name not in ("id", "payload_json", "run_at", "priority"))
-# What a filter compares with one value; where most jobs have none, the filter finds few.
+# What a filter compares with one value; where most jobs have none, the filter finds few by an index. A
+# concurrency key has none: it is asked for with a state.
 COMPARED = tuple(field for field in FIELDS if field.name in JobFilter.__struct_fields__)
-NARROW = tuple(field for field in COMPARED if field.null is ALL)
+NARROW = tuple(field for field in COMPARED if field.null is ALL and field.name != "concurrency_key")

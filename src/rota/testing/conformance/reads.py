@@ -85,7 +85,8 @@ class ReadRules:
     async def test_each_filter_finds_its_jobs(self, store: Store) -> None:
         parent = new().id
         marks: dict[str, Any] = {
-            "task": "t", "queue": "q", "tenant": "x", "key": "k", "schedule": "s", "parent": parent
+            "task": "t", "queue": "q", "tenant": "x", "key": "k", "schedule": "s", "parent": parent,
+            "concurrency_key": "account:1",
         }  # fmt: skip
         await add(store, new(), new(tags=("other",)))
         for field, value in marks.items():
