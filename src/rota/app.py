@@ -28,6 +28,7 @@ from .model import Actor, JobFilter, JobId, Page, PageRequest, Schedule, State, 
 from .operate import Operations, Services
 from .operate.gates import scope_of
 from .operate.requests import GateRequest
+from .operate.tenant_access import Tenants
 from .runtime.audit import ACTOR, program
 from .runtime.clock import Clock
 from .runtime.events import Hook
@@ -85,6 +86,7 @@ class Rota(TaskDeclarations):
         self.producer = Producer(self.runtime, self.registry, self.published, self)
         self.schedules = Schedules(self.runtime, self.registry, self.published, self, self.wake_scheduler)
         self.calendars = Calendars(self.runtime)
+        self.tenants = Tenants(self.runtime, self.operations)
         drafts = ScheduleDrafts(self.runtime, self.registry)
         self._declared = DeclaredSchedules(self.runtime, self.registry, self.published, drafts, name)
         self._registered = RegisteredSchedules(
@@ -250,7 +252,6 @@ class Rota(TaskDeclarations):
         queue: str | None = None,
         tenant: str | None = None,
         key: str | None = None,
-        concurrency_key: str | None = None,
         tag: str | None = None,
         parent: JobId | None = None,
         limit: int = 50,
@@ -264,7 +265,6 @@ class Rota(TaskDeclarations):
             queue=queue,
             tenant=tenant,
             key=key,
-            concurrency_key=concurrency_key,
             tag=tag,
             parent=None if parent is None else operate.check_id(parent),
         )

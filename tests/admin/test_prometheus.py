@@ -29,6 +29,7 @@ def test_depth_age_states_gates_and_requests_are_exported(each_site: Site) -> No
         'rota_jobs{state="queued"} 2',
         'rota_queue_jobs{queue="ma\\"i\\\\l",state="due"} 1',
         'rota_queue_jobs{queue="default",state="due_later"} 1',
+        'rota_tenant_waiting{tenant="default"} 2',
         'rota_gates{scope="all"} 1',
         "rota_workers 0",
         "rota_event_listeners 0",

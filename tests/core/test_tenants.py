@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rota import OptionError, QuotaExceeded
+from rota.core.jobs.periods import period_begins, period_ends
 from rota.core.tenants import (
     PERIODS,
     Wanted,
@@ -16,8 +17,6 @@ from rota.core.tenants import (
     governed,
     is_further,
     level,
-    period_end,
-    period_start,
     read_budget,
     spending_rows,
 )
@@ -86,18 +85,18 @@ def test_only_the_given_fields_change_and_none_clears_one() -> None:
 
 @given(TIMES, st.sampled_from(PERIODS))
 def test_periods_follow_each_other_without_gaps(now: datetime, period: str) -> None:
-    start, end = period_start(period, now), period_end(period, now)
+    start, end = period_begins(period, now), period_ends(period, now)
     assert start <= now < end
-    assert period_start(period, end) == end
-    assert period_start(period, start) == start
-    assert period_end(period, end - timedelta(microseconds=1)) == end
+    assert period_begins(period, end) == end
+    assert period_begins(period, start) == start
+    assert period_ends(period, end - timedelta(microseconds=1)) == end
     assert period != "week" or start.weekday() == 0
 
 
 @given(TIMES, st.sampled_from(PERIODS))
 def test_the_rows_of_a_period_begin_with_it(now: datetime, period: str) -> None:
     unit, since = spending_rows(period, now)
-    assert since == period_start(period, now)
+    assert since == period_begins(period, now)
     assert unit == ("day" if period == "week" else period)
 
 

@@ -20,6 +20,7 @@ from rota.operate.requests import (
     EnqueueRequest,
     RunsRequest,
     TenantRequest,
+    TenantsRequest,
     UpdateScheduleRequest,
 )
 from rota.runtime.service_records import ServiceStatus
@@ -44,8 +45,11 @@ async def test_a_tenant_sees_its_own_counts_only(operations: Operations, app: Ro
     own = operations_of(app, "viewer", "acme")
     assert (await own.system.stats()).queued == 2
     assert [queue.name for queue in (await own.system.queues()).items] == ["q-acme"]
-    assert [tenant.name for tenant in (await own.system.tenants()).items] == ["acme"]
-    assert {tenant.name for tenant in (await operations.system.tenants()).items} == {"acme", "other"}
+    assert [tenant.name for tenant in (await own.tenants.list(TenantsRequest())).items] == ["acme"]
+    assert {tenant.name for tenant in (await operations.tenants.list(TenantsRequest())).items} == {
+        "acme",
+        "other",
+    }
     for action in (
         own.system.workers(),
         own.system.tasks(),

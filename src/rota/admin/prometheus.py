@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from ..model import PageRequest, ScheduleFilter, Scope, State
+from ..model import DepthByTenant, PageRequest, ScheduleFilter, Scope, State
 from ..operate import Operations
 from ..operate.views import WorkerView
 from ..operate.workers import worker_record, worker_views
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MOST_SCHEDULES = 1000
+MOST_TENANTS = 100
+MOST_COUNTED = 100_000  # live jobs
 Kind = Literal["gauge", "counter", "histogram"]
 
 
@@ -63,6 +65,7 @@ async def render(operations: Operations, requests: Mapping[str, int], listeners:
     """All metrics, as text."""
     text = PrometheusText()
     await _jobs(text, operations)
+    await _tenants(text, operations)
     await _gates_and_schedules(text, operations)
     await _workers(text, operations)
     for name, value in sorted((await operations.store()).gauges.items()):
@@ -85,6 +88,17 @@ async def _jobs(text: PrometheusText, operations: Operations) -> None:
                      getattr(depth, kind), queue=queue, state=kind)  # fmt: skip
         text.add("rota_queue_oldest_due_seconds", "gauge", "Age of the oldest due job.",
                  depth.oldest_due_s or 0.0, queue=queue)  # fmt: skip
+
+
+async def _tenants(text: PrometheusText, operations: Operations) -> None:
+    """The fullest ones: a metric must not have as many series as there are tenants."""
+    store, now = await operations.store(), operations.services.clock.now()
+    depths = await store.survey(DepthByTenant(now, MOST_COUNTED))
+    waiting = Counter({tenant: depth.due + depth.due_later for tenant, depth in depths.items()})
+    for tenant, count in waiting.most_common(MOST_TENANTS):
+        if count:
+            help = f"Queued jobs of a tenant: the {MOST_TENANTS} tenants with the most."
+            text.add("rota_tenant_waiting", "gauge", help, count, tenant=tenant)
 
 
 async def _gates_and_schedules(text: PrometheusText, operations: Operations) -> None:

@@ -18,12 +18,14 @@ from ..operate.jobs import JobActions
 from ..operate.requests import ActionRequest
 from ..operate.schedules import ScheduleActions
 from ..operate.system import SystemActions
+from ..operate.tenants import TenantActions
 
 PREFIX = "/api/admin"
 GROUPS: dict[str, type] = {
     "jobs": JobActions,
     "schedules": ScheduleActions,
     "gates": GateActions,
+    "tenants": TenantActions,
     "system": SystemActions,
     "access": AccessActions,
 }
@@ -116,7 +118,10 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/gates", "gates.pause", 201),
     Route("DELETE", "/gates/{id:path}", "gates.resume", 204),
     Route("GET", "/tasks", "system.tasks"),
-    Route("GET", "/tenants", "system.tenants"),
+    Route("GET", "/tenants", "tenants.list"),
+    Route("GET", "/tenants/{name:path}", "tenants.show"),
+    Route("PUT", "/tenants/{name:path}", "tenants.put"),
+    Route("DELETE", "/tenants/{name:path}", "tenants.drop", 204),
     Route("GET", "/workers", "system.workers"),
     Route("GET", "/activity", "system.activity"),
     Route("GET", "/audit", "system.audit"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from ..errors import OptionError, QuotaExceeded
 from ..model import NewJob, Period, TenantRule, TenantUse
 from .jobs.options import FOREVER, MOST_CENTS, PRIORITY_LIMIT, name_text
+from .jobs.periods import period_begins
 
 MOST_WEIGHT = 1_000_000.0
 MOST_COUNT = 10**12
@@ -53,11 +54,7 @@ def tenant_name(name: Any) -> str:
 
 def changed(before: TenantRule, given: Mapping[str, Any]) -> TenantRule:
     """The rule with the given fields changed; OptionError names the field, the value and the remedy."""
-    for name in given:
-        if name not in OPTIONS:
-            near = difflib.get_close_matches(name, OPTIONS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(OPTIONS)}"
-            raise OptionError(f"a tenant has no option {name!r}; {hint}")
+    check_names(given)
     if not given:
         raise OptionError(f"nothing to change was given: name at least one of {', '.join(OPTIONS)}")
     values: dict[str, Any] = {}
@@ -69,6 +66,15 @@ def changed(before: TenantRule, given: Mapping[str, Any]) -> TenantRule:
             f"budget_alert={after.budget_alert!r}: belongs to a budget; give budget='50.00/day' as well"
         )
     return after
+
+
+def check_names(given: Iterable[str]) -> None:
+    """OptionError for an option that tenants do not have."""
+    for name in given:
+        if name not in OPTIONS:
+            near = difflib.get_close_matches(name, OPTIONS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(OPTIONS)}"
+            raise OptionError(f"a tenant has no option {name!r}; {hint}")
 
 
 def is_same(one: TenantRule, other: TenantRule) -> bool:
@@ -163,26 +169,7 @@ CLEARED: dict[str, dict[str, Any]] = {
 }
 
 
-# --- periods -------------------------------------------------------------------------------------
-
-
-def period_start(period: Period, now: datetime) -> datetime:
-    """When the period began that ``now`` lies in, in UTC; a week begins on Monday."""
-    hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    if period == "hour":
-        return hour
-    day = hour.replace(hour=0)
-    if period == "week":
-        return day - timedelta(days=day.weekday())
-    return day.replace(day=1) if period == "month" else day
-
-
-def period_end(period: Period, now: datetime) -> datetime:
-    """When the period ends that ``now`` lies in: the next one begins."""
-    start = period_start(period, now)
-    if period == "month":
-        return (start + timedelta(days=32)).replace(day=1)
-    return start + {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}[period]
+# --- spending ------------------------------------------------------------------------------------
 
 
 class SpendingRows(NamedTuple):
@@ -195,7 +182,7 @@ class SpendingRows(NamedTuple):
 def spending_rows(period: Period | None, now: datetime) -> SpendingRows:
     """A week is the sum of its days. Without a period: today."""
     unit = {"hour": "hour", "month": "month"}.get(period or "day", "day")
-    return SpendingRows(unit, period_start(period or "day", now))
+    return SpendingRows(unit, period_begins(period or "day", now))
 
 
 # --- budgets -------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from .jobs import JobActions
 from .schedules import ScheduleActions
 from .services import Services
 from .system import SystemActions
+from .tenants import TenantActions
 
 
 class Operations(ActionContext):
@@ -20,5 +21,6 @@ class Operations(ActionContext):
         self.jobs = JobActions(self)
         self.schedules = ScheduleActions(self)
         self.gates = GateActions(self)
+        self.tenants = TenantActions(self)
         self.system = SystemActions(self)
         self.access = AccessActions(self)

@@ -1,4 +1,4 @@
-"""Actions on the installation: counts, queues, tasks, tenants, workers, activity, audit, health, settings.
+"""Actions on the installation: counts, queues, tasks, workers, activity, audit, health, settings.
 
 Reads only.
 """
@@ -17,7 +17,6 @@ from ..model import (
     ActivityCount,
     AuditFilter,
     CurrentOverview,
-    DepthByTenant,
     Gate,
     Job,
     JobFilter,
@@ -25,11 +24,9 @@ from ..model import (
     Page,
     PageRequest,
     QueueDepth,
-    ScheduleFilter,
     State,
     gate_id,
 )
-from ..runtime.heavy import heavy_response
 from ..version import __version__
 from . import audit_chain, doctor
 from .actions import ActionGroup, requires
@@ -45,7 +42,6 @@ from .views import (
     Setting,
     Stats,
     TaskView,
-    TenantView,
     WorkerView,
     audit_view,
     gate_view,
@@ -55,7 +51,6 @@ from .workers import live_workers, worker_views
 
 RECENT = timedelta(minutes=10)
 SAMPLE = 1000
-MOST_READ = 100_000
 OUTCOMES = {"succeeded": "succeeded", "removed": "succeeded", "failed": "failed", "cancelled": "cancelled"}
 
 
@@ -154,57 +149,6 @@ class SystemActions(ActionGroup):
                 for name in sorted(names)
             ]
         )
-
-    @requires("read")
-    async def tenants(self) -> Page[TenantView]:
-        """List tenants with live jobs, schedules or a pause."""
-        own = self.operations.tenant(None)
-        return await heavy_response(("tenants", own), lambda work: self._tenants())
-
-    async def _tenants(self) -> Page[TenantView]:
-        store, now = await self.operations.store(), self.services.clock.now()
-        depths = await store.survey(DepthByTenant(now, MOST_READ))
-        complete = sum(d.due + d.due_later + d.running for d in depths.values()) < MOST_READ
-        gates = {gate.id: gate for gate in await self.operations.active_gates()}
-        schedules = await self._schedules_by_tenant()
-        costs = await self._costs()
-        names = {*depths, *schedules, *costs}
-        names |= {gate.name for gate in gates.values() if gate.scope == "tenant" and gate.name}
-        return Page(
-            items=[
-                TenantView(
-                    name=name,
-                    **_depth(depths.get(name, QueueDepth())),
-                    schedules=schedules.get(name, 0),
-                    cost_cents=costs.get(name, 0.0),
-                    estimated=not complete,
-                    gate=_gate(gates, "tenant", name),
-                )
-                for name in sorted(names)
-                if self.operations.sees(name)
-            ]
-        )
-
-    async def _schedules_by_tenant(self) -> dict[str, int]:
-        store, found, cursor = await self.operations.store(), dict[str, int](), None
-        while True:
-            page = await store.schedules(
-                ScheduleFilter(tenant=self.operations.tenant(None)), PageRequest(limit=1000, cursor=cursor)
-            )
-            for schedule in page.items:
-                found[schedule.tenant] = found.get(schedule.tenant, 0) + 1
-            if (cursor := page.next) is None or sum(found.values()) > MOST_READ:
-                return found
-
-    async def _costs(self) -> dict[str, float]:
-        """The cost of the newest jobs, by tenant."""
-        store = await self.operations.store()
-        found: dict[str, float] = {}
-        for job in (
-            await store.jobs(JobFilter(tenant=self.operations.tenant(None)), PageRequest(limit=SAMPLE))
-        ).items:
-            found[job.tenant] = found.get(job.tenant, 0.0) + job.cost_cents
-        return found
 
     @requires("read.shared")
     async def workers(self) -> Page[WorkerView]:

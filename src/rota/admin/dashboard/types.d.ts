@@ -80,6 +80,18 @@ export interface BackfillRequest {
   dry_run?: boolean;
 }
 
+export interface BudgetView {
+  budget: string;
+  cents: number;
+  period: "day" | "hour" | "month" | "week";
+  spent: number;
+  reserved: number;
+  alert: number | null;
+  level: "alert" | "reached" | null;
+  starts_at: string;
+  ends_at: string;
+}
+
 export interface BulkRequest {
   action: "cancel" | "delete" | "move" | "retry";
   ids?: string[] | null;
@@ -588,6 +600,17 @@ export interface PutCalendarRequest {
   new?: boolean;
 }
 
+export interface PutTenantRequest {
+  weight?: number | null;
+  max_priority?: number | null;
+  waiting?: number | null;
+  schedules?: number | null;
+  bytes_per_day?: number | null;
+  budget?: string | null;
+  budget_alert?: number | null;
+  retention_days?: number | null;
+}
+
 export interface PutUserRequest {
   password: string;
   role: "admin" | "operator" | "producer" | "viewer";
@@ -614,6 +637,12 @@ export interface QueueView {
   failed_per_minute: number;
   workers: number;
   gate: GateView | null;
+}
+
+export interface QuotaView {
+  name: string;
+  used: number;
+  most: number | null;
 }
 
 export interface Reason {
@@ -799,6 +828,16 @@ export interface TaskView {
   declared: TaskDeclaration | null;
 }
 
+export interface TenantLimitView {
+  name: string;
+  running: number;
+  most: number | null;
+  rate: string | null;
+  burst: number | null;
+  tokens: number | null;
+  next_token_at: string | null;
+}
+
 export interface TenantRequest {
   tenant?: string | null;
 }
@@ -813,6 +852,23 @@ export interface TenantView {
   cost_cents: number;
   estimated: boolean;
   gate: GateView | null;
+  waiting?: number;
+  done?: number;
+  failed?: number;
+  weight?: number;
+  share?: number | null;
+  max_priority?: number | null;
+  limit?: TenantLimitView | null;
+  quotas?: QuotaView[];
+  spent_cents?: number;
+  budget?: BudgetView | null;
+  retention_days?: number | null;
+  updated_at?: string | null;
+}
+
+export interface TenantsRequest {
+  limit?: number | null;
+  cursor?: string | null;
 }
 
 export interface TokenView {
@@ -964,6 +1020,7 @@ export type GetResponse<P extends string> =
   P extends `/schedules/${string}/summary` ? RunSummary :
   P extends `/jobs/${string}` ? JobView :
   P extends `/schedules/${string}` ? ScheduleView :
+  P extends `/tenants/${string}` ? TenantView :
   unknown;
 
 export type PostResponse<P extends string> =
@@ -989,5 +1046,6 @@ export type PutResponse<P extends string> =
   P extends `/users/${string}/password` ? UserView :
   P extends `/calendars/${string}` ? CalendarView :
   P extends `/schedules/${string}` ? ScheduleView :
+  P extends `/tenants/${string}` ? TenantView :
   P extends `/users/${string}` ? UserView :
   unknown;

@@ -316,6 +316,9 @@ def _settlement(
     crashes: int | None = None,
     snoozes: int | None = None,
 ) -> Settlement:
+    cost = report.cost_cents
+    if job.price is not None and not cost and _is_charged(outcome, refund, report):
+        cost = job.price  # what the task did not measure is charged as it was reserved
     quiet = state is State.SUCCEEDED and job.attempt == 1 and not report.logs
     never_begun = outcome == "released" and report.started_at is None
     record = None
@@ -330,7 +333,7 @@ def _settlement(
             finished_at=now,
             error_json=error_json if outcome in ("failed", "rescued", "cancelled") else None,
             logs_json=msgspec.json.encode(report.logs).decode() if report.logs else None,
-            cost_cents=report.cost_cents,
+            cost_cents=cost,
         )
     return Settlement(  # by position, which is quicker: every attempt ends here
         job.id,
@@ -346,7 +349,7 @@ def _settlement(
         output_json,
         error_json,
         report.started_at,
-        report.cost_cents,
+        cost,
         report.progress_json,
         remove,
         record,
@@ -356,6 +359,11 @@ def _settlement(
         job.schedule,
         snoozes,
     )
+
+
+def _is_charged(outcome: AttemptOutcome, refund: bool, report: ExecutionReport) -> bool:
+    """Whether an attempt costs its price: it began and counts, or its worker took the answer along."""
+    return outcome == "rescued" or (report.started_at is not None and not refund)
 
 
 def fault_json(fault: ErrorRecord) -> str:

@@ -39,6 +39,7 @@ from .schedules import (
     ValidateRequest,
 )
 from .system import ActivityRequest, AuditRequest, VerifyAuditRequest
+from .tenants import PutTenantRequest, TenantsRequest
 
 __all__ = [
     "MOST",
@@ -64,6 +65,7 @@ __all__ = [
     "PauseRequest",
     "PreviewRequest",
     "PutCalendarRequest",
+    "PutTenantRequest",
     "PutUserRequest",
     "RotateTokenRequest",
     "RuleFields",
@@ -72,6 +74,7 @@ __all__ = [
     "SetPasswordRequest",
     "SummaryRequest",
     "TenantRequest",
+    "TenantsRequest",
     "UpdateJobRequest",
     "UpdateScheduleRequest",
     "ValidateRequest",

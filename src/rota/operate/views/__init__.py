@@ -38,8 +38,16 @@ from .system import (
     Setting,
     Stats,
     TaskView,
-    TenantView,
     WorkerView,
+)
+from .tenants import (
+    BudgetView,
+    QuotaView,
+    TenantLimitView,
+    TenantView,
+    budget_view,
+    quota_views,
+    tenant_limit_view,
 )
 
 __all__ = [
@@ -48,6 +56,7 @@ __all__ = [
     "AuditVerification",
     "AuditView",
     "Backfill",
+    "BudgetView",
     "BulkResult",
     "CalendarView",
     "ChainProblem",
@@ -66,11 +75,13 @@ __all__ = [
     "OpenSession",
     "Preview",
     "QueueView",
+    "QuotaView",
     "ScheduleView",
     "ServiceView",
     "Setting",
     "Stats",
     "TaskView",
+    "TenantLimitView",
     "TenantView",
     "TokenView",
     "TruncatedSchedule",
@@ -81,10 +92,13 @@ __all__ = [
     "WorkerView",
     "attempt_view",
     "audit_view",
+    "budget_view",
     "enqueued_view",
     "gate_view",
     "is_anonymous",
     "job_view",
+    "quota_views",
     "schedule_view",
+    "tenant_limit_view",
     "visible_gate",
 ]

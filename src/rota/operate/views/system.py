@@ -1,4 +1,4 @@
-"""Views of the installation: counts, queues, tasks, tenants, workers, health, settings."""
+"""Views of the installation: counts, queues, tasks, workers, health, settings."""
 
 from __future__ import annotations
 
@@ -52,20 +52,6 @@ class TaskView(View, frozen=True, kw_only=True):
     queues: tuple[str, ...]  # of its newest jobs
     gate: GateView | None
     declared: TaskDeclaration | None  # as its workers published it; None: not yet, or not for a month
-
-
-class TenantView(View, frozen=True, kw_only=True):
-    """A tenant: its live jobs, schedules and cost."""
-
-    name: str
-    due: int
-    due_later: int
-    running: int
-    oldest_due_s: float | None
-    schedules: int
-    cost_cents: float  # of the newest jobs
-    estimated: bool
-    gate: GateView | None
 
 
 class ServiceView(View, frozen=True, kw_only=True):

@@ -1358,6 +1358,21 @@ BEGIN
 END
 $$;
 
+-- Add to what tenants have spent, in cents, in one order everywhere.
+CREATE OR REPLACE FUNCTION rota.spend(tenants text[], amounts double precision[], now timestamptz) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO rota.spending AS s (tenant, unit, begins, slot, amount)
+    SELECT t, u, date_trunc(u, now, 'UTC'), pg_backend_pid() % 8, sum(a)
+      FROM unnest(tenants, amounts) AS p(t, a), unnest(ARRAY['day', 'hour', 'month']) AS u
+     GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (tenant, unit, begins, slot) DO UPDATE SET amount = s.amount + excluded.amount;
+END
+$$;
+
 -- Notify those who wait for one of these jobs.
 CREATE OR REPLACE FUNCTION rota.notify_ended(ids uuid[]) RETURNS void
 LANGUAGE plpgsql
@@ -1735,6 +1750,26 @@ AS $$
         succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed,
         cancelled = c.cancelled + excluded.cancelled, timed = c.timed + excluded.timed,
         total_us = c.total_us + excluded.total_us, longest_us = greatest(c.longest_us, excluded.longest_us)
+$$;
+
+-- Slots of periods that are over become one; hours go after two days, days after 400, months after ten years.
+CREATE OR REPLACE FUNCTION rota.fold_spending(now timestamptz) RETURNS void
+LANGUAGE sql
+SET search_path = rota, pg_temp
+AS $$
+    DELETE FROM rota.spending AS s
+     WHERE s.begins < now - CASE s.unit WHEN 'hour' THEN interval '2 days' WHEN 'day' THEN interval '400 days'
+                                        ELSE interval '3660 days' END;
+    WITH old AS (
+        DELETE FROM rota.spending AS s
+         WHERE s.slot <> 0
+           AND s.begins < now - CASE s.unit WHEN 'hour' THEN interval '3 hours' WHEN 'day' THEN interval '2 days'
+                                            ELSE interval '33 days' END
+        RETURNING *
+    )
+    INSERT INTO rota.spending AS s (tenant, unit, begins, slot, amount)
+    SELECT tenant, unit, begins, 0, sum(amount) FROM old GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (tenant, unit, begins, slot) DO UPDATE SET amount = s.amount + excluded.amount
 $$;
 
 -- Storing jobs. Every hot function pins its plans: fresh or stale statistics must never turn a probe into a
@@ -2863,6 +2898,8 @@ DECLARE
     run_names text[];
     run_states text[];
     run_began timestamptz[];
+    payers text[];
+    amounts double precision[];
     follow json;
     lines json;
 BEGIN
@@ -2887,7 +2924,7 @@ BEGIN
                nullif(coalesce(c.snoozes, r.snoozes), 0) AS snoozed,
                CASE WHEN c.started_at IS NULL AND c.crashes IS NULL THEN r.expires_at END AS still_expires,
                c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
-               c."then", c.audit
+               c."then", c.audit, c.cost_cents AS charged
           FROM taken AS r JOIN change AS c ON c.id = r.id AND c.lease_token = r.lease_token AND c.worker = r.worker
     ), finished AS (
         INSERT INTO rota.done (
@@ -2933,11 +2970,15 @@ BEGIN
            array_agg(state) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(code_began) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
+           array_agg(tenant) FILTER (WHERE charged > 0), array_agg(charged) FILTER (WHERE charged > 0),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
            (SELECT json_agg(l) FROM held AS h, LATERAL json_array_elements(h.audit) AS l WHERE h.audit IS NOT NULL)
       INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, run_tenants, run_names, run_states, run_began,
-           woken, follow, lines
+           woken, payers, amounts, follow, lines
       FROM held;
+    IF payers IS NOT NULL THEN
+        PERFORM rota.spend(payers, amounts, now);
+    END IF;
     IF ended IS NOT NULL THEN
         PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
         IF run_names IS NOT NULL THEN

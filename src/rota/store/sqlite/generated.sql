@@ -1053,6 +1053,10 @@ WHERE seal IS NULL AND id IN (SELECT value FROM json_each(?));
 SELECT rowid, rank, run_at, id FROM rota_jobs INDEXED BY rota_jobs_ready
 WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ?;
 
+-- sql/spend.sql
+INSERT INTO rota_spending (tenant, unit, begins, amount) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET amount = amount + excluded.amount;
+
 -- sql/states.sql
 SELECT id, state FROM rota_jobs WHERE id IN (SELECT value FROM json_each(?));
 

@@ -15,6 +15,7 @@ import msgspec
 from ...model import Heartbeat, HeartbeatReply, JobId, Settlement, State
 from . import audit
 from .documents import write_document
+from .expenses import spend
 from .inserts import insert
 from .rows import MINUTE, Row, as_json, instant, micros, new_attempt, some_micros, span
 from .statements import statement
@@ -47,6 +48,7 @@ def _settle(transaction: Transaction, changes: Sequence[Settlement], now: int) -
     records = [new_attempt(change.record) for change in held if change.record and not change.remove]
     if records:
         transaction.executemany(statement("record"), records)
+    spend(transaction, held, now)
     if then := [job for change in held for job in change.then]:
         insert(transaction, then, now)
     refused = {change.id for change in changes}.difference([change.id for change in held])

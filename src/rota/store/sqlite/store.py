@@ -51,6 +51,7 @@ from . import (
     audit,
     claims,
     documents,
+    expenses,
     health_checks,
     inserts,
     job_counts,
@@ -234,6 +235,7 @@ class SqliteStore:
         if result.is_complete(limit):
             await self._engine.write(lambda transaction: job_edits.prune_keys(transaction, at))
             await self._engine.write(lambda transaction: job_counts.fold(transaction, at))
+            await self._engine.write(lambda transaction: expenses.prune(transaction, at))
         return result
 
     async def check_health(self, now: datetime) -> Sequence[Finding]:

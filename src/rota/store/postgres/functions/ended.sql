@@ -44,6 +44,21 @@ BEGIN
 END
 $$;
 
+-- Add to what tenants have spent, in cents, in one order everywhere.
+CREATE FUNCTION rota.spend(tenants text[], amounts double precision[], now timestamptz) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO rota.spending AS s (tenant, unit, begins, slot, amount)
+    SELECT t, u, date_trunc(u, now, 'UTC'), pg_backend_pid() % 8, sum(a)
+      FROM unnest(tenants, amounts) AS p(t, a), unnest(ARRAY['day', 'hour', 'month']) AS u
+     GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (tenant, unit, begins, slot) DO UPDATE SET amount = s.amount + excluded.amount;
+END
+$$;
+
 -- Notify those who wait for one of these jobs.
 CREATE FUNCTION rota.notify_ended(ids uuid[]) RETURNS void
 LANGUAGE plpgsql

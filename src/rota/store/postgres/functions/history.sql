@@ -162,3 +162,23 @@ AS $$
         cancelled = c.cancelled + excluded.cancelled, timed = c.timed + excluded.timed,
         total_us = c.total_us + excluded.total_us, longest_us = greatest(c.longest_us, excluded.longest_us)
 $$;
+
+-- Slots of periods that are over become one; hours go after two days, days after 400, months after ten years.
+CREATE FUNCTION rota.fold_spending(now timestamptz) RETURNS void
+LANGUAGE sql
+SET search_path = rota, pg_temp
+AS $$
+    DELETE FROM rota.spending AS s
+     WHERE s.begins < now - CASE s.unit WHEN 'hour' THEN interval '2 days' WHEN 'day' THEN interval '400 days'
+                                        ELSE interval '3660 days' END;
+    WITH old AS (
+        DELETE FROM rota.spending AS s
+         WHERE s.slot <> 0
+           AND s.begins < now - CASE s.unit WHEN 'hour' THEN interval '3 hours' WHEN 'day' THEN interval '2 days'
+                                            ELSE interval '33 days' END
+        RETURNING *
+    )
+    INSERT INTO rota.spending AS s (tenant, unit, begins, slot, amount)
+    SELECT tenant, unit, begins, 0, sum(amount) FROM old GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (tenant, unit, begins, slot) DO UPDATE SET amount = s.amount + excluded.amount
+$$;

@@ -125,6 +125,8 @@ DECLARE
     run_names text[];
     run_states text[];
     run_began timestamptz[];
+    payers text[];
+    amounts double precision[];
     follow json;
     lines json;
 BEGIN
@@ -149,7 +151,7 @@ BEGIN
                nullif(coalesce(c.snoozes, r.snoozes), 0) AS snoozed,
                CASE WHEN c.started_at IS NULL AND c.crashes IS NULL THEN r.expires_at END AS still_expires,
                c.outcome, c.tried, c.by, c.ended_at, c.blamed, c.own_error, c.logs_json, c.spent,
-               c."then", c.audit
+               c."then", c.audit, c.cost_cents AS charged
           FROM taken AS r JOIN change AS c ON c.id = r.id AND c.lease_token = r.lease_token AND c.worker = r.worker
     ), finished AS (
         INSERT INTO rota.done (
@@ -187,11 +189,15 @@ BEGIN
            array_agg(state) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(code_began) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
+           array_agg(tenant) FILTER (WHERE charged > 0), array_agg(charged) FILTER (WHERE charged > 0),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
            (SELECT json_agg(l) FROM held AS h, LATERAL json_array_elements(h.audit) AS l WHERE h.audit IS NOT NULL)
       INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, run_tenants, run_names, run_states, run_began,
-           woken, follow, lines
+           woken, payers, amounts, follow, lines
       FROM held;
+    IF payers IS NOT NULL THEN
+        PERFORM rota.spend(payers, amounts, now);
+    END IF;
     IF ended IS NOT NULL THEN
         PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
         IF run_names IS NOT NULL THEN

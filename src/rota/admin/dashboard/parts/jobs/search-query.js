@@ -18,7 +18,6 @@ export const KEYS = [
   "until",
   "schedule",
   "key",
-  "concurrency_key",
   "parent",
   "-task",
   "-queue",
