@@ -19,7 +19,7 @@ from typing import Any, get_args
 from rota import model
 from rota.admin.openapi import document
 from rota.core import access
-from rota.core.jobs import why
+from rota.core.jobs import why_reasons
 
 DASHBOARD = Path(__file__).parent.parent / "src/rota/admin/dashboard"
 BY = "Written by tools/dashboard_types.py; do not edit."
@@ -121,7 +121,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "FINAL_STATES": ("FinalState", [one for one in model.State if one in model.FINAL]),
     "JOB_ORIGINS": ("JobOrigin", get_args(model.Origin)),
     "ATTEMPT_OUTCOMES": ("AttemptOutcome", get_args(model.AttemptOutcome)),
-    "WHY_CODES": ("WhyCode", get_args(why.Code)),
+    "WHY_CODES": ("WhyCode", get_args(why_reasons.Code)),
     "MISSED": ("Missed", get_args(model.Missed)),
     "OVERLAP": ("Overlap", get_args(model.Overlap)),
     "CALENDAR_MODES": ("CalendarMode", get_args(model.CalendarMode)),

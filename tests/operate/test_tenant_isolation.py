@@ -55,7 +55,7 @@ async def test_a_tenant_learns_nothing_of_how_much_others_have_to_do(
     record = {"id": "w", "tasks": ["send"], "queues": None, "concurrency": 1, "running": 1}
     await store.put_document("worker", "w", msgspec.json.encode(record).decode(), None, app.clock.now())
     ours, all_of_them = await own.jobs.why(job.id), await operations.jobs.why(job.id)
-    assert "3 due jobs come first" in all_of_them.summary
+    assert "3 due jobs come before it" in all_of_them.summary
     assert "1 or more due jobs come first" in ours.summary
 
 

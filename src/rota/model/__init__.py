@@ -54,6 +54,7 @@ from .limit import (
     TenantRules,
     TenantsInUse,
     TenantUse,
+    WaitingRetries,
     WaitingTenants,
 )
 from .overview import (
@@ -172,6 +173,7 @@ __all__ = [
     "TurnResult",
     "Value",
     "Via",
+    "WaitingRetries",
     "WaitingTenants",
     "Wakes",
     "gate_id",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from .choices import Period
+from .job import Job
 from .overview import Question
 from .value import Value
 
@@ -101,6 +102,13 @@ class TenantRules(Question[Sequence[TenantRule]], frozen=True, kw_only=False):
     """The stored rules of tenants by name."""
 
     names: tuple[str, ...] | None = None
+
+
+class WaitingRetries(Question[Sequence[Job]], frozen=True, kw_only=False):
+    """Queued jobs with this concurrency key that have begun before, the next to begin first."""
+
+    key: str
+    most: int = 1
 
 
 class TenantUse(Value, frozen=True, kw_only=True):

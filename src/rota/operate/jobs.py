@@ -11,9 +11,9 @@ import msgspec
 from ..core.access import require_scope
 from ..core.jobs import lifecycle
 from ..core.jobs.options import options
-from ..core.jobs.why import Why, WhyFacts, explain
+from ..core.jobs.why import Why, explain
 from ..errors import Forbidden, OptionError
-from ..model import Edit, Job, JobCount, JobFilter, JobsAhead, NewJob, Page, PageRequest, State
+from ..model import Edit, Job, JobCount, JobFilter, NewJob, Page, PageRequest, State
 from . import bulk, idempotency, job_edits
 from .actions import ActionGroup, requires
 from .failures import failures
@@ -41,9 +41,8 @@ from .views import (
     enqueued_view,
     job_view,
 )
-from .workers import live_workers
+from .why_facts import why_facts
 
-MOST_AHEAD = 1000
 ENQUEUE_OPTIONS = (
     "queue", "priority", "run_at", "delay", "key", "key_for", "key_per", "on_conflict", "max_attempts",
     "timeout", "auto_remove", "parent", "expires", "keep",
@@ -100,22 +99,7 @@ class JobActions(ActionGroup):
     async def why(self, id: str) -> Why:
         """Explain why a job is not running: the reasons in the order they must be cleared."""
         job = await visible_job(self.operations, id)
-        store, now = await self.operations.store(), self.services.clock.now()
-        # how much others have to do is not a tenant's affair: it learns whether any job comes first
-        most = MOST_AHEAD if self.operations.actor.tenant is None else 1
-        ahead = await store.survey(JobsAhead(job, most)) if job.state is State.QUEUED else 0
-        return explain(
-            WhyFacts(
-                job=job,
-                now=now,
-                gates=await self.operations.active_gates(),
-                workers=await live_workers(
-                    store, self.services.clock, self.services.settings.lease_duration_s
-                ),
-                ahead=ahead,
-                most_ahead=most,
-            )
-        )
+        return explain(await why_facts(self.operations, job))
 
     # --- one job ---------------------------------------------------------------------------------
 

@@ -646,10 +646,12 @@ export interface QuotaView {
 }
 
 export interface Reason {
-  code: "dependency" | "due_later" | "ended" | "in_line" | "lease_expired" | "next" | "no_worker" | "paused" | "quarantined" | "retry_later" | "running" | "stopping" | "unknown_task" | "unserved_queue";
+  code: "budget" | "dependency" | "due_later" | "ended" | "in_line" | "lease_expired" | "limit_full" | "next" | "no_worker" | "oversized" | "paused" | "quarantined" | "rate" | "retry_later" | "running" | "stopping" | "strict" | "unknown_task" | "unserved_queue";
   text: string;
   remedy?: string | null;
   clears_at?: string | null;
+  limit?: string | null;
+  blocker?: string | null;
 }
 
 export interface RotateTokenRequest {
@@ -969,6 +971,7 @@ export interface Why {
   reasons: Reason[];
   fine?: string;
   likely_start_at?: string | null;
+  is_estimate?: boolean;
 }
 
 export interface WorkerView {

@@ -93,7 +93,8 @@ def _why_text(found: Why, now: datetime) -> str:
     if found.fine:
         lines.append(f"  {style('✓', 'green')} {safe(found.fine[0].upper() + found.fine[1:])}.")
     if found.likely_start_at is not None:
-        lines.append(f"  Likely to start {relative_time(found.likely_start_at, now)}.")
+        guess = " (an estimate)" if found.is_estimate else ""
+        lines.append(f"  Likely to start {relative_time(found.likely_start_at, now)}{guess}.")
     return "\n".join(lines)
 
 

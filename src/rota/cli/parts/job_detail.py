@@ -18,7 +18,10 @@ from .detail import block, fact_lines, section, warning
 from .job_columns import error_line, progress_line
 from .target import store_time
 
-HINDRANCES = ("dependency", "paused", "no_worker", "unknown_task", "unserved_queue", "lease_expired")
+HINDRANCES = (
+    "dependency", "paused", "budget", "oversized", "strict", "limit_full", "rate", "no_worker",
+    "unknown_task", "unserved_queue", "lease_expired",
+)  # fmt: skip
 
 
 class JobDetail(Value, frozen=True, kw_only=True):

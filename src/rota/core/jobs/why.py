@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from shlex import quote
-from typing import Literal
 
 from ...model import Gate, Job, JobId, State, Value
 from .gates import over_job
 from .lifecycle import is_quarantined
+from .why_limits import BudgetFacts, LimitFacts, every_s, over_budget, over_limits
+from .why_reasons import Reason, exact
 
-Code = Literal[
-    "ended", "quarantined", "running", "lease_expired", "stopping", "dependency", "paused", "due_later",
-    "retry_later", "no_worker", "unknown_task", "unserved_queue", "in_line", "next",
-]  # fmt: skip
+LONGEST_ESTIMATE_S = 30 * 86_400.0
 
 
 class WorkerFacts(Value, frozen=True, kw_only=True):
@@ -31,13 +29,6 @@ class WorkerFacts(Value, frozen=True, kw_only=True):
         return (self.queues is None or queue in self.queues) and queue not in self.exclude_queues
 
 
-class Reason(Value, frozen=True, kw_only=True):
-    code: Code
-    text: str
-    remedy: str | None = None
-    clears_at: datetime | None = None  # when it clears by itself
-
-
 class Why(Value, frozen=True, kw_only=True):
     """``reasons`` in the order they must be cleared; ``fine`` names what is not in the way."""
 
@@ -49,6 +40,7 @@ class Why(Value, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...]
     fine: str = ""
     likely_start_at: datetime | None = None
+    is_estimate: bool = False  # of ``likely_start_at``: by how fast jobs began recently, if nothing changes
 
 
 class WhyFacts(Value, frozen=True, kw_only=True):
@@ -58,6 +50,10 @@ class WhyFacts(Value, frozen=True, kw_only=True):
     workers: Sequence[WorkerFacts] = ()  # those that are running
     ahead: int = 0  # due jobs of the same queue that come first
     most_ahead: int = 1000  # counting stopped here
+    is_shared: bool = False  # jobs of several tenants wait: they share a queue by weight
+    per_s: float | None = None  # jobs of its queue that ended per second recently
+    limits: Sequence[LimitFacts] = ()  # those that the job is under
+    budget: BudgetFacts | None = None  # of its tenant
 
 
 def explain(facts: WhyFacts) -> Why:
@@ -68,6 +64,7 @@ def explain(facts: WhyFacts) -> Why:
         reasons = list(_running(facts))
     else:
         reasons = list(_not_begun(facts))
+    start_at, is_estimate = _likely_start(facts, reasons)
     return Why(
         job=job.id,
         state=job.state.value,
@@ -76,7 +73,8 @@ def explain(facts: WhyFacts) -> Why:
         summary=reasons[0].text,
         reasons=tuple(reasons),
         fine="" if job.is_final or job.state is State.RUNNING else _fine(facts, reasons),
-        likely_start_at=_likely_start(facts, reasons),
+        likely_start_at=start_at,
+        is_estimate=is_estimate,
     )
 
 
@@ -85,7 +83,7 @@ def explain(facts: WhyFacts) -> Why:
 
 def _ended(facts: WhyFacts) -> Reason:
     job = facts.job
-    when = f" at {_exact(job.finished_at)}" if job.finished_at is not None else ""
+    when = f" at {exact(job.finished_at)}" if job.finished_at is not None else ""
     if is_quarantined(job):
         how_often = "its worker" if job.crashes == 1 else f"{job.crashes} workers in a row"
         return Reason(
@@ -106,7 +104,7 @@ def _running(facts: WhyFacts) -> Iterable[Reason]:
     if job.lease_until is not None and job.lease_until <= facts.now:
         yield Reason(
             code="lease_expired",
-            text=f"Worker {job.worker} stopped responding; its lease expired at {_exact(job.lease_until)}.",
+            text=f"Worker {job.worker} stopped responding; its lease expired at {exact(job.lease_until)}.",
             remedy="Another worker rescues the job within seconds; if none is running, start one.",
         )
         return
@@ -117,8 +115,8 @@ def _running(facts: WhyFacts) -> Iterable[Reason]:
             remedy="A task stops at its next await, or when it checks ctx.cancelled.",
         )
         return
-    since = f" since {_exact(job.started_at)}" if job.started_at is not None else ""
-    until = f", lease until {_exact(job.lease_until)}" if job.lease_until is not None else ""
+    since = f" since {exact(job.started_at)}" if job.started_at is not None else ""
+    until = f", lease until {exact(job.lease_until)}" if job.lease_until is not None else ""
     text = f"It is running: on worker {job.worker}{since}{until}."
     yield Reason(code="running", text=text + _crashes_before(job))
 
@@ -136,7 +134,7 @@ def _crashes_before(job: Job) -> str:
 def _not_begun(facts: WhyFacts) -> Iterable[Reason]:
     job = facts.job
     found = [*_dependency(job), *map(_paused, over_job(facts.gates, job.queue, job.task, job.tenant))]
-    found += [*_later(facts), *_unserved(facts)]
+    found += [*_later(facts), *_not_admitted(facts), *_unserved(facts)]
     if not found:
         found = [_in_line(facts)]
     return found
@@ -153,7 +151,7 @@ def _dependency(job: Job) -> Iterable[Reason]:
 
 def _paused(gate: Gate) -> Reason:
     what = "Everything" if gate.scope == "all" else f"{gate.scope.capitalize()} {gate.name}"
-    until = f" until {_exact(gate.until_at)}" if gate.until_at is not None else ""
+    until = f" until {exact(gate.until_at)}" if gate.until_at is not None else ""
     reason = f": {gate.reason}" if gate.reason else ""
     name = quote(gate.name or "")
     command = {
@@ -177,17 +175,25 @@ def _later(facts: WhyFacts) -> Iterable[Reason]:
         yield Reason(
             code="retry_later",
             text=f"Attempt {job.attempt} of {job.max_attempts} failed; "
-            f"the next is due at {_exact(job.run_at)}.",
+            f"the next is due at {exact(job.run_at)}.",
             remedy=f"Run it now: rota jobs update {job.id} --now",
             clears_at=job.run_at,
         )
     else:
         yield Reason(
             code="due_later",
-            text=f"It is not due until {_exact(job.run_at)}.",
+            text=f"It is not due until {exact(job.run_at)}.",
             remedy=f"Run it now: rota jobs update {job.id} --now",
             clears_at=job.run_at,
         )
+
+
+def _not_admitted(facts: WhyFacts) -> Iterable[Reason]:
+    """What limits and budgets say, if it is due: by then they may be others."""
+    job, now = facts.job, facts.now
+    if job.state is State.QUEUED and job.run_at <= now:
+        yield from over_budget(job, facts.budget, now)
+        yield from over_limits(job, facts.limits, now)
 
 
 def _unserved(facts: WhyFacts) -> Iterable[Reason]:
@@ -217,11 +223,15 @@ def _in_line(facts: WhyFacts) -> Reason:
     if facts.ahead:
         count = f"{facts.ahead}" if facts.ahead < facts.most_ahead else f"{facts.most_ahead} or more"
         jobs = "job comes" if count == "1" else "jobs come"
-        return Reason(
-            code="in_line",
-            text=f"It is in line: {count} due {jobs} first in queue {facts.job.queue}.",
-            remedy="Raise its priority, or add workers.",
-        )
+        text = f"It is in line: {count} due {jobs} first in queue {facts.job.queue}."
+        remedy = "Raise its priority, or add workers."
+        if facts.is_shared:
+            text = (
+                f"It is in line: {count} due {jobs} before it in queue {facts.job.queue}. Tenants share the "
+                f"queue by weight, so tenant {facts.job.tenant} need not wait for those of others."
+            )
+            remedy = "Raise its priority or the weight of its tenant, or add workers."
+        return Reason(code="in_line", text=text, remedy=remedy)
     free = any(worker.running < worker.concurrency for worker in _able(facts))
     if free:
         return Reason(code="next", text="Ready: it should start within seconds.")
@@ -242,23 +252,39 @@ def _fine(facts: WhyFacts, reasons: Sequence[Reason]) -> str:
     codes = {reason.code for reason in reasons}
     facts_fine = []
     if not codes & {"due_later", "retry_later"}:
-        facts_fine.append(f"due since {_exact(facts.job.run_at)}")
+        facts_fine.append(f"due since {exact(facts.job.run_at)}")
     if "paused" not in codes:
         facts_fine.append("nothing is paused")
+    if facts.limits and not codes & {"oversized", "strict", "limit_full", "rate"}:
+        facts_fine.append("no limit is full")
     if able := len(_able(facts)):
         facts_fine.append(f"{able} running worker{'s' if able > 1 else ''} can run it")
     return ", ".join(facts_fine)
 
 
-def _likely_start(facts: WhyFacts, reasons: Sequence[Reason]) -> datetime | None:
-    """When the last of the reasons clears by itself; None if one of them does not."""
+def _likely_start(facts: WhyFacts, reasons: Sequence[Reason]) -> tuple[datetime | None, bool]:
+    """When the last of the reasons has cleared, and whether that is an estimate; None if one may never."""
     if facts.job.is_final or facts.job.state is State.RUNNING:
-        return None
-    ends = [reason.clears_at for reason in reasons]
+        return None, False
     if all(reason.code == "next" for reason in reasons):
-        return facts.now
-    return max(end for end in ends if end is not None) if ends and None not in ends else None
+        return facts.now, False
+    ends = [_end(facts, reason) for reason in reasons]
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends) or not known:
+        return None, False
+    return max(known), any(end != reason.clears_at for end, reason in zip(ends, reasons, strict=True))
 
 
-def _exact(at: datetime | None) -> str:
-    return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+def _end(facts: WhyFacts, reason: Reason) -> datetime | None:
+    """When the reason clears: known, or estimated from what comes first and how fast that begins."""
+    is_counted = facts.ahead < facts.most_ahead and not facts.is_shared
+    queue = f"queue:{facts.job.queue}"
+    if reason.clears_at is not None and reason.limit == queue and is_counted:
+        each_s = max(every_s(one.held) for one in facts.limits if one.held.name == queue)
+        return reason.clears_at + timedelta(seconds=min(facts.ahead * each_s, LONGEST_ESTIMATE_S))
+    if reason.clears_at is not None:
+        return reason.clears_at
+    is_by_queue = reason.code == "in_line" or (reason.code == "limit_full" and reason.limit == queue)
+    if not (is_by_queue and is_counted and facts.per_s):
+        return None
+    return facts.now + timedelta(seconds=min((facts.ahead + 1) / facts.per_s, LONGEST_ESTIMATE_S))

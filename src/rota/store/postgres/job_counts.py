@@ -37,12 +37,13 @@ from ...model import (
     State,
     TenantRules,
     TenantsInUse,
+    WaitingRetries,
     WaitingTenants,
 )
 from . import audit_queries, rules
 from .connections import Connections, Fetch
 from .job_pages import count as count_matching
-from .job_pages import expired, last_runs
+from .job_pages import expired, last_runs, waiting_retries
 from .rows import Row, ids
 
 COUNT_AT_MOST = 100_000  # live jobs
@@ -127,6 +128,8 @@ async def _answer(connections: Connections, question: Question[Answer]) -> objec
             return await rules.tenant_rules(connections, names)
         case TenantsInUse(now, names, most):
             return await rules.tenants_in_use(connections, now, names, most)
+        case WaitingRetries(key, most):
+            return await waiting_retries(connections, key, most)
         case WaitingTenants(after, most):
             return await rules.waiting_tenants(connections, after, most)
         case AuditChainEnds(most):

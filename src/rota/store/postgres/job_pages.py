@@ -42,6 +42,12 @@ SELECT {JOB_COLUMNS} FROM rota.live WHERE state = 'queued' AND id = ANY (ARRAY(
 """
 
 
+_RETRIES = f"""
+SELECT {JOB_COLUMNS} FROM rota.live WHERE state = 'queued' AND id = ANY (ARRAY(
+    SELECT id FROM rota.queued WHERE concurrency_key = %s AND attempt > 0 ORDER BY rank, run_at, id LIMIT %s))
+"""
+
+
 def _among(states: Collection[State] | None) -> str:
     """Where to look: a question about live jobs must not walk through millions that have ended."""
     if states is None or (not FINAL.isdisjoint(states) and not FINAL.issuperset(states)):
@@ -130,6 +136,11 @@ async def last_runs(connections: Connections, schedules: Sequence[tuple[str, str
 async def expired(connections: Connections, now: datetime, most: int) -> list[Job]:
     rows = await connections.rows(_EXPIRED, (now, most))
     return sorted(map(job, rows), key=lambda one: (one.expires_at or now, one.id))
+
+
+async def waiting_retries(connections: Connections, key: str, most: int) -> list[Job]:
+    rows = await connections.rows(_RETRIES, (key, most))
+    return sorted(map(job, rows), key=lambda one: (-one.priority, one.run_at, one.id))
 
 
 async def _rows(connections: Connections, where: JobFilter, statement: str, params: list[Any]) -> list[Row]:

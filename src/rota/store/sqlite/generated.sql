@@ -1112,6 +1112,15 @@ FROM (SELECT at FROM rota_audit INDEXED BY rota_audit_unsealed WHERE seal IS NUL
 UPDATE rota_kept_keys SET kept_until = NULL
 WHERE (tenant, key, job) = (SELECT tenant, key, id FROM rota_jobs WHERE id = ?);
 
+-- sql/waiting_retries.sql
+SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, output_json, error_json, attempt,
+    max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
+    auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
+    cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units, price FROM rota_jobs
+WHERE concurrency_key = ? AND attempt > 0 AND state = 'queued'
+ORDER BY rank, run_at, id
+LIMIT ?;
+
 -- sql/waiting_tenants.sql
 SELECT DISTINCT tenant FROM (
   SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live

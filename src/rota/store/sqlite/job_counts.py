@@ -40,6 +40,7 @@ from ...model import (
     State,
     TenantRules,
     TenantsInUse,
+    WaitingRetries,
     WaitingTenants,
 )
 from . import audit, rules
@@ -89,6 +90,9 @@ def _answer(connection: sqlite3.Connection, question: Question[Answer]) -> objec
             return rules.tenant_rules(connection, names)
         case TenantsInUse(now, names, most):
             return rules.tenants_in_use(connection, decided(now), names, most)
+        case WaitingRetries(key, most):
+            rows = connection.execute(statement("waiting_retries"), (key, most))
+            return [job(row) for row in rows]
         case WaitingTenants(after, most):
             return rules.waiting_tenants(connection, after, most)
         case AuditChainEnds(most):

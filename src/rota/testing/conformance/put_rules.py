@@ -17,6 +17,7 @@ from ...model import (
     TenantRules,
     TenantsInUse,
     TenantUse,
+    WaitingRetries,
     WaitingTenants,
 )
 from ...store.calls import claim, settle
@@ -155,3 +156,14 @@ class PutRulesRules:
         await settle(store, [change(done, State.SUCCEEDED)], at(1))
         assert list(await store.survey(WaitingTenants())) == ["a", "b", "c"]
         assert list(await store.survey(WaitingTenants("a", 1))) == ["b"]
+
+    @keeps(11)
+    async def test_the_retries_that_a_key_waits_for_are_found(self, store: Store) -> None:
+        for n, key in enumerate(("account:1", "account:1", "other")):
+            ran = await running(store, queue=f"q{n}", concurrency_key=key)
+            assert not await settle(store, [change(ran, State.QUEUED, run_at=at(90 - n))], at(1))
+        await add(store, new(concurrency_key="account:1"))
+        retries = await store.survey(WaitingRetries("account:1", 10))
+        assert [(job.queue, job.run_at) for job in retries] == [("q1", at(89)), ("q0", at(90))]
+        assert [job.queue for job in await store.survey(WaitingRetries("account:1"))] == ["q1"]
+        assert list(await store.survey(WaitingRetries("account:2"))) == []

@@ -21,6 +21,11 @@ const GLYPHS = {
   no_worker: "ghost",
   unknown_task: "ghost",
   unserved_queue: "ghost",
+  budget: "full",
+  oversized: "ghost",
+  strict: "waiting",
+  limit_full: "full",
+  rate: "scheduled",
   in_line: "full",
   next: "succeeded",
   dependency: "waiting",
@@ -34,7 +39,9 @@ const TONES = { next: "succeeded", no_worker: "failed", unknown_task: "failed", 
 
 /** @param {{why: import("../../types").Why, job: Job, done: () => unknown}} props */
 export function Why({ why, job, done }) {
-  const start = why.likely_start_at && html`Likely start <${When} at=${why.likely_start_at} />`;
+  const start =
+    why.likely_start_at &&
+    html`Likely start <${When} at=${why.likely_start_at} />${why.is_estimate && ", an estimate"}`;
   return html`<${Panel}
     title="Why is it not running?"
     tone="attention"

@@ -1,0 +1,147 @@
+"""Why a due job may not begin: limits, rates, budgets. Facts in, reasons out. Pure.
+
+``why.py`` puts them in order among all reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from shlex import quote
+
+from ...model import Held, Job, Limit, TenantRule, TenantUse, Value
+from ..tenants import budget_text, money
+from .buckets import budget_admits
+from .limits import NS, bucket
+from .periods import period_ends
+from .why_reasons import Reason, exact
+
+WHEN = {"hour": "this hour", "day": "today", "week": "this week", "month": "this month"}
+
+
+class LimitFacts(Value, frozen=True, kw_only=True):
+    """One limit that the job is under, as it is now."""
+
+    held: Held
+    holders: Sequence[Job] = ()  # of a full one: jobs that hold it, the oldest first; not all of them
+    retrying: Job | None = None  # of a strict one: the job that its key waits for
+    is_shared: bool = False  # others use it, too, and who asks may not know how much
+
+
+class BudgetFacts(Value, frozen=True, kw_only=True):
+    rule: TenantRule
+    use: TenantUse
+
+
+def over_limits(job: Job, limits: Sequence[LimitFacts], now: datetime) -> Iterable[Reason]:
+    """The limits that do not admit the job now."""
+    for one in limits:
+        yield from _oversized(job, one.held)
+        yield from _strict(job, one)
+        yield from _full(one)
+        yield from _used_up(job, one, now)
+
+
+def over_budget(job: Job, facts: BudgetFacts | None, now: datetime) -> Iterable[Reason]:
+    """The budget of the job's tenant, if it lets nothing more begin."""
+    if facts is None or facts.rule.budget is None or facts.rule.period is None:
+        return
+    rule, use = facts.rule, facts.use
+    if budget_admits(facts.rule.budget, use.spent + use.reserved, job.price):
+        return
+    reserved = f" and reserved {money(use.reserved)}" if use.reserved else ""
+    price = f"; the price of this job is {money(job.price)}" if job.price else ""
+    yield Reason(
+        code="budget",
+        text=f"Tenant {rule.name} has spent {money(use.spent)}{reserved} of {money(facts.rule.budget)} "
+        f"{WHEN[facts.rule.period]}{price}.",
+        remedy=f"It may begin in the next {rule.period}, or with a larger budget than {budget_text(rule)}: "
+        f"rota tenants set {quote(rule.name)} --budget AMOUNT/{rule.period}",
+        clears_at=period_ends(facts.rule.period, now),
+    )
+
+
+# --- one limit -----------------------------------------------------------------------------------
+
+
+def _full(facts: LimitFacts) -> Iterable[Reason]:
+    held = facts.held
+    if held.most is None or held.running < held.most:
+        return
+    count = "" if facts.is_shared else f" ({held.running} of {held.most})"
+    rule = quote(held.rule or held.name)
+    yield Reason(
+        code="limit_full",
+        text=f"Limit {_named(held)} is full{count}{_held_by(facts)}.",
+        remedy=f"It begins when one of them ends, or with a larger limit: "
+        f"rota limits set {rule} --running {held.most + 1}",
+        limit=held.name,
+        blocker=facts.holders[0].id if facts.holders else None,
+    )
+
+
+def _held_by(facts: LimitFacts) -> str:
+    if not facts.holders:
+        return ""
+    first = facts.holders[0]
+    since = f" since {exact(first.started_at)}" if first.started_at is not None else ""
+    others = facts.held.running - 1
+    more = "" if others < 1 or facts.is_shared else f" and {others} other{'s' * (others > 1)}"
+    return f": held by job {first.id} on worker {first.worker}{since}{more}"
+
+
+def _used_up(job: Job, facts: LimitFacts, now: datetime) -> Iterable[Reason]:
+    held = facts.held
+    if held.rate is None or held.tokens is None or held.tokens >= job.units or job.units > (held.burst or 0):
+        return
+    at = held.next_token_at or now
+    if job.units > 1:
+        at = max(at, now + timedelta(seconds=(job.units - held.tokens) * every_s(held)))
+    needs = "the next token comes" if job.units == 1 else f"it takes {job.units:,} units, which are there"
+    yield Reason(
+        code="rate",
+        text=f"The rate of {_named(held)} ({held.rate}) is used up: {needs} at {exact(at)}.",
+        remedy=f"Wait, or allow more: rota limits set {quote(held.rule or held.name)} --rate RATE",
+        clears_at=at,
+        limit=held.name,
+    )
+
+
+def _oversized(job: Job, held: Held) -> Iterable[Reason]:
+    if held.rate is None or held.burst is None or job.units <= held.burst:
+        return
+    yield Reason(
+        code="oversized",
+        text=f"It takes {job.units:,} units, and limit {_named(held)} never has more than {held.burst:,}, "
+        "its burst.",
+        remedy=f"Raise the burst: rota limits set {quote(held.rule or held.name)} --rate {quote(held.rate)} "
+        f"--burst {job.units}",
+        limit=held.name,
+    )
+
+
+def _strict(job: Job, facts: LimitFacts) -> Iterable[Reason]:
+    first = facts.retrying
+    if not facts.held.strict or first is None or first.id == job.id:
+        return
+    yield Reason(
+        code="strict",
+        text=f"Limit {_named(facts.held)} is strict: job {first.id} comes first, which waits for its retry, "
+        f"due at {exact(first.run_at)}.",
+        remedy=f"Retry that one now: rota jobs update {first.id} --now. Or give it up: "
+        f"rota jobs cancel {first.id}",
+        limit=facts.held.name,
+        blocker=first.id,
+    )
+
+
+def _named(held: Held) -> str:
+    """The limit, with the family that it belongs to."""
+    return held.name if held.rule in ("", held.name) else f"{held.name} (of {held.rule})"
+
+
+def every_s(held: Held) -> float:
+    """The seconds in which a unit of its rate comes back; infinity if it has none."""
+    rate = bucket(Limit(rate=held.rate)) if held.rate is not None else None
+    return math.inf if rate is None else rate.every_ns / NS
