@@ -252,6 +252,7 @@ class Rota(TaskDeclarations):
         queue: str | None = None,
         tenant: str | None = None,
         key: str | None = None,
+        concurrency_key: str | None = None,
         tag: str | None = None,
         parent: JobId | None = None,
         limit: int = 50,
@@ -265,6 +266,7 @@ class Rota(TaskDeclarations):
             queue=queue,
             tenant=tenant,
             key=key,
+            concurrency_key=concurrency_key,
             tag=tag,
             parent=None if parent is None else operate.check_id(parent),
         )

@@ -328,3 +328,20 @@ def test_change_of_a_job_elsewhere_appears_live(visit: Visit) -> None:
     id = found(visitor, task="render_invoice")
     visitor.site.do(lambda: visitor.site.rota.cancel(id, "from elsewhere"))
     expect(visitor.page.locator(".page-header")).to_contain_text("cancelled")
+
+
+def test_job_shows_its_concurrency_key_units_and_price_and_leads_to_jobs_of_the_key(
+    visit: Visit, site: Site
+) -> None:
+    async def act() -> str:
+        job = await site.rota.enqueue(
+            "send_receipt", {"order_id": 1}, concurrency_key="account:42", units=12, price=2.5, delay=3600
+        )
+        return str(job.id)
+
+    page = visit(f"/jobs/{site.do(act)}").page
+    facts = page.locator(".facts").first
+    expect(facts).to_contain_text("12 units")
+    expect(facts).to_contain_text("2.50 cents")
+    page.get_by_role("link", name="account:42").click()
+    expect(page.locator("tbody tr")).to_have_count(1)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from machine.rules_model import Rules
 from rota.model import FINAL, LIVE, ClaimRequest, Edit, JobId, NewJob, Settlement, State
 
 LEASE_S = 30.5  # all other times are whole seconds, so a lease never expires exactly now
@@ -19,6 +20,10 @@ class Entry:
     priority: int
     run_at: datetime
     key: str | None
+    task: str = "work"
+    concurrency_key: str | None = None
+    units: int = 1
+    price: float | None = None
     state: State = State.QUEUED
     lease_token: int = 0
     attempt: int = 0
@@ -26,6 +31,11 @@ class Entry:
     lease_until: datetime | None = None
     finished_at: datetime | None = None
     cancel_requested: bool = False
+    claimed_at: datetime | None = None  # None: reclaimed since
+
+    def limit_like(self, new: NewJob) -> None:
+        self.task, self.concurrency_key = new.task, new.concurrency_key
+        self.units, self.price = 1 if new.units is None else new.units, new.price
 
     def leave(self, state: State, now: datetime) -> None:
         self.state, self.lease_until = state, None
@@ -35,6 +45,7 @@ class Entry:
 class Model:
     def __init__(self) -> None:
         self.jobs: dict[JobId, Entry] = {}
+        self.rules = Rules()
 
     def live(self) -> list[Entry]:
         return [job for job in self.jobs.values() if job.state in LIVE]
@@ -50,7 +61,8 @@ class Model:
         holder = self.holder(new.tenant, new.key)
         if holder is None:
             run_at = new.run_at or now
-            self.jobs[new.id] = Entry(new.id, new.tenant, new.queue, new.priority, run_at, new.key)
+            self.jobs[new.id] = entry = Entry(new.id, new.tenant, new.queue, new.priority, run_at, new.key)
+            entry.limit_like(new)
             return new.id, "created", State.QUEUED
         if new.on_conflict == "return":
             return holder.id, "existing", holder.state
@@ -58,6 +70,7 @@ class Model:
             return holder.id, "refused", holder.state
         holder.queue, holder.priority, holder.run_at = new.queue, new.priority, new.run_at or now
         holder.attempt, holder.cancel_requested = 0, False
+        holder.limit_like(new)
         return holder.id, "replaced", State.QUEUED
 
     def due(self, want: ClaimRequest, now: datetime) -> list[Entry]:
@@ -65,6 +78,7 @@ class Model:
         ready = [job for job in self.jobs.values() if job.state is State.QUEUED and job.run_at <= now]
         ready = [job for job in ready if want.queues is None or job.queue in want.queues]
         ready = [job for job in ready if job.tenant not in want.exclude_tenants]
+        ready = [job for job in ready if want.tasks is None or job.task in want.tasks]
         return sorted(ready, key=lambda job: (-job.priority, job.run_at, job.id))
 
     def claim(self, id: JobId, worker: str, now: datetime) -> Entry:
@@ -73,6 +87,8 @@ class Model:
         job.state, job.worker = State.RUNNING, worker
         job.lease_token, job.attempt = job.lease_token + 1, job.attempt + 1
         job.lease_until = now + timedelta(seconds=LEASE_S)
+        job.claimed_at = now
+        self.rules.begin(job, now)
         return job
 
     def holds(self, id: JobId, lease_token: int, worker: str | None) -> Entry | None:
@@ -85,6 +101,7 @@ class Model:
         job = self.holds(change.id, change.lease_token, change.worker)
         if job is None:
             return False
+        self.rules.end(job, change, now)
         if change.remove:
             del self.jobs[job.id]
         else:
@@ -102,7 +119,7 @@ class Model:
 
     def reclaim(self, id: JobId, holder: str, now: datetime) -> Entry:
         job = self.jobs[id]
-        job.lease_token, job.worker = job.lease_token + 1, holder
+        job.lease_token, job.worker, job.claimed_at = job.lease_token + 1, holder, None
         job.lease_until = now + timedelta(seconds=LEASE_S)
         return job
 

@@ -17,6 +17,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from machine.claim_check import ClaimCheck
 from machine.model import LEASE_S, Entry, Model
 from rota.core.ids import uuid7
 from rota.core.jobs import lifecycle
@@ -35,13 +36,14 @@ from rota.model import (
     Settlement,
     State,
 )
-from rota.store.calls import claim, settle
+from rota.store.calls import settle
 from rota.store.protocol import Store
 from rota.testing.conformance.factories import change
 
 T = TypeVar("T")
 Spec = dict[str, Any]
 START = datetime(2030, 1, 1, 12, tzinfo=UTC)
+MOST_TURNS = 20
 ENDS = (State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED)
 
 picks = st.integers(0, 10**6)
@@ -54,7 +56,11 @@ specs = st.fixed_dictionaries(
         "queue": queues,
         "priority": priorities,
         "delay": delays,
-        "tenant": st.sampled_from(["x", "x", "y"]),
+        "task": st.sampled_from(["work", "work", "play"]),
+        "tenant": st.sampled_from(["x", "x", "y", "default"]),
+        "concurrency_key": st.sampled_from([None, None, "k1", "acc:1", "acc:2"]),
+        "units": st.sampled_from([None, None, 2, 3]),
+        "price": st.sampled_from([None, None, 40.0]),
         "key": st.sampled_from([None, "k1", "k2"]),
         "on_conflict": st.sampled_from(["return", "raise", "replace"]),
     }
@@ -86,7 +92,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.made.append(uuid7(int(START.timestamp() * 1000), len(self.made) + 1))
         fields = {name: value for name, value in spec.items() if name != "delay"}
         run_at = self.later(spec["delay"]) if spec["delay"] else None
-        return NewJob(id=self.made[-1], task="work", run_at=run_at, **fields)
+        return NewJob(id=self.made[-1], run_at=run_at, **fields)
 
     def some_job(self, pick: int, states: Set[State] = frozenset(State)) -> JobId:
         """Mostly an existing job in one of these states; sometimes any other, or a deleted one."""
@@ -144,17 +150,21 @@ class StoreMachine(RuleBasedStateMachine):
         self.claim_and_compare(want)
 
     def claim_and_compare(self, want: ClaimRequest) -> None:
-        due = self.model.due(want, self.now)
-        jobs = self.run(claim(self.store, want, self.now))
-        taken = [self.model.jobs[job.id] for job in jobs]
-        assert len(taken) == min(want.limit, len(due))
-        assert sorted(job.priority for job in taken) == sorted(job.priority for job in due[: want.limit])
-        for queue in {job.queue for job in due}:
-            mine = [job.id for job in taken if job.queue == queue]
-            assert mine == [job.id for job in due if job.queue == queue][: len(mine)]
-        for job in jobs:
-            entry = self.model.claim(job.id, want.worker, self.now)
-            self.hold(entry, job)
+        """Claim as a worker does: until it has what it wants, or the store has no more."""
+        for _ in range(MOST_TURNS):
+            found = self.run(self.store.turn((), want, self.now))
+            taken = [self.model.jobs[job.id] for job in found.jobs]
+            check = ClaimCheck(self.model, want, self.now)
+            check.check(taken)
+            for job in found.jobs:
+                self.hold(self.model.claim(job.id, want.worker, self.now), job)
+            want = check.rest(taken)
+            if want.limit == 0:
+                return
+            if found.next_due_at is None or found.next_due_at > self.now:
+                ClaimCheck(self.model, want, self.now).check_all_are_held_up()
+                return
+        raise AssertionError("the store asks to claim again, for ever")
 
     def hold(self, entry: Entry, job: Job) -> None:
         assert (job.lease_token, job.attempt) == (entry.lease_token, entry.attempt)

@@ -78,6 +78,8 @@ def _facts(job: JobView) -> list[tuple[str, Any]]:
         ("progress", progress_line(job.progress)),
         ("cancelling", "requested to stop" if is_cancelling else None),
         ("key", job.key),
+        ("concurrency key", job.concurrency_key),
+        ("units", job.units if job.units != 1 else None),
         ("tags", ", ".join(job.tags)),
         ("timeout", f"{job.timeout:g} s" if job.timeout is not None else None),
         ("auto-remove", "after it succeeds" if job.auto_remove else None),
@@ -87,6 +89,7 @@ def _facts(job: JobView) -> list[tuple[str, Any]]:
         ("schedule", job.schedule),
         ("parent", job.parent),
         ("worker", job.worker),
+        ("price", f"{job.price:g} cents" if job.price is not None else None),
         ("cost", f"{job.cost_cents:g} cents" if job.cost_cents else None),
     ]
 

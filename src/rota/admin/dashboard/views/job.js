@@ -182,6 +182,8 @@ function JobFacts({ job }) {
       ["Tenant", link("tenant", job.tenant)],
       ["Priority", job.priority],
       job.key && ["Idempotency key", html`<${Code}>${job.key}<//>`],
+      job.concurrency_key && ["Concurrency key", link("concurrency_key", job.concurrency_key)],
+      job.units !== 1 && ["Units", plural(job.units, "unit")],
       job.tags.length > 0 && ["Tags", job.tags.map((tag, i) => html`${i > 0 && ", "}${link("tag", tag)}`)],
       [
         "Origin",
@@ -214,6 +216,7 @@ function JobFacts({ job }) {
       job.timeout !== null && ["Timeout", duration(job.timeout)],
       job.crashes > 0 && ["Crashes", crashes(job)],
       job.snoozes > 0 && ["Snoozed", plural(job.snoozes, "time")],
+      job.price !== null && ["Price", `${job.price.toFixed(2)} cents`],
       job.cost_cents > 0 && ["Cost", `${job.cost_cents.toFixed(2)} cents`],
       job.auto_remove && ["When finished", "deleted automatically"],
       job.keep !== null && ["Kept for", job.keep >= FOREVER_S ? "ever" : duration(job.keep)],

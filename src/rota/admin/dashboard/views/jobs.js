@@ -195,7 +195,7 @@ function copyOf(filter) {
   };
 }
 
-const SHORT = ["state", "task", "queue", "tenant", "tag", "parent"]; // what app.jobs takes
+const SHORT = ["state", "task", "queue", "tenant", "key", "concurrency_key", "tag", "parent"]; // what app.jobs takes
 
 /** With app.jobs where it has all filters, else with the admin actions. @param {Record<string, unknown>} filter */
 function pythonOf(filter) {

@@ -18,6 +18,7 @@ export const KEYS = [
   "until",
   "schedule",
   "key",
+  "concurrency_key",
   "parent",
   "-task",
   "-queue",

@@ -1,0 +1,142 @@
+"""What every claim must keep, checked against the model: limits, order, and that no slot stays empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from machine.model import Entry, Model
+from machine.rules_model import nanoseconds
+from rota.core.jobs.limits import bucket
+from rota.model import ClaimRequest, State
+
+
+def place(job: Entry) -> tuple[int, datetime, str]:
+    return (-job.priority, job.run_at, job.id)
+
+
+class ClaimCheck:
+    """One claim: what could be taken, what runs already, and what came back."""
+
+    def __init__(self, model: Model, want: ClaimRequest, now: datetime) -> None:
+        self.model, self.rules, self.want, self.now = model, model.rules, want, now
+        self.due = model.due(want, now)
+        self.running = [job for job in model.jobs.values() if job.state is State.RUNNING]
+
+    def check(self, taken: Sequence[Entry]) -> None:
+        """Of one answer of the store."""
+        assert len({job.id for job in taken}) == len(taken) <= self.want.limit
+        assert all(job in self.due for job in taken), "a job was claimed that is not due or was not asked for"
+        self._within_limits(taken)
+        self._in_order(taken)
+
+    def rest(self, taken: Sequence[Entry]) -> ClaimRequest:
+        """What is still wanted."""
+        limited = sum(bool(self.rules.over(job)) for job in taken)
+        free = None if self.want.free is None else self.want.free - limited
+        return msgspec.structs.replace(self.want, limit=self.want.limit - len(taken), free=free)
+
+    # --- never too many ----------------------------------------------------------------------
+
+    def _within_limits(self, taken: Sequence[Entry]) -> None:
+        over = {job.id: self.rules.over(job) for job in (*self.running, *taken)}
+        limited = [job for job in taken if over[job.id]]
+        if self.want.free is not None:
+            assert len(limited) <= self.want.free, "limited jobs were claimed ahead"
+        for name, limit in {name: limit for job in limited for name, limit in over[job.id].items()}.items():
+            mine = [job for job in taken if name in over[job.id]]
+            if limit.running is not None:
+                count = len(mine) + sum(name in over[job.id] for job in self.running)
+                assert count <= limit.running, f"{name}: {count} run, at most {limit.running} may"
+            if (rate := bucket(limit)) is not None:
+                units = sum(job.units for job in mine)
+                most = self.rules.level(name).units_at_most(rate, nanoseconds(self.now))
+                assert units <= most, f"{name}: {units} units began, the bucket had {most}"
+        for number, job in enumerate(sorted(taken, key=place)):
+            before = sorted(taken, key=place)[:number]
+            assert self.rules.budget_admits(job, self.running, before, self.now), (
+                f"{job.tenant}: above the budget"
+            )
+            assert self._strict_admits(job, taken), (
+                f"{job.concurrency_key}: passed the one that waits for its retry"
+            )
+
+    def _strict_admits(self, job: Entry, taken: Sequence[Entry]) -> bool:
+        key = job.concurrency_key
+        if key is None or job.attempt > 0:
+            return True
+        if not any(limit.strict for name, limit in self.rules.over(job).items() if name.startswith("key:")):
+            return True
+        return not any(
+            other.concurrency_key == key and other.attempt > 0
+            for other in self.model.jobs.values()
+            if other.state is State.QUEUED and other not in taken
+        )
+
+    # --- order -------------------------------------------------------------------------------
+
+    def _in_order(self, taken: Sequence[Entry]) -> None:
+        """A job is passed only by others that come before it, or because something holds it up."""
+        self._not_passed(
+            taken,
+            lambda left, job: (
+                (left.queue, left.tenant) == (job.queue, job.tenant) and place(left) < place(job)
+            ),
+        )
+        self._not_passed(taken, lambda left, job: left.priority > job.priority)
+        for job in taken:  # whatever holds up the job before it
+            passed = [
+                left for left in self._left(taken) if self._same_lane(left, job) and place(left) < place(job)
+            ]
+            assert not passed, f"{job} passed {passed[0]}, which has the same key"
+
+    def _same_lane(self, one: Entry, other: Entry) -> bool:
+        lanes = {(job.queue, job.tenant, job.concurrency_key) for job in (one, other)}
+        limits = [limit for name, limit in self.rules.over(one).items() if name.startswith("key:")]
+        return len(lanes) == 1 and any(limit.running is not None for limit in limits)
+
+    def _not_passed(self, taken: Sequence[Entry], passes: Callable[[Entry, Entry], bool]) -> None:
+        for left in self._left(taken):
+            by = [job for job in taken if passes(left, job)]
+            others = [job for job in taken if job not in by]
+            assert not by or self._held_up(left, others), f"{by[0]} passed {left}"
+
+    def _left(self, taken: Sequence[Entry]) -> list[Entry]:
+        return [job for job in self.due if job not in taken]
+
+    # --- nothing idle ------------------------------------------------------------------------
+
+    def check_all_are_held_up(self) -> None:
+        """Of a claim that found no more: something holds up every job that is due."""
+        for job in self.due:
+            assert self._held_up(job, []), f"{job} could have begun"
+
+    def _held_up(self, job: Entry, taken: list[Entry]) -> bool:
+        return self._limits_hold_up(job, taken) or any(
+            self._same_lane(other, job) and place(other) < place(job) and self._limits_hold_up(other, taken)
+            for other in self._left(taken)
+        )
+
+    def _limits_hold_up(self, job: Entry, taken: list[Entry]) -> bool:
+        """Some limit, or one that holds up another job and so lets none of those pass that share it."""
+        over = self.rules.over(job)
+        begun = sum(bool(self.rules.over(other)) for other in taken)
+        if over and self.want.free is not None and begun >= self.want.free:
+            return True
+        if not self._strict_admits(job, taken):
+            return True
+        if not self.rules.budget_admits(job, self.running, taken, self.now):
+            return True
+        left = self._left(taken)
+        for name, limit in over.items():
+            for other in left:
+                if name in self.rules.over(other) and not self.rules.admit(
+                    name, limit, other, self.running, taken, nanoseconds(self.now)
+                ):
+                    return True
+        return any(
+            other.tenant == job.tenant and not self.rules.budget_admits(other, self.running, taken, self.now)
+            for other in left
+        )
