@@ -6,7 +6,7 @@ from typing import Any
 
 from .scenario import Entry, Scenario
 from .scenarios.behind import drain_behind, pickup_behind
-from .scenarios.drain import backlog, drain
+from .scenarios.drain import backlog, drain, gaps
 from .scenarios.enqueue import bulk, callers, single
 from .scenarios.latency import pickup, sustained
 from .scenarios.open_transaction import open_transaction
@@ -43,6 +43,7 @@ def _behind(peer: str, blocked: int, rounds: int | None = None) -> list[Entry]:
 QUEUE_LIMIT = {"queue:default": {"running": 100_000}}
 KEY_LIMIT = {"key:*": {"running": 1_000}}
 KEY_RATE = {"key:*": {"rate": "1000000/s"}}
+ONE_AT_A_TIME = {"key:*": {"running": 1}}
 
 DRAIN = ("jobs_s", "worker_cpu_ms", "server_cpu_ms", "wal_bytes")
 WAIT = ("p50_ms", "p95_ms", "p99_ms")
@@ -147,6 +148,15 @@ SCENARIOS = [
             _limits("plain", "rota-sqlite"),
             _limits("1,000 tenants", "rota-sqlite", tenants=1_000),
             _limits("10,000 keys", "rota-sqlite", keys=10_000, rules=KEY_LIMIT),
+        ],
+    ),
+    Scenario(
+        "limits-full", "From one start to the next under a full limit of one at a time", gaps, WAIT,
+        [
+            _limits("a queue", n=1_000, rules={"queue:default": {"running": 1}}),
+            _limits("a key", n=1_000, keys=1, rules=ONE_AT_A_TIME),
+            _limits("a key, 2 worker processes", n=1_000, keys=1, rules=ONE_AT_A_TIME, workers=2),
+            _limits("SQLite: a key", "rota-sqlite", n=1_000, keys=1, rules=ONE_AT_A_TIME),
         ],
     ),
     Scenario(

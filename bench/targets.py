@@ -82,6 +82,10 @@ TARGETS = [
         for entry, minimum in {"1,000 tenants": 0.85, "10,000 keys": 0.75}.items()
     ),
     *(
+        Target("limits-full", "p99_ms", maximum=50, entry=entry)
+        for entry in ("a queue", "a key", "a key, 2 worker processes", "SQLite: a key")
+    ),
+    *(
         Target(scenario, metric, minimum, maximum, baseline="nothing else", entry=entry)
         for scenario, metric, minimum, maximum in (
             ("behind", "jobs_s", 0.9, None),

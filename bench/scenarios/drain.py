@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 from .. import prefill
 from ..errors import MeasurementFailed
 from ..execution_log import check
-from ..scenario import Entry, Metrics, RunContext
+from ..scenario import Entry, Metrics, RunContext, percentile
 from ..system_metrics import WaitEvents, cpu_seconds, memory_mb
 from ..trial import Trial
 
@@ -60,6 +61,21 @@ def drain_stored(context: RunContext, trial: Trial, n: int, *, fails_once: bool 
         "memory_mb": memory,
         "waits": waits.shares,
     }
+
+
+def gaps(context: RunContext, entry: Entry) -> Metrics:
+    """The time from one start to the next while a limit lets jobs that take no time run one at a time."""
+    n = context.size(entry.options["n"])
+    with context.trial(entry) as trial:
+        trial.run_role("bulk", n=n)
+        trial.vacuum_and_checkpoint()
+        log = context.execution_log(n)
+        with trial.workers(entry.options.get("workers", 1), log) as workers:
+            trial.wait_for_executions(n, log, workers, LIMIT_S)
+        records = log.records()
+    check(records, n)
+    waits = [(later - at) / 1e6 for (_, at), (_, later) in pairwise(records)]
+    return {**{f"p{share}_ms": percentile(waits, share / 100) for share in (50, 95, 99)}, "n": n}
 
 
 def backlog(context: RunContext, entry: Entry) -> Metrics:
