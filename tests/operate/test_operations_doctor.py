@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rota import Rota
-from rota.model import Schedule
+from rota.model import (
+    ClaimRequest,
+    JobFilter,
+    Limit,
+    LimitRule,
+    PageRequest,
+    Schedule,
+    Settlement,
+    State,
+    TenantRule,
+)
 from rota.operate import Operations
-from rota.testing import drain
+from rota.store.calls import claim, settle
+from rota.testing import FakeClock, drain
 
 pytestmark = pytest.mark.filterwarnings("ignore:no worker, schedule or recent job")
 
@@ -79,3 +92,67 @@ async def test_doctor_names_a_row_written_by_hand_that_never_made_sense(
         await worker.scheduler.tick()
     (text,) = await findings(operations, "schedules")
     assert text.startswith("schedule default/typo is disabled: ")
+
+
+async def held_by(app: Rota, **options: Any) -> str:
+    """The id of a job that worker w1 has begun."""
+    job = await app.enqueue("send", {"to": "x"}, **options)
+    wanted = ClaimRequest(worker="w1", limit=1, lease_s=60)
+    (claimed,) = await claim(await app.stores.get(), wanted, app.clock.now())
+    assert claimed.id == job.id
+    return job.id
+
+
+async def test_doctor_names_a_limit_that_stays_full_while_jobs_wait(
+    operations: Operations, app: Rota
+) -> None:
+    holder = await held_by(app, concurrency_key="account:42")
+    store, clock = await app.stores.get(), app.clock
+    await store.put_rules([LimitRule(name="key:account:*", chosen=Limit(running=1))], clock.now())
+    assert isinstance(clock, FakeClock)
+    clock.advance(700)
+    assert await findings(operations, "limits") == []  # none waits
+    await app.enqueue("send", {"to": "x"}, concurrency_key="account:42")
+    (text,) = await findings(operations, "limits")
+    assert text.startswith("limit key:account:42 is full (1 of 1), jobs wait for it, and none has begun")
+    assert f"job {holder} on worker w1 has held it longest" in text
+
+
+async def test_doctor_names_a_job_that_takes_more_units_than_its_limit_can_give(
+    operations: Operations, app: Rota
+) -> None:
+    job = await app.enqueue("send", {"to": "x"}, concurrency_key="openai", units=500)
+    await app.enqueue("send", {"to": "x"}, units=900)  # under no rate
+    rule = LimitRule(name="key:openai", chosen=Limit(rate="600/m", burst=100))
+    await (await app.stores.get()).put_rules([rule], app.clock.now())
+    assert await findings(operations, "limits") == [
+        f"job {job.id} can never begin: it takes 500 units, and the burst of limit key:openai is 100"
+    ]
+
+
+async def test_doctor_names_a_tenant_that_has_spent_its_budget_while_its_jobs_wait(
+    operations: Operations, app: Rota
+) -> None:
+    store, now = await app.stores.get(), app.clock.now()
+    job_id = await held_by(app, tenant="acme")
+    await store.put_rules([TenantRule(name="acme", budget=5.0, period="day")], now)
+    (job,) = (await store.jobs(JobFilter(ids=(job_id,)), PageRequest())).items
+    done = Settlement(
+        job.id,
+        job.lease_token,
+        "w1",
+        job.queue,
+        job.task,
+        job.tenant,
+        None,
+        State.SUCCEEDED,
+        1,
+        cost_cents=7.0,
+    )
+    assert not await settle(store, [done], now)
+    assert await findings(operations, "budgets") == []
+    await app.enqueue("send", {"to": "x"}, tenant="acme")
+    (text,) = await findings(operations, "budgets")
+    assert text.startswith(
+        "tenant acme has spent 0.07 of 0.05 per day, and 1 job waits until 2030-01-02 00:00"
+    )

@@ -210,6 +210,7 @@ class JobFilter(Value, frozen=True, kw_only=True):
     payload: tuple[tuple[tuple[str, ...], str], ...] = ()  # (path, text): the value at that path
     not_tasks: tuple[str, ...] = ()
     not_queues: tuple[str, ...] = ()
+    units_above: int | None = None  # only jobs that take more units than this
     after_id: JobId | None = None  # ids increase with time: these two also bound when a job was created
     before_id: JobId | None = None
 

@@ -25,6 +25,7 @@ from ..store.protocol import Store
 from ..worker.unknown_tasks import is_live, unserved
 from . import audit_chain
 from .credential_checks import examine_credentials
+from .limit_findings import limit_findings
 from .requests import VerifyAuditRequest
 from .services import Services
 from .work_findings import failed_jobs, failing_schedules, paused_work
@@ -47,6 +48,7 @@ async def examine(app: Services) -> list[Finding]:
     findings += await _work(app, store)
     findings += await _quarantined(app, store)
     findings += await paused_work(store, app.clock.now())
+    findings += await limit_findings(store, app.clock.now(), app.clock.store_now)
     findings += await failed_jobs(store)
     findings += await _services(app, store)
     findings += await _schedules(app, store)

@@ -71,20 +71,34 @@ async def _place(context: ActionContext, store: Store, job: Job, now: datetime) 
 
 
 async def _limits(context: ActionContext, store: Store, job: Job) -> Sequence[LimitFacts]:
-    names = {
-        f"queue:{job.queue}": JobFilter(queue=job.queue),
-        f"task:{job.task}": JobFilter(task=job.task),
-        f"tenant:{job.tenant}": JobFilter(tenant=job.tenant),
-    }
-    if job.concurrency_key is not None:
-        names[f"key:{job.concurrency_key}"] = JobFilter(concurrency_key=job.concurrency_key)
-    found = await store.survey(Limits(context.services.clock.store_now, tuple(names)))
-    return [await _limit(context, store, job, held, names[held.name]) for held in found]
+    found = await store.survey(Limits(context.services.clock.store_now, limit_names(job)))
+    return [await _limit(context, store, job, held) for held in found]
 
 
-async def _limit(context: ActionContext, store: Store, job: Job, held: Held, under: JobFilter) -> LimitFacts:
+def limit_names(job: Job) -> tuple[str, ...]:
+    """The names of all limits that the job could be under."""
+    names = (f"queue:{job.queue}", f"task:{job.task}", f"tenant:{job.tenant}")
+    return names if job.concurrency_key is None else (*names, f"key:{job.concurrency_key}")
+
+
+def jobs_under(name: str) -> JobFilter:
+    """The jobs that are under the limit of this name."""
+    scope, _, subject = name.partition(":")
+    match scope:
+        case "queue":
+            return JobFilter(queue=subject)
+        case "task":
+            return JobFilter(task=subject)
+        case "tenant":
+            return JobFilter(tenant=subject)
+        case _:
+            return JobFilter(concurrency_key=subject)
+
+
+async def _limit(context: ActionContext, store: Store, job: Job, held: Held) -> LimitFacts:
     holders: Sequence[Job] = ()
     if held.most is not None and held.running >= held.most:
+        under = jobs_under(held.name)
         own = context.actor.tenant or under.tenant
         where = msgspec.structs.replace(under, tenant=own, states=(State.RUNNING,))
         page = await store.jobs(where, PageRequest(limit=MOST_HOLDERS, newest_first=False, brief=True))

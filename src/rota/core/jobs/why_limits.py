@@ -57,7 +57,7 @@ def over_budget(job: Job, facts: BudgetFacts | None, now: datetime) -> Iterable[
         text=f"Tenant {rule.name} has spent {money(use.spent)}{reserved} of {money(facts.rule.budget)} "
         f"{WHEN[facts.rule.period]}{price}.",
         remedy=f"It may begin in the next {rule.period}, or with a larger budget than {budget_text(rule)}: "
-        f"rota tenants set {quote(rule.name)} --budget AMOUNT/{rule.period}",
+        f"rota tenants budget {quote(rule.name)} AMOUNT/{rule.period}",
         clears_at=period_ends(facts.rule.period, now),
     )
 

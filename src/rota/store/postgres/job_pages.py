@@ -78,6 +78,8 @@ def conditions(where: JobFilter, states: Collection[State] | None) -> tuple[str,
         clauses.append("schedule IS NOT NULL")
     if where.tag is not None:
         add("%s = ANY (tags)", where.tag)
+    if where.units_above is not None:
+        add("coalesce(units, 1) > %s", where.units_above)
     if where.not_tasks:
         add("NOT task = ANY (%s::text[])", list(where.not_tasks))
     if where.not_queues:

@@ -39,6 +39,7 @@ ERROR_PARTS = ("type", "message")
 TERMS = {field.name: f"{field.sqlite} = ?" for field in fields.COMPARED} | {
     "after_id": "id > ?",
     "before_id": "id < ?",
+    "units_above": "coalesce(units, 1) > ?",
     "tag": f"EXISTS (SELECT 1 FROM json_each({READABLE_TAGS}) WHERE value = ?)",
 }
 LISTS = {

@@ -94,6 +94,8 @@ class ReadRules:
             assert ids((await store.jobs(JobFilter(**{field: value}), PageRequest())).items) == [job.id], (
                 field
             )
+        await add(store, job := new(units=7), new(units=5))
+        assert ids((await store.jobs(JobFilter(units_above=5), PageRequest())).items) == [job.id]
         await add(store, job := new(tags=("one", "two")))
         assert ids((await store.jobs(JobFilter(tag="two"), PageRequest())).items) == [job.id]
 
