@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         StoreUnavailable,
         SyncCallWarning,
     )
-    from .model import Actor, Attempt, Backoff, Job, Page, Schedule, State
+    from .model import Actor, Attempt, Backoff, Held, Job, Limit, Page, Schedule, State
     from .runtime.clock import new_id
     from .runtime.events import Event
     from .schedules.runs import RunSummary, ScheduleRun
@@ -72,6 +72,7 @@ __all__ = [
     "Fail",
     "FirePreview",
     "Forbidden",
+    "Held",
     "IllegalMove",
     "InvalidSchedule",
     "Job",
@@ -80,6 +81,7 @@ __all__ = [
     "JobHandle",
     "JobOptions",
     "LeaseLost",
+    "Limit",
     "MissingDriver",
     "NotFound",
     "OptionError",
@@ -117,9 +119,11 @@ _HOMES = {
     "Duration": "durations",
     "Event": "runtime.events",
     "FirePreview": "core.schedules.describe",
+    "Held": "model",
     "Job": "model",
     "JobHandle": "tasks.handle",
     "JobOptions": "core.jobs.options",
+    "Limit": "model",
     "Page": "model",
     "Rota": "app",
     "RunSummary": "schedules.runs",

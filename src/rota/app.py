@@ -46,6 +46,7 @@ from .schedules.scheduler import Scheduler
 from .tasks.declaration import TaskDeclarations
 from .tasks.discovery import import_modules
 from .tasks.handle import JobHandle, from_job
+from .tasks.limits import AppLimits
 from .tasks.producer import Producer
 from .tasks.published import PublishedTasks
 from .tasks.registry import Registry
@@ -87,6 +88,7 @@ class Rota(TaskDeclarations):
         self.schedules = Schedules(self.runtime, self.registry, self.published, self, self.wake_scheduler)
         self.calendars = Calendars(self.runtime)
         self.tenants = Tenants(self.runtime, self.operations)
+        self.limits = AppLimits(self.runtime)
         drafts = ScheduleDrafts(self.runtime, self.registry)
         self._declared = DeclaredSchedules(self.runtime, self.registry, self.published, drafts, name)
         self._registered = RegisteredSchedules(
@@ -346,6 +348,7 @@ class Rota(TaskDeclarations):
             self.published,
             self.schedules,
             self.calendars,
+            self.limits,
             self.wake_scheduler,
         )
         return Operations(services, actor or ACTOR.get() or program())

@@ -78,7 +78,7 @@ class Dispatch:
         try:
             result = await (action(**names) if request is None else action(**names, request=request))
         except RotaError as error:
-            problem = of_error(error, () if request is None else request.__struct_fields__)
+            problem = of_error(error, () if request is None else request.__struct_fields__, names)
             if problem is None:
                 raise
             raise problem from error

@@ -91,7 +91,7 @@ BY_ERROR: tuple[tuple[type[RotaError], int, str], ...] = (
 )
 
 
-def of_error(error: RotaError, fields: Collection[str] = ()) -> Problem | None:
+def of_error(error: RotaError, fields: Collection[str] = (), path: Collection[str] = ()) -> Problem | None:
     """The problem that a client sees of an error of rota; None: none of its details are for clients."""
     if isinstance(error, BulkInterrupted):
         text = str(error)
@@ -106,16 +106,17 @@ def of_error(error: RotaError, fields: Collection[str] = ()) -> Problem | None:
                 status,
                 code,
                 str(error),
-                field=_field(str(error), fields) if status == 422 else None,
+                field=_field(str(error), fields, path) if status == 422 else None,
                 state=getattr(error, "state", None),
                 job=getattr(error, "job_id", None),
             )
     return None
 
 
-def _field(text: str, fields: Collection[str]) -> str | None:
-    """The first word of the message that names a field of the request."""
-    return next((word for word in re.findall(r"\w+", text) if word in fields), None)
+def _field(text: str, fields: Collection[str], path: Collection[str]) -> str | None:
+    """The part of the path that the message is about, else its first word that names a field."""
+    of_path = next((name for name in path if text.startswith(f"{name}=")), None)
+    return of_path or next((word for word in re.findall(r"\w+", text) if word in fields), None)
 
 
 def bad_input(error: msgspec.ValidationError, *, query: bool = False) -> Problem:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, get_type_hints
 from ..operate.access import AccessActions
 from ..operate.gates import GateActions
 from ..operate.jobs import JobActions
+from ..operate.limits import LimitActions
 from ..operate.requests import ActionRequest
 from ..operate.schedules import ScheduleActions
 from ..operate.system import SystemActions
@@ -26,6 +27,7 @@ GROUPS: dict[str, type] = {
     "schedules": ScheduleActions,
     "gates": GateActions,
     "tenants": TenantActions,
+    "limits": LimitActions,
     "system": SystemActions,
     "access": AccessActions,
 }
@@ -117,6 +119,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/gates", "gates.list"),
     Route("POST", "/gates", "gates.pause", 201),
     Route("DELETE", "/gates/{id:path}", "gates.resume", 204),
+    Route("GET", "/limits", "limits.list"),
+    Route("GET", "/limits/{name:path}", "limits.show"),
+    Route("PUT", "/limits/{name:path}", "limits.set"),
+    Route("DELETE", "/limits/{name:path}", "limits.drop", 204),
     Route("GET", "/tasks", "system.tasks"),
     Route("GET", "/tenants", "tenants.list"),
     Route("GET", "/tenants/{name:path}", "tenants.show"),

@@ -26,8 +26,8 @@ RECENT = timedelta(days=1)
 SAMPLE = 1000
 
 
-async def warning_of(services: Services, scope: Scope, name: str) -> str | None:
-    """Why a pause of this name may have no effect; None if something in use has it."""
+async def warning_of(services: Services, scope: Scope, name: str, what: str = "pause") -> str | None:
+    """Why a pause or limit of this name may have no effect; None if something in use has it."""
     name_text(scope, name)
     store = await services.stores.get()
     match scope:
@@ -42,7 +42,7 @@ async def warning_of(services: Services, scope: Scope, name: str) -> str | None:
     if name in known:
         return None
     near = difflib.get_close_matches(name, sorted(known), 1, 0.7)
-    hint = f"; did you mean {near[0]!r}?" if near else ", so the pause holds nothing back now"
+    hint = f"; did you mean {near[0]!r}?" if near else f", so the {what} holds nothing back now"
     return f"no worker, schedule or recent job names {scope} {name!r}{hint}"
 
 

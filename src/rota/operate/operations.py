@@ -7,6 +7,7 @@ from .access import AccessActions
 from .actions import ActionContext
 from .gates import GateActions
 from .jobs import JobActions
+from .limits import LimitActions
 from .schedules import ScheduleActions
 from .services import Services
 from .system import SystemActions
@@ -22,5 +23,6 @@ class Operations(ActionContext):
         self.schedules = ScheduleActions(self)
         self.gates = GateActions(self)
         self.tenants = TenantActions(self)
+        self.limits = LimitActions(self)
         self.system = SystemActions(self)
         self.access = AccessActions(self)

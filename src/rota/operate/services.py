@@ -11,6 +11,7 @@ from ..runtime.runtime import Runtime
 from ..runtime.stores import StorePerLoop
 from ..schedules.calendars import Calendars
 from ..schedules.manage import Schedules
+from ..tasks.limits import AppLimits
 from ..tasks.producer import Producer
 from ..tasks.published import PublishedTasks
 
@@ -24,6 +25,7 @@ class Services:
     published: PublishedTasks
     schedules: Schedules
     calendars: Calendars
+    limits: AppLimits
     wake_scheduler: Callable[[], None]
 
     @property

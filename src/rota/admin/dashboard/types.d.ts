@@ -204,6 +204,13 @@ export interface CurrentActor {
   now: string;
 }
 
+export interface DeclaredLimitView {
+  running: number | null;
+  rate: string | null;
+  burst: number | null;
+  strict: boolean;
+}
+
 export interface DisableRequest {
   tenant?: string | null;
   reason?: string | null;
@@ -366,6 +373,16 @@ export interface GateView {
   warning?: string | null;
 }
 
+export interface HolderView {
+  id: string;
+  task: string;
+  queue: string;
+  tenant: string;
+  concurrency_key: string | null;
+  worker: string | null;
+  started_at: string | null;
+}
+
 export interface JobSelector {
   state?: State[];
   task?: string | null;
@@ -445,6 +462,26 @@ export interface JobsRequest {
   order?: "newest" | "oldest";
 }
 
+export interface LimitView {
+  name: string;
+  scope: string;
+  running: number;
+  most: number | null;
+  rate: string | null;
+  burst: number | null;
+  tokens: number | null;
+  next_token_at: string | null;
+  waiting_lanes: number;
+  is_full: boolean;
+  strict: boolean;
+  source: string;
+  declared: DeclaredLimitView | null;
+  rule: string;
+  keys?: LimitView[];
+  holders?: HolderView[];
+  warning?: string | null;
+}
+
 export interface LogLine {
   at: string;
   level: string;
@@ -510,6 +547,11 @@ export interface Page_GateView {
 
 export interface Page_JobView {
   items: JobView[];
+  next?: string | null;
+}
+
+export interface Page_LimitView {
+  items: LimitView[];
   next?: string | null;
 }
 
@@ -598,6 +640,13 @@ export interface PutCalendarRequest {
   weekend?: number[];
   ics?: string | null;
   new?: boolean;
+}
+
+export interface PutLimitRequest {
+  running?: number | null;
+  rate?: string | null;
+  burst?: number | null;
+  strict?: boolean;
 }
 
 export interface PutTenantRequest {
@@ -1005,6 +1054,7 @@ export type GetResponse<P extends string> =
   P extends "/failures" ? FailureGroups :
   P extends "/gates" ? Page_GateView :
   P extends "/jobs" ? Page_JobView :
+  P extends "/limits" ? Page_LimitView :
   P extends "/me" ? CurrentActor :
   P extends "/queues" ? Page_QueueView :
   P extends "/runs" ? Page_ScheduleRun :
@@ -1022,6 +1072,7 @@ export type GetResponse<P extends string> =
   P extends `/schedules/${string}/runs` ? Page_ScheduleRun :
   P extends `/schedules/${string}/summary` ? RunSummary :
   P extends `/jobs/${string}` ? JobView :
+  P extends `/limits/${string}` ? LimitView :
   P extends `/schedules/${string}` ? ScheduleView :
   P extends `/tenants/${string}` ? TenantView :
   unknown;
@@ -1048,6 +1099,7 @@ export type PostResponse<P extends string> =
 export type PutResponse<P extends string> =
   P extends `/users/${string}/password` ? UserView :
   P extends `/calendars/${string}` ? CalendarView :
+  P extends `/limits/${string}` ? LimitView :
   P extends `/schedules/${string}` ? ScheduleView :
   P extends `/tenants/${string}` ? TenantView :
   P extends `/users/${string}` ? UserView :

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ... import durations
 from ...errors import OptionError
 from ...model import Limit
-from .options import LONGEST_NAME, MOST_UNITS, name_text
+from .options import LONGEST_NAME, MOST_UNITS
 
 SCOPES = ("queue", "task", "tenant", "key")
 MOST_RUNNING = 1_000_000
@@ -32,16 +32,25 @@ def limit_name(name: Any) -> str:
     scope, colon, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
     if not colon or scope not in SCOPES:
         raise OptionError(
-            f"limit {name!r}: must be one of queue:NAME, task:NAME, tenant:NAME, key:NAME and key:PREFIX*"
+            f"name={_short(name)}: is not the name of a limit; write queue:NAME, task:NAME, tenant:NAME, "
+            "key:NAME or key:PREFIX*"
         )
     if not rest:
-        raise OptionError(f"limit {name!r}: names no {scope}; write {scope}:NAME")
-    name_text(f"limit {scope}", rest)
+        raise OptionError(f"name={name!r}: names no {scope}; write {scope}:NAME")
+    if len(rest) > LONGEST_NAME or not rest.isprintable():
+        raise OptionError(
+            f"name={_short(name)}: what follows {scope}: must have 1 to {LONGEST_NAME} printable characters"
+        )
     if "*" in rest and (scope != "key" or not rest.endswith("*") or rest.count("*") > 1):
         raise OptionError(
-            f"limit {name!r}: only a key may end with *, as in key:account:*, and has it nowhere else"
+            f"name={name!r}: only a key may end with *, as in key:account:*, and has it nowhere else"
         )
     return f"{scope}:{rest}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def is_family(name: str) -> bool:
@@ -57,24 +66,47 @@ def family_of(key: str, names: Container[str]) -> str | None:
 
 def check_limit(limit: Limit) -> Limit:
     """The limit, if it makes sense; OptionError names the field, the value and the remedy."""
+    if limit.burst is not None and limit.rate is None:
+        raise OptionError(f"burst={limit.burst!r}: belongs to a rate; give rate=… as well")
     if limit.running is None and limit.rate is None:
         raise OptionError("limit: give running=…, rate=…, or both")
     if limit.running is not None:
         _check_running(limit.running)
-    if limit.burst is not None:
-        if limit.rate is None:
-            raise OptionError(f"burst={limit.burst!r}: belongs to a rate; give rate=… as well")
-        if (
-            isinstance(limit.burst, bool)
-            or not isinstance(limit.burst, int)
-            or not 1 <= limit.burst <= MOST_UNITS
-        ):
-            raise OptionError(f"burst={limit.burst!r}: must be a whole number from 1 to {MOST_UNITS}")
+    if limit.burst is not None and (
+        isinstance(limit.burst, bool)
+        or not isinstance(limit.burst, int)
+        or not 1 <= limit.burst <= MOST_UNITS
+    ):
+        raise OptionError(f"burst={limit.burst!r}: must be a whole number from 1 to {MOST_UNITS}")
     if not isinstance(limit.strict, bool):
         raise OptionError(f"strict={limit.strict!r}: must be True or False")
     if limit.rate is not None:
         bucket(limit)
     return limit
+
+
+def check_rule(name: Any, limit: Limit) -> str:
+    """The name, if it is one and the limit makes sense for it."""
+    checked = limit_name(name)
+    check_limit(limit)
+    if limit.strict and not checked.startswith("key:"):
+        raise OptionError(
+            f"strict=True: holds up the other jobs of a key, and {checked} is for no key; "
+            "leave it out, or limit key:NAME or key:PREFIX*"
+        )
+    return checked
+
+
+def describe_limit(limit: Limit) -> str:
+    """In words: "at most 5 running, and 100/m with a burst of 20"."""
+    parts = []
+    if limit.running is not None:
+        parts.append(f"at most {limit.running} running")
+    if (rate := bucket(limit)) is not None:
+        parts.append(f"{limit.rate} with a burst of {rate.burst}")
+    if limit.strict:
+        parts.append("strict order")
+    return ", ".join(parts)
 
 
 def _check_running(running: Any) -> None:

@@ -23,6 +23,7 @@ from .jobs import (
     JobsRequest,
     UpdateJobRequest,
 )
+from .limits import PutLimitRequest
 from .schedules import (
     BackfillRequest,
     CreateScheduleRequest,
@@ -65,6 +66,7 @@ __all__ = [
     "PauseRequest",
     "PreviewRequest",
     "PutCalendarRequest",
+    "PutLimitRequest",
     "PutTenantRequest",
     "PutUserRequest",
     "RotateTokenRequest",

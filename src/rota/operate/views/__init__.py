@@ -19,6 +19,7 @@ from .jobs import (
     enqueued_view,
     job_view,
 )
+from .limits import LimitView, limit_view, with_holders
 from .schedules import (
     Backfill,
     CalendarView,
@@ -71,6 +72,7 @@ __all__ = [
     "Fires",
     "GateView",
     "JobView",
+    "LimitView",
     "NewToken",
     "OpenSession",
     "Preview",
@@ -97,8 +99,10 @@ __all__ = [
     "gate_view",
     "is_anonymous",
     "job_view",
+    "limit_view",
     "quota_views",
     "schedule_view",
     "tenant_limit_view",
     "visible_gate",
+    "with_holders",
 ]

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from math import floor
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ...core.jobs.limits import bucket, check_limit, family_of, is_family, limit_name
+from ...core.jobs.buckets import bucket_level, fit, units_at
+from ...core.jobs.limits import Bucket, bucket, check_limit, family_of, is_family, limit_name
 from ...errors import OptionError
 from ...model import Finding, Held, Limit, LimitRule, TenantRule
 
@@ -251,7 +253,7 @@ def _held(row: LimitRow, name: str, running: int, waiting: int, full_ns: int | N
     rule = limit_rule(row, None) or LimitRule(name=row.name)
     tokens, next_ns = None, None
     if row.every_ns is not None and row.burst is not None and full_ns is not None:
-        tokens, next_ns = tokens_at(full_ns, row.every_ns, row.burst, now_ns)
+        tokens, next_ns = tokens_at(Bucket(row.every_ns, row.burst), full_ns, now_ns)
     return Held(
         name=name,
         running=running,
@@ -268,13 +270,11 @@ def _held(row: LimitRow, name: str, running: int, waiting: int, full_ns: int | N
     )
 
 
-def tokens_at(full_ns: int, every_ns: int, burst: int, now_ns: int) -> tuple[float, int | None]:
+def tokens_at(bucket: Bucket, full_ns: int, now_ns: int) -> tuple[float, int | None]:
     """The units that could begin now, and when the next one can; None: now."""
-    full_ns = min(full_ns, now_ns + burst * every_ns)
-    left_ns = now_ns + burst * every_ns - max(full_ns, now_ns)
-    if left_ns >= every_ns:
-        return left_ns * 1000 // every_ns / 1000, None
-    return left_ns * 1000 // every_ns / 1000, full_ns - (burst - 1) * every_ns
+    full_ns = fit(bucket, full_ns, now_ns)
+    next_ns = units_at(bucket, full_ns, now_ns)
+    return floor(bucket_level(bucket, full_ns, now_ns) * 1000) / 1000, None if next_ns == now_ns else next_ns
 
 
 def from_ns(at_ns: int) -> datetime:
