@@ -18,10 +18,18 @@ from cli.terminal_session import TerminalSession
 from rota import Rota
 from rota.cli.commands.top import carry_out, take_snapshot
 from rota.cli.parts.full_screen import ENTER, LEAVE, keys
-from rota.cli.parts.top_screen import TopAction, TopScreen, TopSnapshot, press, throughput
+from rota.cli.parts.top_screen import TopAction, TopScreen, TopSnapshot, fullest, press, throughput
 from rota.cli.parts.top_view import render, share
-from rota.model import Actor, Job, State
-from rota.operate.views import ActivityBucket, GateView, JobView, QueueView, Visibility, job_view
+from rota.model import Actor, Held, Job, State
+from rota.operate.views import (
+    ActivityBucket,
+    GateView,
+    JobView,
+    QueueView,
+    Visibility,
+    job_view,
+    limit_view,
+)
 from rota.terminal import table
 
 URL = "sqlite:///shop.db"
@@ -79,6 +87,24 @@ def test_the_screen_shows_workers_queues_running_jobs_and_failures() -> None:
     assert "nap      2 min  default  w1      40% half asleep" in text
     assert "ValueError: no such order" in text
     assert text.splitlines()[-1].startswith("q quit")
+
+
+def test_the_fullest_limits_are_shown_and_only_if_there_are_any() -> None:
+    keys = tuple(Held(name=f"key:account:{n}", running=n, most=2, rule="key:account:*") for n in range(3))
+    soon = NOW + timedelta(seconds=3)
+    held = [
+        Held(name="queue:mail", running=38, most=40, waiting_lanes=7),
+        Held(name="key:account:*", running=3, most=2, keys=keys),
+        Held(name="key:openai", running=4, most=None, rate="600/m", burst=20, tokens=0.4, next_token_at=soon),
+    ]
+    limits = fullest([limit_view(one) for one in held], 4)
+    assert [one.name for one in limits] == ["key:account:2", "key:openai", "queue:mail", "key:account:1"]
+    text = picture(TopScreen(snapshot=glance(limits=limits)))
+    (mail,) = (line.split() for line in text.splitlines() if "queue:mail" in line)
+    assert mail == ["queue:mail", "38", "of", "40", "7"]
+    (rate,) = (line for line in text.splitlines() if "key:openai" in line)
+    assert rate.split() == ["●", "key:openai", "4", "600/m", "0", "of", "20", "in", "3.0", "s"]
+    assert "FULLEST LIMITS" not in picture(TopScreen(snapshot=glance()))
 
 
 def test_a_pause_is_shown_in_the_head_and_beside_its_queue() -> None:

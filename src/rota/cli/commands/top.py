@@ -19,7 +19,7 @@ from ...terminal.text import utc_time
 from ..parts.full_screen import FullScreen, keys, usable
 from ..parts.pause_options import subject
 from ..parts.target import Target, pass_target, target_options
-from ..parts.top_screen import TopAction, TopScreen, TopSnapshot, press, throughput
+from ..parts.top_screen import TopAction, TopScreen, TopSnapshot, fullest, press, throughput
 from ..parts.top_view import render
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 REASON = "from rota top"
 SHOWN = 50
+SHOWN_LIMITS = 8
 
 
 @click.command()
@@ -35,7 +36,7 @@ SHOWN = 50
 @target_options
 @pass_target
 def top(target: Target, interval: float) -> None:
-    """Show queues, running jobs and failures, live.
+    """Show queues, the fullest limits, running jobs and failures, live.
 
     Keys: q quits, p pauses or resumes everything, the arrow keys select a queue, Space pauses or resumes
     it, ? shows help.
@@ -73,6 +74,7 @@ async def take_snapshot(operations: Operations, me: CurrentActor) -> TopSnapshot
         failures_per_min=failures_per_min,
         gate=next((gate for gate in gates if gate.scope == "all"), None),
         queues=tuple((await operations.system.queues()).items),
+        limits=fullest((await operations.limits.list()).items, SHOWN_LIMITS),
         running_jobs=tuple(running.items),
         failures=tuple(sorted(failed, key=lambda job: job.finished_at or job.created_at, reverse=True)),
     )

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ...core.plurals import plural
-from ...operate.views import ActivityBucket, GateView, JobView, QueueView
+from ...operate.views import ActivityBucket, GateView, JobView, LimitView, QueueView
 
 MINUTE = timedelta(minutes=1)
 
@@ -26,6 +26,7 @@ class TopSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     failures_per_min: float | None
     gate: GateView | None  # the pause of everything
     queues: tuple[QueueView, ...] = ()
+    limits: tuple[LimitView, ...] = ()  # the fullest first
     running_jobs: tuple[JobView, ...] = ()
     failures: tuple[JobView, ...] = ()
 
@@ -110,3 +111,16 @@ def throughput(buckets: Sequence[ActivityBucket], now: datetime) -> tuple[float,
     recent = [bucket for bucket in buckets if bucket.at >= since]
     finished = sum(bucket.succeeded + bucket.failed + bucket.cancelled for bucket in recent)
     return round(finished / seconds, 3), round(sum(bucket.failed for bucket in recent) * 60 / seconds, 3)
+
+
+def fullest(limits: Sequence[LimitView], most: int) -> tuple[LimitView, ...]:
+    """The limits with the least left; of a family, its keys."""
+    each = [one for limit in limits for one in (limit.keys or (limit,))]
+    return tuple(sorted(each, key=lambda one: (-fullness(one), -one.waiting_lanes, one.name))[:most])
+
+
+def fullness(limit: LimitView) -> float:
+    """The part of it that is in use: 1 is full, and more is over a limit that was lowered."""
+    running = limit.running / limit.most if limit.most else 0.0
+    used = 1 - limit.tokens / limit.burst if limit.tokens is not None and limit.burst else 0.0
+    return max(running, used)

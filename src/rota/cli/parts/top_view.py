@@ -11,7 +11,7 @@ from typing import NamedTuple
 import click
 
 from ...core.plurals import plural
-from ...operate.views import JobView, QueueView
+from ...operate.views import JobView, LimitView, QueueView
 from ...terminal.table import Column, cut, table_lines
 from ...terminal.table import width as cell_width
 from ...terminal.text import STATE_STYLES, rate, relative_time, safe, short_duration, utc_time
@@ -29,6 +29,15 @@ QUEUES = (
     Column("FAILED", right=True),
     Column("WORKERS", right=True, yields=3),
     Column("PAUSED", yields=1),
+)
+LIMITS = (
+    Column("  "),
+    Column("FULLEST LIMITS", yields=4),
+    Column("RUNNING", right=True),
+    Column("RATE", right=True, yields=2),
+    Column("LEFT", right=True),
+    Column("NEXT", right=True, yields=3),
+    Column("LANES", right=True, yields=1),
 )
 RUNNING = (
     Column("  "),
@@ -58,6 +67,7 @@ Space           Pause or resume the selected queue.
 DUE             Queued jobs that could run now.  LATER: queued for a later time.
 PER MIN         Jobs finished per minute, over the last ten minutes.  FAILED: of these.
 jobs/s          Jobs finished per second, over this minute and the one before.
+LEFT            Units of a limit's rate that could begin now.  LANES: what waits for a limit.
 
 Show one job: rota jobs show ID        Why it is not running: rota jobs why ID
 """.strip("\n").splitlines()  # fmt: skip
@@ -118,10 +128,11 @@ class _Part(NamedTuple):
 
 
 def _body(screen: TopScreen, width: int, space: int) -> list[str]:
-    """Three tables, one below the other, that share the space fairly."""
+    """Tables, one below the other, that share the space fairly; limits only if there are any."""
     snapshot = screen.snapshot
     names = [queue.name for queue in snapshot.queues]
     selected = names.index(screen.selected) if screen.selected in names else None
+    limits = (_Part(LIMITS, [_limit(one, snapshot) for one in snapshot.limits], ""),)
     parts = (
         _Part(
             QUEUES,
@@ -129,6 +140,7 @@ def _body(screen: TopScreen, width: int, space: int) -> list[str]:
             "No queue is in use.",
             selected,
         ),
+        *(limits if snapshot.limits else ()),
         _Part(RUNNING, [_running(one, snapshot) for one in snapshot.running_jobs], "No job is running."),
         _failures(snapshot, width),
     )
@@ -180,6 +192,23 @@ def _queue(queue: QueueView, snapshot: TopSnapshot, selected: str | None) -> tup
         rate(queue.failed_per_minute),
         str(queue.workers),
         paused or "",
+    )
+
+
+def _limit(limit: LimitView, snapshot: TopSnapshot) -> tuple[str, ...]:
+    running = f"{limit.running:,}" if limit.most is None else f"{limit.running:,} of {limit.most:,}"
+    left = "" if limit.tokens is None or limit.burst is None else f"{limit.tokens:,.0f} of {limit.burst:,}"
+    next_s = None
+    if limit.next_token_at is not None:
+        next_s = max((limit.next_token_at - snapshot.now).total_seconds(), 0.0)
+    return (
+        click.style("●", fg="yellow") if limit.is_full else " ",
+        safe(limit.name),
+        running,
+        safe(limit.rate or ""),
+        left,
+        "" if next_s is None else f"in {short_duration(next_s)}",
+        f"{limit.waiting_lanes:,}" if limit.waiting_lanes else "",
     )
 
 
