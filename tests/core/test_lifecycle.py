@@ -65,7 +65,7 @@ def end(outcome: Outcome, **fields: Any) -> Settlement:
         (Snoozed(seconds=1e300), State.QUEUED, 0, LONGEST),
         (Cancelled(reason="enough"), State.CANCELLED, 1, None),
         (LeaseExpired(worker="w1"), State.QUEUED, 0, None),
-        (Released(), State.QUEUED, 0, None),
+        (Released(), State.QUEUED, 0, 0),  # in its place again
     ],
 )
 def test_where_a_first_attempt_goes(outcome: Outcome, state: State, attempt: int, wait: float | None) -> None:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from rota import Context, Rota, operate
-from rota.testing import drain
+from rota.testing import FakeClock, drain
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -35,6 +35,26 @@ async def test_an_unfinished_coroutine_is_released_with_its_attempt_refunded(app
     assert await drain(app) == 1
     job = await job.refresh()
     assert (job.state, job.attempt, job.output) == ("succeeded", 1, "in the end")
+
+
+async def test_a_job_that_was_released_keeps_its_place_in_the_line(app: Rota, clock: FakeClock) -> None:
+    began = asyncio.Event()
+    order: list[int] = []
+
+    @app.task
+    async def work(n: int) -> None:
+        order.append(n)
+        if not began.is_set():
+            began.set()
+            await asyncio.Event().wait()
+
+    for n in (1, 2):
+        await work.enqueue(n)
+        clock.advance(1)
+    async with app.running(concurrency=1, shutdown_timeout=0, **STILL):
+        await began.wait()
+    await drain(app, concurrency=1)
+    assert order == [1, 1, 2]
 
 
 async def test_an_unfinished_thread_is_released_with_its_attempt_refunded(app: Rota) -> None:

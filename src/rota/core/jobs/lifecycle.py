@@ -80,7 +80,10 @@ class LeaseExpired(Value, frozen=True, kw_only=True, tag=True):
 
 
 class Released(Value, frozen=True, kw_only=True, tag=True):
-    """Released unfinished, or never started, by a worker that stops. The attempt is refunded."""
+    """Released unfinished, or never started, by a worker that stops. The attempt is refunded.
+
+    It returns to its place in the line: those of its key that came after it must not overtake it.
+    """
 
 
 class NeverBegun(Value, frozen=True, kw_only=True, tag=True):
@@ -148,8 +151,9 @@ def decide(
             )
         case Released():
             return _settlement(
-                job, State.QUEUED, "released", now, report, refund=True, error_json=job.error_json
-            )
+                job, State.QUEUED, "released", now, report,
+                run_at=job.run_at, refund=True, error_json=job.error_json,
+            )  # fmt: skip
         case Cancelled(reason=reason):
             error = fault_json(ErrorRecord(type="Cancelled", message=reason, at=now, attempt=job.attempt))
             return _settlement(job, State.CANCELLED, "cancelled", now, report, error_json=error)
