@@ -19,7 +19,6 @@ from rota.core.jobs.admission import (
     Share,
     admit,
     carried,
-    family_of,
     shares,
     tenant_shares,
 )
@@ -89,14 +88,6 @@ def test_a_tenant_that_holds_every_slot_still_gets_what_nobody_else_wants() -> N
 
 
 # --- limits --------------------------------------------------------------------------------------
-
-
-def test_of_several_families_the_longest_prefix_holds() -> None:
-    prefixes = ["account:", "account:eu:", "", "order:"]
-    assert family_of("account:eu:7", prefixes) == "account:eu:"
-    assert family_of("account:us:7", prefixes) == "account:"
-    assert family_of("x", prefixes) == ""
-    assert family_of("x", ["account:"]) is None
 
 
 def test_a_full_limit_holds_up_only_what_is_under_it() -> None:

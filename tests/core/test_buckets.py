@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
-import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +12,10 @@ from rota.core.jobs.buckets import (
     budget_admits,
     fit,
     give_back,
-    period_end,
-    period_start,
     take,
     units_at,
 )
 from rota.core.jobs.limits import Bucket
-from rota.model import Period
 
 buckets = st.builds(Bucket, st.integers(1, 50), st.integers(1, 20))
 # what happens: after how long, how many units begin, and whether they are given back unused later
@@ -79,33 +73,6 @@ def test_a_smaller_bucket_is_full_within_its_own_time() -> None:
     assert fit(Bucket(10, 5), 5000, 100) == 150
     assert bucket_units(Bucket(10, 5), 150, 100) == 0
     assert bucket_units(Bucket(10, 5), 150, 119) == 1
-
-
-@pytest.mark.parametrize(
-    ("period", "start", "end"),
-    [
-        ("hour", datetime(2030, 1, 3, 15), datetime(2030, 1, 3, 16)),
-        ("day", datetime(2030, 1, 3), datetime(2030, 1, 4)),
-        ("week", datetime(2029, 12, 31), datetime(2030, 1, 7)),
-        ("month", datetime(2030, 1, 1), datetime(2030, 2, 1)),
-    ],
-)
-def test_a_period_begins_and_ends_in_utc(period: Period, start: datetime, end: datetime) -> None:
-    now = datetime(2030, 1, 3, 15, 45, 12, 3, tzinfo=UTC)
-    assert period_start(period, now) == start.replace(tzinfo=UTC)
-    assert period_end(period, now) == end.replace(tzinfo=UTC)
-
-
-@examples(200, quick=30)
-@given(
-    st.sampled_from(["hour", "day", "week", "month"]),
-    st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)),
-)
-def test_every_instant_is_in_one_period(period: Period, naive: datetime) -> None:
-    now = naive.replace(tzinfo=UTC)
-    start, end = period_start(period, now), period_end(period, now)
-    assert start <= now < end
-    assert period_start(period, end) == end == period_end(period, end - timedelta(microseconds=1))
 
 
 def test_a_budget_admits_while_something_is_left_and_no_price_that_is_more() -> None:

@@ -8,7 +8,7 @@ holds it to this one. A store never decides these things by itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -69,17 +69,21 @@ def tenant_shares(
     }
 
 
-def carried(shares: Mapping[str, float], taken: Mapping[str, int]) -> dict[str, float]:
-    """What each is owed in the next claim: never more than one job, and no more is ever held against it."""
-    return {tenant: max(-1.0, min(1.0, share - taken.get(tenant, 0))) for tenant, share in shares.items()}
+def carried(
+    shares: Mapping[str, float], taken: Mapping[str, int], holds: Mapping[str, int] | None = None
+) -> dict[str, float]:
+    """What each is owed in the next claim, or owes: what it got less or more than its share, one job at most.
+
+    Where the worker has jobs in hand, they show next time who has too many of them: only parts of a job are
+    carried on.
+    """
+    owed = {tenant: share - taken.get(tenant, 0) for tenant, share in shares.items()}
+    if holds:
+        return {tenant: part for tenant, part in owed.items() if -1 < part < 1}
+    return {tenant: max(-1.0, min(1.0, part)) for tenant, part in owed.items()}
 
 
 # --- limits --------------------------------------------------------------------------------------
-
-
-def family_of(key: str, prefixes: Collection[str]) -> str | None:
-    """The longest of the prefixes that the key begins with: its family; None: it has none."""
-    return max((prefix for prefix in prefixes if key.startswith(prefix)), key=len, default=None)
 
 
 class Allowance:
@@ -88,7 +92,7 @@ class Allowance:
     Once it has not admitted a job it admits none of those behind it: they would overtake.
     """
 
-    __slots__ = ("budget", "closed", "running", "spent", "units")
+    __slots__ = ("budget", "closed", "lacking", "running", "spent", "units")
 
     def __init__(
         self,
@@ -104,6 +108,7 @@ class Allowance:
         self.budget = budget  # cents; None: any amount
         self.spent = spent  # of the budget: in its period, and reserved by what runs
         self.closed = closed
+        self.lacking = 0  # units that the first job needs that was not admitted for want of them
 
     @property
     def is_full(self) -> bool:
@@ -204,7 +209,10 @@ def admit(
 
 def _full(job: Candidate, allowances: Mapping[str, Allowance]) -> str | None:
     for name in job.under:
-        if not allowances[name].admits(job.units, job.price):
-            allowances[name].closed = True
+        allowance = allowances[name]
+        if not allowance.admits(job.units, job.price):
+            if not allowance.closed and allowance.units is not None and allowance.units < job.units:
+                allowance.lacking = job.units
+            allowance.closed = True
             return name
     return None

@@ -7,9 +7,6 @@ nanoseconds since 1970, by the store's clock alone.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
-from ...model import Period
 from .limits import Bucket
 
 
@@ -47,25 +44,6 @@ def give_back(bucket: Bucket, full: int, now: int, units: int, taken_at: int) ->
 def fit(bucket: Bucket, full: int, now: int) -> int:
     """``full`` for a bucket that has changed: it never takes longer to fill than the new one can."""
     return min(full, now + bucket.burst * bucket.every_ns)
-
-
-def period_start(period: Period, now: datetime) -> datetime:
-    """When the hour, day, week (from Monday) or month that ``now`` is in began; ``now`` is in UTC."""
-    hour = now.replace(minute=0, second=0, microsecond=0)
-    if period == "hour":
-        return hour
-    day = hour.replace(hour=0)
-    if period == "week":
-        return day - timedelta(days=day.weekday())
-    return day.replace(day=1) if period == "month" else day
-
-
-def period_end(period: Period, now: datetime) -> datetime:
-    """When the next one begins."""
-    start = period_start(period, now)
-    if period == "month":
-        return (start + timedelta(days=32)).replace(day=1)
-    return start + timedelta(hours={"hour": 1, "day": 24, "week": 168}[period])
 
 
 def budget_admits(budget: float, spent: float, price: float | None) -> bool:

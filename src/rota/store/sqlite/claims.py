@@ -2,21 +2,24 @@
 
 The ready index is ordered by lane (see ``lanes.py``), so jobs of tasks that the worker does not know,
 and of queues closed to it, are never looked at; SQLite merges the lanes of one queue and reads each
-only as far as needed.
+only as far as needed. Where there are tenants, limits or held jobs, ``ruled_claims.py`` goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
 from ...core.jobs.admission import shares
-from ...model import ClaimRequest, Job
-from .lanes import open_queues, park
-from .rows import alike_jobs, as_json, instant, job, micros, span
+from ...model import ClaimRequest, Job, Settlement
+from .lanes import TENANT, ClaimMemory, Signs, line_lanes
+from .rows import as_json, instant, job, micros, span
+from .ruled_claims import Freed, RuledClaim
 from .statements import statement
+from .taking import order, take
 from .writer import Transaction
 
 MERGED = 50  # lanes in one statement; SQLite allows 500
@@ -26,29 +29,41 @@ Place = tuple[int, int, str, int]  # rank, run_at, id and rowid
 _PLACES = msgspec.json.Decoder(list[Place])
 
 
-def claim(transaction: Transaction, want: ClaimRequest, now: int) -> Sequence[Job]:
+class Claimed(NamedTuple):
+    jobs: Sequence[Job] = ()
+    again_at: int | None = None  # when something that held jobs up will admit them by itself
+
+
+def claim(
+    transaction: Transaction,
+    want: ClaimRequest,
+    now: int,
+    memory: ClaimMemory,
+    freed: Set[Freed] = frozenset(),
+) -> Claimed:
     """Jobs for the worker, best first: running now, each with a new token."""
     if want.until is not None and now > micros(want.until):
-        return ()
+        return Claimed()
     transaction.execute(statement("promote"), (now,))
-    if want.exclude_tenants:
-        park(transaction, want)
     jobs: list[Job] = []
     while (free := want.limit - len(jobs)) > 0:
-        queues = open_queues(transaction, want)
+        queues, signs = line_lanes(transaction, want)
+        if signs is not None or want.exclude_tenants:
+            ruled = RuledClaim(transaction, want, now, memory, signs or NO_SIGNS, jobs)
+            return Claimed(*ruled.run(queues, freed))
         before = len(jobs)
         heads = {queue: min(lanes.values()) for queue, lanes in queues.items()}
         for queue, limit, last_rank in shares(heads, free):
             chosen = _select(transaction, queue, list(queues[queue]), limit, last_rank)
-            jobs += _take(transaction, chosen, want, now)
+            jobs += take(transaction, chosen, want, now)
         if len(jobs) == before or len(queues) == 1:
             break
-    jobs.sort(key=_order)
-    return jobs
+    memory.is_holding = False
+    jobs.sort(key=order)
+    return Claimed(jobs)
 
 
-def _order(job: Job) -> tuple[int, object, str]:
-    return (-job.priority, job.run_at, job.id)
+NO_SIGNS = Signs(0, 0, 0, 1)
 
 
 def _select(
@@ -74,21 +89,23 @@ def merged_select(lanes: int) -> str:
     return f"SELECT json_group_array(json_array(rank, run_at, id, rowid)) FROM (\n{merged}\n)"
 
 
-def _take(transaction: Transaction, rowids: Sequence[int], want: ClaimRequest, now: int) -> Sequence[Job]:
-    if not rowids:
-        return ()
-    text = as_json(rowids)
-    transaction.execute(statement("claim"), (want.worker, now + span(want.lease_s), now, text))
-    try:
-        return alike_jobs(transaction.execute(statement("claimed"), (text,)).fetchone()[0])
-    except Exception:  # one was edited by hand and is no JSON any more
-        return [job(row) for row in transaction.execute(statement("claimed_rows"), (text,)).fetchall()]
-
-
-def next_due(transaction: Transaction) -> int | None:
-    """When the earliest job that is not due yet will be."""
+def next_due(transaction: Transaction, claimed: Claimed) -> int | None:
+    """When to claim again: the earliest job that is not due yet will be, or a limit will admit one."""
     value: int | None = transaction.execute(statement("next_due")).fetchone()[0]
-    return value
+    if value is None or claimed.again_at is None:
+        return claimed.again_at if value is None else value
+    return min(value, claimed.again_at)
+
+
+def freed_by(transaction: Transaction, settlements: Sequence[Settlement], memory: ClaimMemory) -> Set[Freed]:
+    """The held lanes that these settlements may free a slot for: asked before they are written."""
+    if not memory.is_holding or not settlements:
+        return frozenset()
+    freed = {(one.queue, one.tenant, TENANT) for one in settlements}
+    ids = as_json([one.id for one in settlements])
+    for queue, tenant, key in transaction.execute(statement("keys_of"), (ids,)).fetchall():
+        freed.add((queue, tenant, f"k:{key}"))
+    return freed
 
 
 def reclaim(transaction: Transaction, holder: str, lease_s: float, limit: int, now: int) -> Sequence[Job]:

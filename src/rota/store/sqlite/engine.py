@@ -22,6 +22,7 @@ from .connection import connect, translated
 from .connection_threads import LazyConnection, Reader, StoreCall
 from .inserts import insert_calls
 from .job_pages import is_finished
+from .lanes import ClaimMemory
 from .url import SqliteUrl
 from .waker import SqliteHintHub, SqliteWaker
 from .writer import InsertStoreCall, Transaction, Writer
@@ -45,8 +46,13 @@ class Engine:
         self._users: set[object] = set()
         self._abandoned: object = None  # a user without a loop: what is in memory stays until it leaves
         self._hub = SqliteHintHub()
-        self._writer = Writer(self.address, self._hub, insert_calls)
+        self.memory = ClaimMemory()
+        self._writer = Writer(self.address, self._hub, insert_calls, self._note)
         self._reader = Reader("rota-sqlite-reader", self.address, READERS)
+
+    def _note(self, transaction: Transaction) -> None:
+        if transaction.tenants:
+            self.memory.note_tenants(transaction.tenants)
 
     def _follow_fork(self) -> None:
         """Threads do not survive a fork, and SQLite connections must not be carried through one."""
@@ -78,7 +84,7 @@ class Engine:
 
     def _start_threads(self) -> None:
         if self._writer.is_closed:
-            self._writer = Writer(self.address, self._hub, insert_calls)
+            self._writer = Writer(self.address, self._hub, insert_calls, self._note)
             self._reader = Reader("rota-sqlite-reader", self.address, READERS)
 
     async def leave(self, user: object) -> None:

@@ -9,7 +9,7 @@ CREATE TABLE rota_migrations (
 -- 0001_jobs
 -- Instants are microseconds since 1970 in UTC. A larger priority is a smaller rank.
 CREATE TABLE rota_jobs (
-    due INTEGER NOT NULL,  -- of a queued job. 0: later, 1: now, 2: parked
+    due INTEGER NOT NULL,  -- of a queued job. 0: later, 1: now, 2: held
     slot TEXT,  -- the key while the job is live
     id TEXT NOT NULL,
     created_at INTEGER NOT NULL,
@@ -482,6 +482,46 @@ CREATE TABLE rota_spending (
   PRIMARY KEY (tenant, unit, begins)
 ) WITHOUT ROWID;
 
+-- Where a job waits that is due. In the line: NULL, or '' if it can also be reached by its tenant. Held, out of
+-- the line: '' for what its tenant is under, 'k:KEY' for its key.
+ALTER TABLE rota_jobs ADD COLUMN lane TEXT;
+
+CREATE INDEX rota_jobs_tenants ON rota_jobs (queue, rank, tenant, run_at, id)
+  WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL;
+
+DROP INDEX rota_jobs_parked;
+CREATE INDEX rota_jobs_held ON rota_jobs (queue, tenant, lane, task, rank, run_at, id)
+  WHERE state = 'queued' AND due = 2;
+UPDATE rota_jobs SET lane = iif(tenant <> 'default' OR due = 2, '', NULL) WHERE state = 'queued' AND due <> 0;
+
+-- Only jobs that have the thing are in these: the keys in use, the jobs that strict keys wait for, the prices
+-- that are reserved.
+CREATE INDEX rota_jobs_running_key ON rota_jobs (concurrency_key)
+  WHERE state = 'running' AND concurrency_key IS NOT NULL;
+CREATE INDEX rota_jobs_retried ON rota_jobs (concurrency_key)
+  WHERE state = 'queued' AND concurrency_key IS NOT NULL AND attempt > 0;
+CREATE INDEX rota_jobs_priced ON rota_jobs (tenant, price) WHERE state = 'running' AND price IS NOT NULL;
+
+-- One row. A new version with every change of a rule, also by hand. Whether jobs of several tenants have been
+-- met: from then on each can be reached by its tenant.
+CREATE TABLE rota_claiming (
+  one     INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  version INTEGER NOT NULL,
+  fair    INTEGER NOT NULL DEFAULT 0
+);
+INSERT INTO rota_claiming (one, version) VALUES (1, 0);
+
+CREATE TRIGGER rota_limits_added AFTER INSERT ON rota_limits BEGIN UPDATE rota_claiming SET version = random(); END;
+CREATE TRIGGER rota_limits_changed
+AFTER UPDATE OF name, scope, subject, running, every_ns, burst, strict, updated_at ON rota_limits
+BEGIN
+  UPDATE rota_claiming SET version = random();
+END;
+CREATE TRIGGER rota_limits_dropped AFTER DELETE ON rota_limits BEGIN UPDATE rota_claiming SET version = random(); END;
+CREATE TRIGGER rota_tenants_added AFTER INSERT ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
+CREATE TRIGGER rota_tenants_changed AFTER UPDATE ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
+CREATE TRIGGER rota_tenants_dropped AFTER DELETE ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
+
 INSERT INTO rota_migrations (version, name) VALUES (13, '0013_limits');
 
 -- sql/activity.sql
@@ -501,15 +541,28 @@ SELECT count(*) FROM (
   LIMIT ?
 );
 
+-- sql/any_held.sql
+SELECT EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_held WHERE state = 'queued' AND due = 2);
+
 -- sql/any_kept.sql
 SELECT 1 FROM rota_kept_keys
 WHERE (tenant, key) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))
   AND kept_until > ?
 LIMIT 1;
 
--- sql/any_parked.sql
-SELECT NULL, NULL, NULL, NULL, NULL
-WHERE EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_parked WHERE state = 'queued' AND due = 2);
+-- sql/any_rules.sql
+-- One row if more than order matters to a claim: the version of the rules, whether jobs are held, and whether any
+-- in the line can be reached by their tenants, which it may not have been noted that there are.
+SELECT NULL, c.version, c.held, c.laned, c.fair FROM (
+  SELECT
+    version, fair,
+    EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_held WHERE state = 'queued' AND due = 2) AS held,
+    EXISTS (
+      SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_tenants WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL
+    ) AS laned
+  FROM rota_claiming
+) AS c
+WHERE c.held OR c.laned OR EXISTS (SELECT 1 FROM rota_limits) OR EXISTS (SELECT 1 FROM rota_tenants);
 
 -- sql/append_audit.sql
 INSERT INTO rota_audit (action, at, id, actor, role, via, tenant, object, before_json, after_json, result,
@@ -525,6 +578,9 @@ WHERE full_ns > :now
 UNION
 SELECT concurrency_key, full_ns FROM rota_buckets
 WHERE concurrency_key IN (SELECT value FROM json_each(:keys));
+
+-- sql/buckets_of.sql
+SELECT concurrency_key, full_ns FROM rota_buckets WHERE concurrency_key IN (SELECT value FROM json_each(?));
 
 -- sql/busy.sql
 SELECT asked.tenant, asked.name
@@ -607,6 +663,12 @@ FROM (
 )
 GROUP BY tenant;
 
+-- sql/depth_held.sql
+SELECT queue, count(*), min(run_at) FROM (
+  SELECT queue, run_at FROM rota_jobs INDEXED BY rota_jobs_held WHERE state = 'queued' AND due = 2 LIMIT ?
+)
+GROUP BY queue;
+
 -- sql/depth_later.sql
 SELECT queue, count(*), sum(run_at <= :now), min(run_at) FROM (
   SELECT queue, run_at FROM rota_jobs INDEXED BY rota_jobs_later
@@ -624,12 +686,6 @@ FROM (
   WHERE finished_at IS NULL ORDER BY id LIMIT :most
 )
 WHERE tenant = :tenant
-GROUP BY queue;
-
--- sql/depth_parked.sql
-SELECT queue, count(*), min(run_at) FROM (
-  SELECT queue, run_at FROM rota_jobs INDEXED BY rota_jobs_parked WHERE state = 'queued' AND due = 2 LIMIT ?
-)
 GROUP BY queue;
 
 -- sql/depth_ready.sql
@@ -772,6 +828,52 @@ FROM json_each(?) AS change CROSS JOIN rota_jobs AS held INDEXED BY rota_jobs_id
 WHERE held.id = change.key AND
     held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
 
+-- sql/held_lanes.sql
+-- The first job of each lane of held jobs after a place: one index probe each. Of closed queues and tenants only one.
+WITH RECURSIVE lane (place, n) AS (
+  SELECT (
+    SELECT rowid FROM rota_jobs INDEXED BY rota_jobs_held
+    WHERE state = 'queued' AND due = 2 AND (queue, tenant, lane, task) > (:queue, :tenant, :lane, :task)
+    ORDER BY queue, tenant, lane, task, rank, run_at, id LIMIT 1
+  ), 1
+  UNION ALL
+  SELECT coalesce(
+    iif(seen.queue IN (SELECT value FROM json_each(:queues)) OR seen.tenant IN (SELECT value FROM json_each(:tenants)),
+      NULL,
+      (
+        SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
+        WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
+          AND beside.tenant = seen.tenant AND (beside.lane, beside.task) > (seen.lane, seen.task)
+        ORDER BY beside.lane, beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+      )
+    ),
+    iif(seen.queue IN (SELECT value FROM json_each(:queues)),
+      NULL,
+      (
+        SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
+        WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
+          AND beside.tenant > seen.tenant
+        ORDER BY beside.tenant, beside.lane, beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+      )
+    ),
+    (
+      SELECT beyond.rowid FROM rota_jobs AS beyond INDEXED BY rota_jobs_held
+      WHERE beyond.state = 'queued' AND beyond.due = 2 AND beyond.queue > seen.queue
+      ORDER BY beyond.queue, beyond.tenant, beyond.lane, beyond.task, beyond.rank, beyond.run_at, beyond.id LIMIT 1
+    )
+  ), n + 1
+  FROM lane JOIN rota_jobs AS seen ON seen.rowid = lane.place
+  WHERE n < :most
+)
+SELECT json_group_array(json_array(rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units,
+    price, attempt, due))
+FROM lane CROSS JOIN rota_jobs ON rota_jobs.rowid = lane.place;
+
+-- sql/hold.sql
+UPDATE rota_jobs SET due = 2, lane = json_extract(held.value, '$[1]')
+FROM json_each(?) AS held
+WHERE rota_jobs.rowid = json_extract(held.value, '$[0]');
+
 -- sql/holder.sql
 SELECT id, state FROM rota_jobs WHERE id = ?
 UNION ALL
@@ -790,6 +892,44 @@ ON CONFLICT DO NOTHING;
 UPDATE rota_kept_keys SET kept_until = :now + kept_us
 WHERE (tenant, key, job) IN (
   SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(:keys)
+);
+
+-- sql/keys_of.sql
+SELECT DISTINCT queue, tenant, concurrency_key
+FROM json_each(?) AS asked CROSS JOIN rota_jobs INDEXED BY rota_jobs_id ON rota_jobs.id = asked.value
+WHERE concurrency_key IS NOT NULL;
+
+-- sql/lane_heads.sql
+-- The first held job of each task in some lanes of a queue.
+WITH RECURSIVE lane (place) AS (
+  SELECT (
+    SELECT rowid FROM rota_jobs INDEXED BY rota_jobs_held
+    WHERE state = 'queued' AND due = 2 AND queue = :queue AND tenant = json_extract(asked.value, '$[0]')
+      AND lane = json_extract(asked.value, '$[1]')
+    ORDER BY task, rank, run_at, id LIMIT 1
+  )
+  FROM json_each(:lanes) AS asked
+  UNION ALL
+  SELECT (
+    SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
+    WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
+      AND beside.tenant = seen.tenant AND beside.lane = seen.lane AND beside.task > seen.task
+    ORDER BY beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+  )
+  FROM lane JOIN rota_jobs AS seen ON seen.rowid = lane.place
+)
+SELECT json_group_array(json_array(rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units,
+    price, attempt, due))
+FROM lane CROSS JOIN rota_jobs ON rota_jobs.rowid = lane.place;
+
+-- sql/lane_jobs.sql
+SELECT json_group_array(json_array(rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units,
+    price, attempt, due)) FROM (
+  SELECT rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units, price, attempt, due FROM
+      rota_jobs INDEXED BY rota_jobs_held
+  WHERE state = 'queued' AND due = 2 AND queue = ? AND tenant = ? AND lane = ? AND task = ?
+  ORDER BY rank, run_at, id
+  LIMIT ?
 );
 
 -- sql/lanes.sql
@@ -817,48 +957,8 @@ WITH RECURSIVE lane (place) AS (
 )
 SELECT queue, task, rank, run_at, id FROM lane JOIN rota_jobs ON rota_jobs.rowid = lane.place;
 
--- sql/lanes_parked.sql
--- The tenants, queues and tasks that have parked jobs: one index probe per answer.
-WITH RECURSIVE lane (place) AS (
-  SELECT (
-    SELECT rowid FROM rota_jobs INDEXED BY rota_jobs_parked
-    WHERE state = 'queued' AND due = 2
-    ORDER BY tenant, queue, task LIMIT 1
-  )
-  UNION ALL
-  SELECT coalesce(
-    (
-      SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_parked
-      WHERE beside.state = 'queued' AND beside.due = 2 AND beside.tenant = seen.tenant
-        AND beside.queue = seen.queue AND beside.task > seen.task
-      ORDER BY beside.tenant, beside.queue, beside.task LIMIT 1
-    ),
-    (
-      SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_parked
-      WHERE beside.state = 'queued' AND beside.due = 2 AND beside.tenant = seen.tenant
-        AND beside.queue > seen.queue
-      ORDER BY beside.tenant, beside.queue, beside.task LIMIT 1
-    ),
-    (
-      SELECT beyond.rowid FROM rota_jobs AS beyond INDEXED BY rota_jobs_parked
-      WHERE beyond.state = 'queued' AND beyond.due = 2 AND beyond.tenant > seen.tenant
-      ORDER BY beyond.tenant, beyond.queue, beyond.task LIMIT 1
-    )
-  )
-  FROM lane JOIN rota_jobs AS seen ON seen.rowid = lane.place
-)
-SELECT tenant, queue, task FROM lane JOIN rota_jobs ON rota_jobs.rowid = lane.place;
-
 -- sql/last_audit.sql
 SELECT max(id) FROM rota_audit;
-
--- sql/last_open.sql
--- The last job of a lane that a claim could reach, were it to take from this lane alone.
-SELECT rank, run_at, id FROM rota_jobs INDEXED BY rota_jobs_ready
-WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ?
-  AND tenant NOT IN (SELECT value FROM json_each(?))
-ORDER BY rank, run_at, id
-LIMIT 1 OFFSET ?;
 
 -- sql/last_runs.sql
 SELECT (
@@ -870,12 +970,21 @@ FROM json_each(?);
 -- sql/last_seal.sql
 SELECT max(number) FROM rota_audit_seals;
 
+-- sql/limits_in_force.sql
+SELECT name, scope, subject, running, every_ns, burst, strict, full_ns, declared, chosen, version, updated_at
+FROM rota_limits;
+
+-- sql/limits_of.sql
+SELECT name, full_ns FROM rota_limits WHERE name IN (SELECT value FROM json_each(?));
+
 -- sql/mark_pruned.sql
 UPDATE rota_audit_seals SET pruned_at = ? WHERE number <= ? AND pruned_at IS NULL;
 
 -- sql/move.sql
 UPDATE rota_jobs SET
-  due = coalesce(?, due), run_at = coalesce(?, run_at), rank = coalesce(?, rank), queue = coalesce(?, queue)
+  due = coalesce(?, min(due, 1)), run_at = coalesce(?, run_at), rank = coalesce(?, rank), queue = coalesce(?, queue),
+  lane =
+      iif(tenant <> 'default' OR ((SELECT fair FROM rota_claiming) OR EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_tenants WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL)), '', NULL)
 WHERE id = ?;
 
 -- sql/next_check.sql
@@ -907,20 +1016,13 @@ WHERE job.keep = spans.keep AND job.keep IS NOT NULL AND job.finished_at IS NOT 
   AND job.finished_at < :now - CAST(spans.keep * 1000000 AS INTEGER)
 LIMIT :most;
 
--- sql/park.sql
-UPDATE rota_jobs SET due = 2
-WHERE rowid IN (
-  SELECT rowid FROM rota_jobs INDEXED BY rota_jobs_ready
-  WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND (rank, run_at, id) < (?, ?, ?)
-    AND tenant IN (SELECT value FROM json_each(?))
-);
-
 -- sql/plan_to_keep.sql
 INSERT INTO rota_kept_keys (tenant, key, job, kept_us) VALUES (?, ?, ?, ?)
 ON CONFLICT (tenant, key) DO UPDATE SET job = excluded.job, kept_us = excluded.kept_us, kept_until = NULL;
 
 -- sql/promote.sql
-UPDATE rota_jobs SET due = 1
+UPDATE rota_jobs SET due = 1, lane =
+    iif(tenant <> 'default' OR ((SELECT fair FROM rota_claiming) OR EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_tenants WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL)), '', NULL)
 WHERE rowid IN (
   SELECT rowid FROM rota_jobs INDEXED BY rota_jobs_later
   WHERE state = 'queued' AND due = 0 AND run_at <= ?
@@ -970,6 +1072,10 @@ SELECT id, lease_token, attempt, 'succeeded', worker, started_at, finished_at, c
   FROM rota_jobs WHERE id = ? AND state = 'succeeded'
 ON CONFLICT DO NOTHING;
 
+-- sql/released.sql
+SELECT queue, task, tenant, concurrency_key, units, started_at
+FROM json_each(?) AS asked CROSS JOIN rota_jobs INDEXED BY rota_jobs_id ON rota_jobs.id = asked.value;
+
 -- sql/remove.sql
 DELETE FROM rota_jobs
 WHERE state = 'running' AND (id, lease_token, worker) IN (
@@ -991,7 +1097,8 @@ UPDATE rota_jobs SET
       backoff_json, expires_at, keep, concurrency_key, units, price, payload_json, due, rank, run_at) =
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?),
   attempt = 0, error_json = NULL, cancel_requested = 0, crashes = 0, snoozes = 0, progress_json = NULL,
-  started_at = NULL
+  started_at = NULL, lane =
+      iif(tenant <> 'default' OR ((SELECT fair FROM rota_claiming) OR EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_tenants WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL)), '', NULL)
 WHERE id = ? AND state = 'queued';
 
 -- sql/request_cancel.sql
@@ -1010,16 +1117,34 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   expires_at = iif(
     json_extract(change.value, '$[3]') IS NULL AND json_extract(change.value, '$[9]') IS NULL, expires_at, NULL),
   due = coalesce(json_extract(change.value, '$[8]'), :now) <= :now,
-  lease_until = NULL, worker = NULL
+  lease_until = NULL, worker = NULL, lane =
+      iif(held.tenant <> 'default' OR ((SELECT fair FROM rota_claiming) OR EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_tenants WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL)), '', NULL)
 FROM json_each(:changes) AS change
 WHERE held.id = change.key AND
     held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') AND held.worker = json_extract(change.value, '$[1]');
+
+-- sql/reserved.sql
+SELECT
+  coalesce((SELECT sum(amount) FROM rota_spending WHERE tenant = :tenant AND unit = :unit AND begins >= :begins), 0.0)
+  + coalesce((
+    SELECT sum(price) FROM rota_jobs INDEXED BY rota_jobs_priced
+    WHERE state = 'running' AND price IS NOT NULL AND tenant = :tenant
+  ), 0.0);
+
+-- sql/retried.sql
+-- The jobs that strict keys wait for, due or not.
+SELECT json_group_array(json_array(rota_jobs.rank, rota_jobs.run_at, rota_jobs.id, rota_jobs.rowid,
+    rota_jobs.queue, rota_jobs.task, rota_jobs.tenant, rota_jobs.lane, rota_jobs.concurrency_key,
+    rota_jobs.units, rota_jobs.price, rota_jobs.attempt, rota_jobs.due))
+FROM json_each(?) AS asked CROSS JOIN rota_jobs INDEXED BY rota_jobs_retried
+WHERE state = 'queued' AND concurrency_key = asked.value AND attempt > 0;
 
 -- sql/retry.sql
 UPDATE OR IGNORE rota_jobs SET
   state = 'queued', due = ?, run_at = ?, attempt = 0, slot = key, output_json = NULL, progress_json = NULL,
   started_at = NULL, finished_at = NULL, worker = NULL, cancel_requested = 0, crashes = 0,
-  snoozes = 0, expires_at = NULL
+  snoozes = 0, expires_at = NULL, lane =
+      iif(tenant <> 'default' OR ((SELECT fair FROM rota_claiming) OR EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_tenants WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL)), '', NULL)
 WHERE id = ? AND NOT EXISTS (
   SELECT 1 FROM rota_kept_keys AS k
   WHERE k.tenant = rota_jobs.tenant AND k.key = rota_jobs.key AND k.job <> rota_jobs.id AND k.kept_until > ?
@@ -1039,6 +1164,18 @@ FROM json_each(?) CROSS JOIN rota_run_counts
 WHERE tenant = json_extract(value, '$[0]') AND schedule = json_extract(value, '$[1]') AND day >= ?
 GROUP BY 1, 2 ORDER BY 1, 2;
 
+-- sql/running_by.sql
+SELECT queue, task, tenant, count(*) FROM rota_jobs INDEXED BY rota_jobs_running
+WHERE state = 'running'
+GROUP BY queue, task, tenant;
+
+-- sql/running_keys.sql
+SELECT json_group_array(json_array(value, (
+  SELECT count(*) FROM rota_jobs INDEXED BY rota_jobs_running_key
+  WHERE state = 'running' AND concurrency_key = asked.value
+)))
+FROM json_each(?) AS asked;
+
 -- sql/running_subjects.sql
 SELECT queue, task, tenant, concurrency_key FROM rota_jobs INDEXED BY rota_jobs_running
 WHERE state = 'running'
@@ -1051,6 +1188,12 @@ WHERE seal IS NULL AND id IN (SELECT value FROM json_each(?));
 -- sql/select_claimable.sql
 -- What is marked as due is due: the clock of this process may be a moment behind that of the enqueuer.
 SELECT rowid, rank, run_at, id FROM rota_jobs INDEXED BY rota_jobs_ready
+WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ?;
+
+-- sql/select_line.sql
+-- As select_claimable, with all that rules need to know.
+SELECT rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units, price, attempt, due FROM
+    rota_jobs INDEXED BY rota_jobs_ready
 WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ?;
 
 -- sql/spend.sql
@@ -1077,6 +1220,24 @@ WHERE id IN (SELECT value FROM json_each(?));
 -- sql/tally.sql
 SELECT state, sum(n) FROM rota_tally GROUP BY state;
 
+-- sql/tenant_heads.sql
+-- The first jobs of some tenants in a queue at a rank, as far as they are of tasks that are open: of each at most
+-- :each, and at most 64 are read.
+SELECT json_group_array(json_array(rota_jobs.rank, rota_jobs.run_at, rota_jobs.id, rota_jobs.rowid,
+    rota_jobs.queue, rota_jobs.task, rota_jobs.tenant, rota_jobs.lane, rota_jobs.concurrency_key,
+    rota_jobs.units, rota_jobs.price, rota_jobs.attempt, rota_jobs.due))
+FROM json_each(:tenants) AS asked CROSS JOIN rota_jobs ON rota_jobs.rowid IN (
+  SELECT rowid FROM (
+    SELECT rowid, task FROM rota_jobs INDEXED BY rota_jobs_tenants
+    WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL AND queue = :queue AND rank = :rank
+      AND tenant = asked.value
+    ORDER BY run_at, id
+    LIMIT 64
+  )
+  WHERE task IN (SELECT value FROM json_each(:tasks))
+  LIMIT :each
+);
+
 -- sql/tenant_in_use.sql
 SELECT
   (SELECT count(*) FROM (
@@ -1095,14 +1256,25 @@ SELECT
      SELECT tenant, price FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
    WHERE tenant = :tenant);
 
--- sql/unpark.sql
-UPDATE rota_jobs SET due = 1
-WHERE rowid IN (
-  SELECT rowid FROM rota_jobs INDEXED BY rota_jobs_parked
-  WHERE state = 'queued' AND due = 2 AND tenant = ? AND queue = ? AND task = ?
-  ORDER BY rank, run_at, id
-  LIMIT ?
-);
+-- sql/tenants_in_line.sql
+-- The tenants that wait in a queue at a rank: one index probe each.
+WITH RECURSIVE found (tenant) AS (
+  SELECT (
+    SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_tenants
+    WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL AND queue = :queue AND rank = :rank
+    ORDER BY tenant LIMIT 1
+  )
+  UNION ALL
+  SELECT (
+    SELECT beside.tenant FROM rota_jobs AS beside INDEXED BY rota_jobs_tenants
+    WHERE beside.state = 'queued' AND beside.due = 1 AND beside.lane IS NOT NULL AND beside.queue = :queue
+      AND beside.rank = :rank AND beside.tenant > found.tenant
+    ORDER BY beside.tenant LIMIT 1
+  )
+  FROM found WHERE found.tenant IS NOT NULL
+  LIMIT :most
+)
+SELECT json_group_array(tenant) FROM found WHERE tenant IS NOT NULL;
 
 -- sql/unsealed.sql
 SELECT count(*), min(at)
@@ -1129,6 +1301,10 @@ SELECT DISTINCT tenant FROM (
 WHERE tenant > :after
 ORDER BY tenant
 LIMIT :most;
+
+-- sql/write_bucket.sql
+INSERT INTO rota_buckets (concurrency_key, full_ns) VALUES (?, ?)
+ON CONFLICT (concurrency_key) DO UPDATE SET full_ns = excluded.full_ns;
 
 -- sql/write_progress.sql
 UPDATE rota_jobs SET progress_json = ? WHERE id = ? AND lease_token = ? AND worker = ? AND state = 'running';

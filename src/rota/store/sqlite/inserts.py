@@ -56,6 +56,9 @@ def _all_new(transaction: Transaction, calls: Sequence[Call]) -> bool:
             kinds[tuple(cells.items())] += [
                 (job.id, job.payload_json, run_at, now) for job in chain((first,), alike)
             ]
+    for cells in map(dict, kinds):
+        if "lane" in cells:
+            transaction.tenants.add((cells["queue"], cells["rank"], cells["tenant"]))
     transaction.execute("SAVEPOINT rota_insert")
     missed = any(_insert(transaction, cells, rows) < len(rows) for cells, rows in kinds.items())
     if missed:

@@ -148,7 +148,7 @@ def _ready(connection: sqlite3.Connection, queues: defaultdict[str, _Depth], cap
         queues[queue].saw(oldest)
         if n > cap:
             yield State.QUEUED.value
-    aside = connection.execute(statement("depth_parked"), (cap,)).fetchall()
+    aside = connection.execute(statement("depth_held"), (cap,)).fetchall()
     for queue, n, oldest in aside:
         queues[queue].due += n
         queues[queue].saw(oldest)

@@ -155,7 +155,7 @@ def _searched(
 
 
 def count_ahead(connection: sqlite3.Connection, job: Job, most: int) -> int:
-    """Lane by lane, for each is in the order of a claim; jobs that are set aside do not count."""
+    """Lane by lane, for each is in the order of a claim; jobs that are held do not count."""
     place, n = (-job.priority, micros(job.run_at), job.id), 0
     for queue, task, *_ in connection.execute(statement("lanes")).fetchall():
         if queue == job.queue and n < most:

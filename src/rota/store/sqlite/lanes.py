@@ -1,60 +1,107 @@
-"""The lanes a worker may claim from, and the jobs that are parked.
+"""The lanes a worker may claim from, and what a process remembers of them between claims.
 
-A lane is a queue and a task that have ready jobs. Jobs of paused tenants are parked, out of the ready
-index, when a claim meets them: a tenant with a million jobs at the head is passed once, and not with
-every claim. They come back, as many as a claim can take, when a worker asks that may have them.
+In the line, a lane is a queue and a task that have ready jobs. What something holds up when a claim meets it
+leaves the line, once, and lies in a lane of its queue, tenant, task and what held it up (``rota_jobs.lane``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
 
-from ...core.jobs.admission import LAST_RANK, Head
+from ...core.jobs.admission import Head
 from ...model import ClaimRequest
-from .rows import as_json
+from .allowances import ClaimRules, read_rules
 from .statements import statement
 from .writer import Transaction
 
+TENANT = ""  # the lane of what a tenant is under
+NOWHERE = ("", "", "", "")
+MOST_RANKS = 1000  # queues and ranks of which the tenants are remembered
 
-def open_queues(transaction: Transaction, want: ClaimRequest) -> dict[str, dict[str, Head]]:
-    """The queues open to the worker, with their lanes: task and first job."""
-    rows = transaction.execute(_lanes_and_sign()).fetchall()
+HeldLane = tuple[str, str, str, str]  # queue, tenant, lane, task
+Queues = Mapping[str, Mapping[str, Head]]  # the tasks of each with their first jobs
+
+
+class Signs(NamedTuple):
+    """What a claim has to heed beside the order."""
+
+    version: int  # of the rules
+    held: int  # whether jobs are held
+    laned: int  # whether jobs in the line can be reached by their tenants
+    fair: int  # whether that has been noted
+
+
+class ClaimMemory:
+    """What claims of one process remember. A claim without it is right, too, only slower or less even."""
+
+    def __init__(self) -> None:
+        self._rules: tuple[int, ClaimRules] | None = None
+        self.cursor: HeldLane = NOWHERE  # the last held lane that a claim has looked into
+        self.round_start: HeldLane | None = None  # where an unfinished round of claims that were short began
+        self.has_wrapped = False  # whether that round is past the last lane, and began again at the first
+        self.is_ruled = False  # whether the last claim saw limits
+        self.is_holding = False  # whether the last claim saw held jobs
+        self.tenants: dict[
+            tuple[str, int], tuple[int, set[str]]
+        ] = {}  # by queue and rank: when they were read
+        self.turn: dict[str, str] = {}  # by queue: the tenant that was looked up last
+        self.carry: dict[str, Mapping[str, float]] = {}  # by queue: what tenants are owed
+
+    def rules(self, transaction: Transaction, version: int) -> ClaimRules:
+        if self._rules is None or self._rules[0] != version:
+            self._rules = (version, read_rules(transaction))
+        return self._rules[1]
+
+    def remember_tenants(self, queue: str, rank: int, now: int, names: Sequence[str]) -> tuple[int, set[str]]:
+        if len(self.tenants) > MOST_RANKS:
+            self.tenants.clear()
+        known = self.tenants[queue, rank] = (now, set(names))
+        return known
+
+    def forget_tenants(self, queue: str, rank: int, names: set[str]) -> None:
+        if known := self.tenants.get((queue, rank)):
+            known[1].difference_update(names)
+
+    def note_tenants(self, waiting: set[tuple[str, int, str]]) -> None:
+        """Jobs of these tenants were stored, by queue and rank."""
+        for queue, rank, tenant in waiting:
+            if known := self.tenants.get((queue, rank)):
+                known[1].add(tenant)
+
+
+def line_lanes(transaction: Transaction, want: ClaimRequest) -> tuple[Queues, Signs | None]:
+    """The queues open to the worker; None: order alone decides."""
+    rows: Sequence[tuple[str | None, ...]] = transaction.execute(_lanes_and_signs()).fetchall()
+    signs = None
     if rows and rows[-1][0] is None:
-        _unpark(transaction, want)
-        rows = transaction.execute(statement("lanes")).fetchall()
+        signs = Signs(*rows[-1][1:])  # type: ignore[arg-type]
+        rows = rows[:-1]
+    return _open_queues(rows, want), signs
+
+
+def open_lanes(transaction: Transaction, want: ClaimRequest) -> Queues:
+    return _open_queues(transaction.execute(statement("lanes")).fetchall(), want)
+
+
+def _open_queues(rows: Sequence[tuple[str | None, ...]], want: ClaimRequest) -> Queues:
     found: dict[str, dict[str, Head]] = {}
     for queue, task, *head in rows:
-        if _is_open(want, queue, task):
-            found.setdefault(queue, {})[task] = (head[0], head[1], head[2])
+        if is_open(want, queue or "", task or ""):
+            found.setdefault(queue or "", {})[task or ""] = (head[0], head[1], head[2])  # type: ignore[assignment]
     return found
 
 
 @cache
-def _lanes_and_sign() -> str:
-    """The lanes, and at the end a row of nulls if jobs are parked: asking separately would cost more."""
-    return f"{statement('lanes')}\nUNION ALL\n{statement('any_parked')}"
+def _lanes_and_signs() -> str:
+    """In one statement: asking separately would cost more."""
+    return f"{statement('lanes')}\nUNION ALL\n{statement('any_rules')}"
 
 
-def _is_open(want: ClaimRequest, queue: str, task: str) -> bool:
+def is_open(want: ClaimRequest, queue: str, task: str) -> bool:
     return (
         (want.queues is None or queue in want.queues)
         and queue not in want.exclude_queues
         and (want.tasks is None or task in want.tasks)
     )
-
-
-def park(transaction: Transaction, want: ClaimRequest) -> None:
-    """Clear the lanes of excluded tenants' jobs as far as this claim can reach."""
-    tenants = as_json(want.exclude_tenants)
-    for queue, task, *_ in transaction.execute(statement("lanes")).fetchall():
-        if _is_open(want, queue, task):
-            asked = (queue, task, tenants, want.limit - 1)
-            end = transaction.execute(statement("last_open"), asked).fetchone() or (LAST_RANK, 0, "")
-            transaction.execute(statement("park"), (queue, task, *end, tenants))
-
-
-def _unpark(transaction: Transaction, want: ClaimRequest) -> None:
-    """The first jobs of each lane suffice: a claim takes no more than its limit from any."""
-    for tenant, queue, task in transaction.execute(statement("lanes_parked")).fetchall():
-        if tenant not in want.exclude_tenants and _is_open(want, queue, task):
-            transaction.execute(statement("unpark"), (tenant, queue, task, want.limit))

@@ -101,6 +101,8 @@ def _cells(options: Row) -> Mapping[str, Any]:
             cells[column] = value if write is None else write(value)
     if "key" in cells:
         cells["slot"] = cells["key"]
+    if cells["tenant"] != "default":
+        cells["lane"] = ""  # it can be reached by its tenant; see statements.py for the default one
     return cells
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from ...model import Heartbeat, HeartbeatReply, JobId, Settlement, State
 from . import audit
+from .allowances import give_back
 from .documents import write_document
 from .expenses import spend
 from .inserts import insert
@@ -74,6 +75,8 @@ def _end(transaction: Transaction, way: str, changes: Sequence[Settlement], now:
         return ()
     if way == State.QUEUED:
         transaction.ready.update([change.queue for change in changes])
+        if unbegun := [change.id for change in changes if _has_not_begun(change)]:
+            give_back(transaction, unbegun, now)
         return changes
     if way in (State.SUCCEEDED, REMOVED):
         keyed = [(change.tenant, change.key, change.id) for change in changes if change.key is not None]
@@ -125,6 +128,11 @@ def _columns(change: Settlement) -> Row:
         change.crashes,
         change.snoozes,
     )
+
+
+def _has_not_begun(change: Settlement) -> bool:
+    """Whether it was claimed and released again before its task was called."""
+    return change.started_at is None and change.record is None and change.crashes is None
 
 
 def _is_wordy(change: Settlement) -> bool:

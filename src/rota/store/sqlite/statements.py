@@ -37,6 +37,20 @@ _HELD = (
     "held.state = 'running' AND held.lease_token = json_extract(change.value, '$[0]') "
     "AND held.worker = json_extract(change.value, '$[1]')"
 )
+# What a claim under rules has to know of a job; ``allowances.Met`` has the same order.
+MET = (
+    "rank", "run_at", "id", "rowid", "queue", "task", "tenant", "lane", "concurrency_key", "units", "price",
+    "attempt", "due",
+)  # fmt: skip
+# The lane of a job in the line: '' if it can be reached by its tenant, as soon as there is more than one.
+_MANY_TENANTS = (
+    "((SELECT fair FROM rota_claiming) OR EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_tenants "
+    "WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL))"
+)
+
+
+def _laned(prefix: str, without: frozenset[str]) -> list[str]:
+    return [f"iif({prefix}tenant <> 'default' OR {_MANY_TENANTS}, '', NULL)"]
 
 
 def _names(columns: Iterable[str]) -> ColumnList:
@@ -77,6 +91,8 @@ LISTS: Mapping[str, ColumnList] = {
     "seal": _names(SEAL),
     "seal values": _marks(SEAL),
     "held": lambda _, __: [_HELD],
+    "met": _names(MET),
+    "laned": _laned,
 }
 
 
@@ -100,8 +116,8 @@ def statement(name: str) -> str:
 @cache
 def insert_one(columns: tuple[str, ...]) -> str:
     """``insert.sql`` for one job that fills these columns, and then its OWN."""
-    marks = ", ".join("?" * len(columns + OWN))
-    return _insert(columns, f"VALUES ('queued', {marks})")  # plain marks, for other drivers have other styles
+    marks = ", ".join("?" * len(columns + OWN))  # plain marks, for other drivers have other styles
+    return _insert(columns, f"VALUES ('queued', {_lane_of_new(columns)}{marks})")
 
 
 @cache
@@ -110,9 +126,15 @@ def insert_many(shared: tuple[str, ...], rows: int) -> str:
     alike, own = ", ".join("?" * len(shared)), ", ".join("?" * len(OWN))
     lines = ",\n  ".join([f"({own})"] * rows)
     # WHERE, or SQLite would read ON CONFLICT as the ON of a join.
-    together = f"(SELECT 'queued', {alike}) CROSS JOIN (VALUES {lines})"
+    together = f"(SELECT 'queued', {_lane_of_new(shared)}{alike}) CROSS JOIN (VALUES {lines})"
     return _insert(shared, f"SELECT * FROM {together} WHERE true")
 
 
+def _lane_of_new(columns: tuple[str, ...]) -> str:
+    """Of a job of the default tenant; the others say theirs."""
+    return "" if "lane" in columns else f"iif({_MANY_TENANTS}, '', NULL), "
+
+
 def _insert(columns: tuple[str, ...], rows: str) -> str:
-    return statement("insert").replace("[columns]", ", ".join(columns + OWN)).replace("[rows]", rows)
+    listed = columns if "lane" in columns else ("lane", *columns)
+    return statement("insert").replace("[columns]", ", ".join(listed + OWN)).replace("[rows]", rows)

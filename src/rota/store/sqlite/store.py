@@ -157,11 +157,17 @@ class SqliteStore:
         self, settlements: Sequence[Settlement], request: ClaimRequest | None, now: datetime | None
     ) -> TurnResult:
         def work(transaction: Transaction) -> TurnResult:
-            at = decided(now)
+            at, memory = decided(now), self._engine.memory
+            freed = claims.freed_by(transaction, settlements, memory)
             refused = settlement_writes.settle(transaction, settlements, at)
-            jobs = () if request is None else claims.claim(transaction, request, at)
-            next_due_at = some_instant(claims.next_due(transaction))
-            return TurnResult(refused=refused, jobs=jobs, next_due_at=next_due_at, at=instant(at))
+            if request is None:
+                claimed = claims.Claimed()
+                if memory.is_holding or memory.is_ruled:  # someone else may have what a slot is free for now
+                    transaction.ready.update([one.queue for one in settlements])
+            else:
+                claimed = claims.claim(transaction, request, at, memory, freed)
+            next_due_at = some_instant(claims.next_due(transaction, claimed))
+            return TurnResult(refused=refused, jobs=claimed.jobs, next_due_at=next_due_at, at=instant(at))
 
         # A claim alone need not survive a power cut: its holder, on the same machine, does not.
         return await self._engine.write(work, durable=bool(settlements))

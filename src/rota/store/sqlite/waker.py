@@ -54,6 +54,8 @@ class SqliteHintHub(HintHub):
         if due is not None and (self._next_due is None or due < self._next_due):
             ready.add(ANY_QUEUE)  # sleepers that wait for the job that was next must wake earlier
         self._next_due = due
+        if connection.execute(statement("any_held")).fetchone()[0]:
+            ready.add(ANY_QUEUE)  # the end of any job may have made room for one
         return ready
 
     def _finished(self, connection: sqlite3.Connection) -> Collection[JobId]:

@@ -37,7 +37,17 @@ MOST_PASSED_OVER = 5
 class Transaction:
     """A write transaction, and the hints to publish when it is committed."""
 
-    __slots__ = ("_runs", "_tally", "connection", "execute", "executemany", "finished", "ready", "schedules")
+    __slots__ = (
+        "_runs",
+        "_tally",
+        "connection",
+        "execute",
+        "executemany",
+        "finished",
+        "ready",
+        "schedules",
+        "tenants",
+    )
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -45,6 +55,7 @@ class Transaction:
         self.executemany: Callable[..., sqlite3.Cursor] = connection.executemany
         self.ready: set[str] = set()  # queues that got a job
         self.finished: set[str] = set()  # jobs that ended
+        self.tenants: set[tuple[str, int, str]] = set()  # that got a job, by queue and rank
         self.schedules = False  # whether one was added or edited
         self._tally: Counter[tuple[str, int, str, str]] = Counter()
         self._runs: list[tuple[str | int, ...]] = []
@@ -86,9 +97,16 @@ Insert = Callable[[Transaction, Sequence[tuple[Sequence[NewJob], int]]], Sequenc
 
 
 class Writer(ConnectionThreads[Transaction]):
-    def __init__(self, address: SqliteUrl, hub: SqliteHintHub, insert: Insert) -> None:
+    def __init__(
+        self,
+        address: SqliteUrl,
+        hub: SqliteHintHub,
+        insert: Insert,
+        note: Callable[[Transaction], None] = _nothing,
+    ) -> None:
         super().__init__("rota-sqlite-writer", address, threads=1)
         self._insert = insert
+        self._note = note  # called after each commit
         self.connection = LazyConnection(address)
         self._hub = hub
         self._pause = SOON_S  # before the next check
@@ -213,6 +231,7 @@ class Writer(ConnectionThreads[Transaction]):
             for call in calls:
                 self._write(lazy, (call,))
         else:
+            self._note(transaction)
             self._hub.publish(transaction.ready, transaction.finished, schedules=transaction.schedules)
             if transaction.ready:
                 self._pause = SOON_S  # others will react soon

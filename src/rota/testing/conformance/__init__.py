@@ -35,18 +35,21 @@ from .documents import DocumentRules
 from .durability import DurabilityRules
 from .edit import EditRules
 from .expiry import ExpiryRules
+from .fairness import BudgetRules, FairnessRules, HeldLaneRules
 from .firing import FiringRules
 from .host import StoreHost
 from .insert import InsertRules
 from .kept_keys import KeptKeyRules
 from .keys import KeyRules
 from .lease import LeaseRules
+from .limits import LimitOrderRules, RunningLimitRules
 from .outage import OutageRules
 from .overview import OverviewRules
 from .processes import LoopRules, ProcessRules
 from .prune import PruneRules
 from .put_rules import PutRulesRules
 from .race import RaceRules
+from .rates import RateRules
 from .reads import ReadRules
 from .reclaim import ReclaimRules
 from .run_counts import RunCountRules
@@ -64,6 +67,12 @@ class StoreConformance(
     KeyRules,
     KeptKeyRules,
     ClaimRules,
+    RunningLimitRules,
+    LimitOrderRules,
+    RateRules,
+    FairnessRules,
+    HeldLaneRules,
+    BudgetRules,
     LeaseRules,
     SettleRules,
     ReclaimRules,

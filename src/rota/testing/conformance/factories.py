@@ -20,10 +20,15 @@ from ...model import (
     JobFilter,
     JobId,
     Lease,
+    Limit,
+    LimitRule,
+    LimitRules,
     NewJob,
     PageRequest,
     Settlement,
     State,
+    TenantRule,
+    TenantRules,
 )
 from ...store.calls import claim, settle
 from ...store.protocol import Store
@@ -120,6 +125,31 @@ async def in_state(store: Store, state: State, **fields: Any) -> JobId:
         error = None if state is State.SUCCEEDED else ERROR
         assert not await settle(store, [change(ran, state, error_json=error)], at(1))
     return ran.id
+
+
+async def put_limit(store: Store, name: str, now: datetime = T0, **fields: Any) -> None:
+    """The limit is in force; without fields, it is dropped."""
+    known = await store.survey(LimitRules((name,)))
+    version = known[0].version if known else 0
+    chosen = Limit(**fields) if fields else None
+    assert await store.put_rules([LimitRule(name=name, chosen=chosen, version=version)], now) != [None]
+
+
+async def put_tenant(store: Store, name: str, now: datetime = T0, **fields: Any) -> None:
+    known = await store.survey(TenantRules((name,)))
+    version = known[0].version if known else 0
+    assert await store.put_rules([TenantRule(name=name, version=version, **fields)], now) != [None]
+
+
+async def finish(store: Store, *jobs: Job, now: datetime = T0, **fields: Any) -> None:
+    """They succeed."""
+    assert not await settle(store, [change(job, State.SUCCEEDED, **fields) for job in jobs], now)
+
+
+async def release(store: Store, *jobs: Job, now: datetime = T0) -> None:
+    """They go back to the queue, none of them begun."""
+    back = [change(job, State.QUEUED, attempt=job.attempt - 1, run_at=job.run_at) for job in jobs]
+    assert not await settle(store, back, now)
 
 
 def ids(jobs: Sequence[Job]) -> list[JobId]:

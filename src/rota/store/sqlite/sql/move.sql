@@ -1,3 +1,4 @@
 UPDATE rota_jobs SET
-  due = coalesce(?, due), run_at = coalesce(?, run_at), rank = coalesce(?, rank), queue = coalesce(?, queue)
+  due = coalesce(?, min(due, 1)), run_at = coalesce(?, run_at), rank = coalesce(?, rank), queue = coalesce(?, queue),
+  lane = {laned}
 WHERE id = ?

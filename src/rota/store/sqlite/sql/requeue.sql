@@ -10,6 +10,6 @@ UPDATE rota_jobs AS held INDEXED BY rota_jobs_id SET
   expires_at = iif(
     json_extract(change.value, '$[3]') IS NULL AND json_extract(change.value, '$[9]') IS NULL, expires_at, NULL),
   due = coalesce(json_extract(change.value, '$[8]'), :now) <= :now,
-  lease_until = NULL, worker = NULL
+  lease_until = NULL, worker = NULL, lane = {laned of held}
 FROM json_each(:changes) AS change
 WHERE held.id = change.key AND {held}

@@ -1,6 +1,6 @@
 -- Instants are microseconds since 1970 in UTC. A larger priority is a smaller rank.
 CREATE TABLE rota_jobs (
-    due INTEGER NOT NULL,  -- of a queued job. 0: later, 1: now, 2: parked
+    due INTEGER NOT NULL,  -- of a queued job. 0: later, 1: now, 2: held
     slot TEXT,  -- the key while the job is live
     {job columns except crashes, expires_at, keep, snoozes, concurrency_key, units, price}
 );

@@ -1,0 +1,450 @@
+"""A claim where more than order matters: tenants that share, limits, budgets, jobs that are held.
+
+First come, first served while that is fair: the next jobs of a queue pass as far as their limits admit
+them, and each tenant with its share at most. What a limit, a budget or a pause holds up leaves the line,
+once, and is served from its lane; a claim looks into some lanes always, and into more if it is short.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
+from math import ceil
+from typing import NamedTuple
+
+import msgspec
+
+from ...core.jobs.admission import Fairness, Head, admit, carried, shares, tenant_shares
+from ...model import ClaimRequest, Job
+from .allowances import Allowances, Met, read_met
+from .lanes import NOWHERE, TENANT, ClaimMemory, HeldLane, Queues, Signs, is_open, open_lanes
+from .rows import as_json
+from .statements import MET, statement
+from .taking import order, take
+from .writer import Transaction
+
+MERGED = 50  # lanes in one statement
+ALWAYS = 16  # held lanes that every claim looks into
+MOST_LANES = 2048  # those that it looks into if it is short of jobs
+LEAST_REACH, MOST_REACH = 32, 4096  # jobs of the line that are looked at together
+MOST_HELD = 8192  # jobs that leave the line in one claim
+TENANTS_US = 1_000_000  # for how long the tenants of a queue are remembered
+MOST_TENANTS = 10_000
+
+Freed = tuple[str, str, str]  # queue, tenant and lane in which a slot may be free
+
+_NAMES = msgspec.json.Decoder(list[str])
+
+
+class _Shares(NamedTuple):
+    """How tenants share what is left of a claim at the rank at which it ends."""
+
+    rank: int
+    fairness: Fairness
+
+
+class _Lane:
+    """Held jobs of one lane and task, as far as they were read."""
+
+    __slots__ = ("end", "is_closed", "jobs")
+
+    def __init__(self, jobs: list[Met], is_all: bool) -> None:
+        self.jobs = jobs
+        self.end = None if is_all else jobs[-1]  # there may be more behind this one
+        self.is_closed = False  # one of them could not begin
+
+
+class RuledClaim:
+    def __init__(
+        self,
+        transaction: Transaction,
+        want: ClaimRequest,
+        now: int,
+        memory: ClaimMemory,
+        signs: Signs,
+        jobs: list[Job],
+    ) -> None:
+        self._transaction = transaction
+        self._want = want
+        self._now = now
+        self._memory = memory
+        self._signs = signs
+        self._jobs = jobs
+        self._free = want.limit if want.free is None else want.free
+        self._excluded = frozenset(want.exclude_tenants)
+        self._holds = dict(want.holds)
+        self._rules = memory.rules(transaction, signs.version)
+        self._allowances = Allowances(transaction, self._rules, now)
+        self._lanes: defaultdict[str, dict[tuple[str, str, str], _Lane]] = defaultdict(dict)
+        self._asked: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._spent: set[str] = set()  # queues that have no more to give
+        self._reach: dict[str, int] = {}
+        self._held = 0  # jobs that left the line
+        self._is_unfinished = False
+
+    def run(self, queues: Queues, freed: Set[Freed]) -> tuple[Sequence[Job], int | None]:
+        """The jobs that begin, and when something that holds others up will admit them by itself."""
+        if self._signs.laned and not self._signs.fair:
+            self._transaction.execute("UPDATE rota_claiming SET fair = 1")
+        cursor = self._memory.cursor
+        if self._signs.held:
+            self._look_into(freed)
+            self._look_around(ALWAYS)
+        self._go_round(queues)
+        if self._signs.held:
+            self._go_round_all_lanes(cursor)
+        self._allowances.write()
+        self._memory.is_holding = bool(self._signs.held or self._held)
+        self._memory.is_ruled = self._rules.has_limits
+        again_at = self._now if self._is_unfinished else self._allowances.opens_at()
+        self._jobs.sort(key=order)
+        return self._jobs, again_at
+
+    @property
+    def _wanted(self) -> int:
+        return self._want.limit - len(self._jobs)
+
+    # --- queues ----------------------------------------------------------------------------------
+
+    def _go_round(self, queues: Queues) -> None:
+        """Serve the queues by their shares until the claim is full or nothing more can begin."""
+        self._spent.clear()
+        while self._wanted > 0 and (heads := self._heads(queues)):
+            for queue, share, last_rank in shares(heads, self._wanted):
+                self._serve(queue, list(self._open_tasks(queues.get(queue, {}))), share, last_rank)
+            if self._wanted > 0:
+                queues = open_lanes(self._transaction, self._want)
+
+    def _heads(self, queues: Queues) -> Mapping[str, Head]:
+        """The first job of each queue that has something to give, as far as known."""
+        heads: dict[str, Head] = {}
+        for queue in {*queues, *self._lanes} - self._spent:
+            if self._allowances.is_full(f"queue:{queue}"):
+                continue
+            known: list[Head] = list(self._open_tasks(queues.get(queue, {})).values())
+            known += [lane.jobs[0][:3] for lane in self._lanes[queue].values() if lane.jobs]
+            if known:
+                heads[queue] = min(known)
+        return heads
+
+    def _open_tasks(self, tasks: Mapping[str, Head]) -> Mapping[str, Head]:
+        if not self._rules.has_limits:
+            return tasks
+        return {task: head for task, head in tasks.items() if not self._allowances.is_full(f"task:{task}")}
+
+    def _serve(self, queue: str, tasks: Sequence[str], wanted: int, last_rank: int) -> None:
+        """Begin up to ``wanted`` jobs of the queue; hold what is in their way and cannot begin."""
+        reach = max(self._reach.get(queue, 0), wanted)
+        line = self._line(queue, tasks, last_rank, reach + 1)
+        is_cut = len(line) > reach
+        del line[reach:]
+        fair = self._fairness(queue, [*line, *self._held_jobs(queue, last_rank)], wanted, is_cut)
+        if fair is not None:
+            line += self._of_absent_tenants(queue, tasks, fair, line, wanted)
+        if self._signs.held:
+            self._look_beside(queue, line)
+        jobs = sorted({job.rowid: job for job in [*line, *self._held_jobs(queue, last_rank)]}.values())
+        open_, stopped = self._stop(queue, jobs, last_rank)
+        begun, rejected = self._admit(queue, open_, wanted, fair)
+        stopped |= rejected
+        held = self._hold(stopped)
+        self._forget(queue, begun, stopped)
+        self._jobs += take(self._transaction, [job.rowid for job in begun], self._want, self._now)
+        if begun:
+            return
+        self._reach[queue] = min(max(reach, LEAST_REACH) * 4, MOST_REACH)
+        if self._held > MOST_HELD:
+            self._is_unfinished = True
+        if self._held > MOST_HELD or not (held or stopped):
+            self._spent.add(queue)
+
+    def _line(self, queue: str, tasks: Sequence[str], rank: int, limit: int) -> list[Met]:
+        found: list[Met] = []
+        for start in range(0, len(tasks), MERGED):
+            merged = tasks[start : start + MERGED]
+            params = [value for task in merged for value in (queue, task, rank)]
+            (text,) = self._transaction.execute(merged_line(len(merged)), (*params, limit)).fetchone()
+            found += read_met(text)
+        if len(tasks) > MERGED:
+            found.sort()
+        return found[:limit]
+
+    def _held_jobs(self, queue: str, last_rank: int) -> Iterator[Met]:
+        for lane in self._lanes[queue].values():
+            yield from [job for job in lane.jobs if job.rank <= last_rank]
+
+    # --- admission -------------------------------------------------------------------------------
+
+    def _stop(
+        self, queue: str, jobs: Sequence[Met], last_rank: int
+    ) -> tuple[Sequence[Met], dict[Met, str | None]]:
+        """Part the jobs: those that may begin if their limits admit them, and the others with their lanes.
+
+        The others are jobs of excluded tenants, of strict keys that wait for a retry, and of the line behind
+        held ones of their lane that were not read.
+        """
+        retried, blocked = self._retried(queue, jobs, last_rank)
+        ends: dict[tuple[str, str], Met] = {}
+        for (tenant, held_lane, _), known in self._lanes[queue].items():
+            if known.end is not None:
+                ends[tenant, held_lane] = min(known.end, ends.get((tenant, held_lane), known.end))
+        if not (ends or blocked or self._excluded):
+            return jobs, {}
+        open_: list[Met] = []
+        stopped: dict[Met, str | None] = {}
+        for job in sorted({job.rowid: job for job in [*jobs, *retried]}.values()):
+            lane = self._lane_behind(job, ends) if job.due == 1 and job not in retried else None
+            if job.tenant in self._excluded:
+                lane = TENANT
+            elif job.key in blocked and not job.attempt:
+                lane = f"k:{job.key}"
+            if lane is None:
+                open_.append(job)
+            else:
+                stopped[job] = lane
+        return open_, stopped
+
+    def _lane_behind(self, job: Met, ends: Mapping[tuple[str, str], Met]) -> str | None:
+        for lane in (TENANT, f"k:{job.key}"):
+            end = ends.get((job.tenant, lane))
+            if end is not None and end < job:
+                return lane
+        return None
+
+    def _retried(self, queue: str, jobs: Sequence[Met], last_rank: int) -> tuple[Sequence[Met], Set[str]]:
+        """The jobs for which strict keys wait, as far as they are due here; and those keys."""
+        if not self._rules.has_strict:
+            return (), frozenset()
+        keys = {job.key for job in jobs if job.key is not None}
+        strict = [key for key in keys if (rule := self._rules.of_key(key)) is not None and rule.strict]
+        if not strict:
+            return (), frozenset()
+        (text,) = self._transaction.execute(statement("retried"), (as_json(strict),)).fetchone()
+        found = read_met(text)
+        due = [
+            job
+            for job in found
+            if job.due
+            and job.queue == queue
+            and job.rank <= last_rank
+            and is_open(self._want, queue, job.task)
+        ]
+        return due, {job.key for job in found if job.key is not None}
+
+    def _admit(
+        self, queue: str, jobs: Sequence[Met], wanted: int, fair: _Shares | None
+    ) -> tuple[Sequence[Met], dict[Met, str | None]]:
+        """Those that begin, and those that something does not admit, each with the lane to wait in."""
+        sure = jobs if fair is None else [job for job in jobs if job.rank < fair.rank]
+        begun, rejected = self._admit_some(sure, wanted, None)
+        if fair is not None:
+            contested = [job for job in jobs if job.rank == fair.rank]
+            more, others = self._admit_some(contested, wanted - len(begun), fair.fairness)
+            taken = Counter(job.tenant for job in more)
+            self._memory.carry[queue] = carried(fair.fairness.shares, taken, self._holds)
+            begun, rejected = [*begun, *more], rejected | others
+        return begun, rejected
+
+    def _admit_some(
+        self, jobs: Sequence[Met], wanted: int, fairness: Fairness | None
+    ) -> tuple[list[Met], dict[Met, str | None]]:
+        if not jobs or wanted <= 0:
+            return [], {}
+        candidates = self._allowances.candidates(jobs)
+        found = admit(candidates, self._allowances.by_name, wanted, self._free, fairness)
+        self._free -= sum(candidates[place].limited for place in found.begin)
+        rejected = {jobs[place]: _lane_of(name) for place, name in found.held.items()}
+        return [jobs[place] for place in found.begin], rejected
+
+    def _hold(self, stopped: Mapping[Met, str | None]) -> int:
+        """Jobs of the line leave it for their lanes; one that waited for its tenant may wait for its key."""
+        moves = [
+            (job.rowid, lane)
+            for job, lane in stopped.items()
+            if lane is not None and (job.due == 1 or (lane != TENANT and job.lane != lane))
+        ]
+        if moves:
+            self._transaction.execute(statement("hold"), (as_json(moves),))
+        self._held += len(moves)
+        return len(moves)
+
+    def _forget(self, queue: str, begun: Sequence[Met], stopped: Iterable[Met]) -> None:
+        """Held jobs that begin, or cannot begin in this claim."""
+        closed = {job.rowid for job in stopped if job.due == 2}
+        gone = closed.union([job.rowid for job in begun if job.due == 2])
+        if not gone:
+            return
+        for lane_and_task, lane in list(self._lanes[queue].items()):
+            lane.is_closed |= any(job.rowid in closed for job in lane.jobs)
+            lane.jobs = [job for job in lane.jobs if job.rowid not in gone]
+            if not lane.jobs and lane.end is not None and not lane.is_closed:
+                end = lane.end
+                del self._lanes[queue][lane_and_task]
+                self._add_lanes([end])
+
+    # --- tenants ---------------------------------------------------------------------------------
+
+    def _fairness(self, queue: str, jobs: Sequence[Met], wanted: int, is_cut: bool) -> _Shares | None:
+        """The shares of tenants at the rank at which the claim ends; None: there is enough, or only one."""
+        if not is_cut and len(jobs) <= wanted:
+            return None
+        ranks = sorted(job.rank for job in jobs)
+        rank = ranks[min(wanted, len(ranks)) - 1]
+        before = sum(one < rank for one in ranks)
+        if not is_cut and len(ranks) - before <= wanted - before:
+            return None
+        tenants = {job.tenant for job in jobs if job.rank == rank} | self._tenants(queue, rank)
+        tenants = {tenant for tenant in tenants if not self._is_shut(tenant)}
+        if len(tenants) < 2:
+            return None
+        weights = {tenant: self._rules.weights.get(tenant, 1.0) for tenant in tenants}
+        carry = self._memory.carry.get(queue)
+        return _Shares(rank, Fairness(weights, tenant_shares(wanted - before, weights, self._holds, carry)))
+
+    def _is_shut(self, tenant: str) -> bool:
+        return (
+            tenant in self._excluded
+            or self._allowances.is_full(f"tenant:{tenant}")
+            or self._allowances.is_full(f"budget:{tenant}")
+        )
+
+    def _tenants(self, queue: str, rank: int) -> Set[str]:
+        """The tenants that wait in a queue: asked once a second, and noted as jobs are stored."""
+        if not self._signs.laned:
+            return frozenset()
+        known = self._memory.tenants.get((queue, rank))
+        if known is None or not self._now - TENANTS_US < known[0] <= self._now:
+            given = {"queue": queue, "rank": rank, "most": MOST_TENANTS}
+            (text,) = self._transaction.execute(statement("tenants_in_line"), given).fetchone()
+            known = self._memory.remember_tenants(queue, rank, self._now, _NAMES.decode(text))
+        return known[1]
+
+    def _of_absent_tenants(
+        self, queue: str, tasks: Sequence[str], fair: _Shares, line: Sequence[Met], wanted: int
+    ) -> Sequence[Met]:
+        """The first jobs of tenants that are not among the next: for what is left, and always a few."""
+        present = Counter(job.tenant for job in line if job.rank == fair.rank)
+        due = fair.fairness.shares
+        absent = sorted(tenant for tenant in due if tenant not in present)
+        if not absent:
+            return ()
+        passing = sum(min(n, max(ceil(due.get(tenant, 1.0)), 0)) for tenant, n in present.items())
+        most = max(wanted - passing, wanted // ALWAYS, 1)
+        start = bisect_right(absent, self._memory.turn.get(queue, ""))
+        asked = (absent[start:] + absent[:start])[:most]
+        self._memory.turn[queue] = asked[-1]
+        given = {
+            "tenants": as_json(asked),
+            "queue": queue,
+            "rank": fair.rank,
+            "tasks": as_json(tasks),
+            "each": max(1, -(-most // len(asked))),
+        }
+        (text,) = self._transaction.execute(statement("tenant_heads"), given).fetchone()
+        found = read_met(text)
+        self._memory.forget_tenants(queue, fair.rank, set(asked).difference([job.tenant for job in found]))
+        return found
+
+    # --- held lanes ------------------------------------------------------------------------------
+
+    def _look_into(self, lanes: Set[Freed]) -> None:
+        """Settlements of this turn may have freed slots for these."""
+        by_queue: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        for queue, tenant, lane in lanes:
+            by_queue[queue].append((tenant, lane))
+        for queue, asked in by_queue.items():
+            self._add_lanes(self._lane_heads(queue, asked))
+
+    def _look_beside(self, queue: str, line: Sequence[Met]) -> None:
+        """What is held of the same tenants and keys comes first."""
+        asked = {(job.tenant, TENANT) for job in line}
+        asked |= {(job.tenant, f"k:{job.key}") for job in line if job.key is not None}
+        unknown = asked - self._asked[queue]
+        self._asked[queue] |= unknown
+        if unknown:
+            self._add_lanes(self._lane_heads(queue, sorted(unknown)))
+
+    def _lane_heads(self, queue: str, lanes: Sequence[tuple[str, str]]) -> list[Met]:
+        given = {"queue": queue, "lanes": as_json(lanes)}
+        return read_met(self._transaction.execute(statement("lane_heads"), given).fetchone()[0])
+
+    def _add_lanes(self, heads: Iterable[Met]) -> None:
+        """Read the lanes of these held jobs, as far as something of them may begin."""
+        heads = [
+            job
+            for job in heads
+            if is_open(self._want, job.queue, job.task)
+            and job.tenant not in self._excluded
+            and (job.tenant, job.lane, job.task) not in self._lanes[job.queue]
+        ]
+        self._allowances.candidates(heads)
+        for job in heads:
+            lane, most = job.lane or TENANT, self._wanted
+            if lane != TENANT and job.key is not None:
+                slots = self._allowances.slots_of_key(job.key)
+                most = most if slots is None else min(most, slots)
+            if most <= 0 or self._is_shut(job.tenant):
+                continue
+            jobs, is_all = [job], False
+            if most > 1:
+                asked = (job.queue, job.tenant, lane, job.task, most)
+                jobs = read_met(self._transaction.execute(statement("lane_jobs"), asked).fetchone()[0])
+                is_all = len(jobs) < most
+            if jobs:
+                self._lanes[job.queue][job.tenant, lane, job.task] = _Lane(jobs, is_all)
+
+    def _go_round_all_lanes(self, cursor: HeldLane) -> None:
+        """A claim that is short of jobs looks into all lanes, a part at a time if there are too many."""
+        memory = self._memory
+        if self._wanted <= 0:
+            memory.round_start = None
+            return
+        if memory.round_start is None:
+            memory.round_start, memory.has_wrapped = cursor, memory.cursor <= cursor
+        left = MOST_LANES
+        while self._wanted > 0 and left > 0 and memory.round_start is not None:
+            left -= max(1, self._look_around(left))
+            self._go_round(open_lanes(self._transaction, self._want))
+        if self._wanted > 0 and memory.round_start is not None:
+            self._is_unfinished = True
+
+    def _look_around(self, most: int) -> int:
+        """Look into the next lanes; how many there were. At the end it begins again at the first."""
+        memory = self._memory
+        queue, tenant, lane, task = memory.cursor
+        given = {
+            "queue": queue, "tenant": tenant, "lane": lane, "task": task, "most": most,
+            "queues": as_json(self._want.exclude_queues), "tenants": as_json(sorted(self._excluded)),
+        }  # fmt: skip
+        heads = read_met(self._transaction.execute(statement("held_lanes"), given).fetchone()[0])
+        places = [(job.queue, job.tenant, job.lane or TENANT, job.task) for job in heads]
+        self._add_lanes(heads)
+        is_last = len(heads) < most
+        start = memory.round_start
+        if start is not None and memory.has_wrapped and (is_last or places[-1] >= start):
+            memory.round_start = None
+        elif start is not None and is_last:
+            memory.has_wrapped = True
+            if start == NOWHERE:
+                memory.round_start = None
+        memory.cursor = NOWHERE if is_last else places[-1]
+        return len(heads)
+
+
+def _lane_of(name: str) -> str | None:
+    """Where a job waits that is not admitted. Queues and tasks need no lane: the line has lanes of theirs."""
+    scope, _, subject = name.partition(":")
+    if scope == "key":
+        return f"k:{subject}"
+    return TENANT if scope in ("tenant", "budget") else None
+
+
+@cache
+def merged_line(lanes: int) -> str:
+    """Reads lanes as one: see ``claims.merged_select``."""
+    selects = "\nUNION ALL\n".join([statement("select_line")] * lanes)
+    columns = ", ".join(MET)
+    merged = f"{selects}\nORDER BY rank, run_at, id LIMIT ?"
+    return f"SELECT json_group_array(json_array({columns})) FROM (\n{merged}\n)"
