@@ -18,6 +18,7 @@ from rota.store.sqlite.connection import connect
 from rota.store.sqlite.inserts import insert
 from rota.store.sqlite.job_pages import matching
 from rota.store.sqlite.rows import micros
+from rota.store.sqlite.ruled_claims import merged_line
 from rota.store.sqlite.schema import migrate
 from rota.store.sqlite.statements import insert_many, statement
 from rota.store.sqlite.url import parse
@@ -53,26 +54,57 @@ def reads_of_jobs(steps: Sequence[str]) -> list[str]:
 
 
 HOT = {
-    "promote": ((NOW,), ["INTEGER PRIMARY KEY", "rota_jobs_later (run_at<?)"]),
+    "promote": ((NOW,), ["INTEGER PRIMARY KEY", "rota_jobs_later (run_at<?)", "rota_jobs_tenants"]),
     "next_due": ((), ["rota_jobs_later"]),
     "claim": (("w", 1, 1, "[1]"), ["INTEGER PRIMARY KEY"]),
     "expired": ((NOW, 10), ["rota_jobs_running (lease_until<?)"]),
     "take_over": (("w", 1, "[]"), ["rota_jobs_id (id=?)"]),
     "claimed": (("[1]",), ["INTEGER PRIMARY KEY"]),
     "finish": ({"changes": "{}", "now": NOW, "state": "succeeded", "more": 0}, ["rota_jobs_id (id=?)"]),
-    "requeue": ({"changes": "{}", "now": NOW}, ["rota_jobs_id (id=?)"]),
+    "requeue": ({"changes": "{}", "now": NOW}, ["rota_jobs_id (id=?)", "rota_jobs_tenants"]),
     "delete": (("[]",), ["rota_jobs_id (id=?)"]),
     "renew": ({"leases": "[]", "until": NOW, "worker": "w"}, ["rota_jobs_id (id=?)"]),
     "remove": (("{}",), ["rota_jobs_id (id=?)"]),
     "outdated": (("failed", NOW, 9), ["rota_jobs_finished (state=? AND finished_at>? AND finished_at<?)"]),
-    "last_open": (("q0", "t0", "[]", 9), ["rota_jobs_ready (queue=? AND task=?)"]),
-    "park": (
-        ("q0", "t0", 1, 1, "", "[]"),
-        ["INTEGER PRIMARY KEY", "rota_jobs_ready (queue=? AND task=? AND (rank,run_at,id)<(?,?,?))"],
+    "any_rules": ((), ["rota_jobs_held", "rota_jobs_tenants"] * 2),
+    "hold": (('[[1, ""]]',), ["INTEGER PRIMARY KEY"]),
+    "running_keys": (("[]",), ["rota_jobs_running_key (concurrency_key=?)"]),
+    "retried": (("[]",), ["rota_jobs_retried (concurrency_key=?)"]),
+    "keys_of": (("[]",), ["rota_jobs_id (id=?)"]),
+    "released": (("[]",), ["rota_jobs_id (id=?)"]),
+    "reserved": ({"tenant": "x", "unit": "day", "begins": 1}, ["rota_jobs_priced (tenant=? AND price>?)"]),
+    "lane_jobs": (
+        ("q0", "x", "", "t0", 9),
+        ["rota_jobs_held (queue=? AND tenant=? AND lane=? AND task=?)"],
     ),
-    "unpark": (
-        ("x", "q0", "t0", 9),
-        ["INTEGER PRIMARY KEY", "rota_jobs_parked (tenant=? AND queue=? AND task=?)"],
+    "lane_heads": (
+        {"queue": "q0", "lanes": "[]"},
+        [
+            "rota_jobs_held (queue=? AND tenant=? AND lane=?)",
+            "INTEGER PRIMARY KEY",
+            "rota_jobs_held (queue=? AND tenant=? AND lane=? AND task>?)",
+            "INTEGER PRIMARY KEY",
+        ],
+    ),
+    "held_lanes": (
+        {"queue": "", "tenant": "", "lane": "", "task": "", "most": 9, "queues": "[]", "tenants": "[]"},
+        [
+            "rota_jobs_held ((queue,tenant,lane,task)>(?,?,?,?))",
+            "INTEGER PRIMARY KEY",
+            "rota_jobs_held (queue=? AND tenant=? AND lane=? AND task>?)",
+            "rota_jobs_held (queue=? AND tenant=? AND lane>?)",
+            "rota_jobs_held (queue=? AND tenant>?)",
+            "rota_jobs_held (queue>?)",
+            "INTEGER PRIMARY KEY",
+        ],
+    ),
+    "tenants_in_line": (
+        {"queue": "q0", "rank": 0, "most": 9},
+        ["rota_jobs_tenants (queue=? AND rank=?)", "rota_jobs_tenants (queue=? AND rank=? AND tenant>?)"],
+    ),
+    "tenant_heads": (
+        {"tenants": "[]", "queue": "q0", "rank": 0, "tasks": "[]", "each": 1},
+        ["INTEGER PRIMARY KEY", "rota_jobs_tenants (queue=? AND rank=? AND tenant=?)"],
     ),
     "ahead": (
         ("q0", "t0", 1, 1, "", 9),
@@ -81,17 +113,6 @@ HOT = {
     "ended_of_tenant": (
         {"tenant": "x", "state": "failed", "most": 9},
         ["rota_jobs_finished (state=? AND finished_at>?)"],
-    ),
-    "lanes_parked": (
-        (),
-        [
-            "rota_jobs_parked",
-            "INTEGER PRIMARY KEY",
-            "rota_jobs_parked (tenant=? AND queue=? AND task>?)",
-            "rota_jobs_parked (tenant=? AND queue>?)",
-            "rota_jobs_parked (tenant>?)",
-            "INTEGER PRIMARY KEY",
-        ],
     ),
     "lanes": (
         (),
@@ -117,6 +138,11 @@ def test_a_hot_statement_walks_its_indexes(connection: sqlite3.Connection, name:
     assert not any("TEMP B-TREE" in step for step in steps), steps
 
 
+def test_running_jobs_are_counted_among_any_number_of_others(connection: sqlite3.Connection) -> None:
+    (read,) = reads_of_jobs(plan(connection, statement("running_by"), ()))
+    assert "rota_jobs_running" in read
+
+
 def test_the_leases_of_a_batch_are_looked_up_by_id(connection: sqlite3.Connection) -> None:
     (read,) = reads_of_jobs(plan(connection, statement("held"), ("{}",)))
     assert "rota_jobs_id (id=?)" in read
@@ -125,6 +151,15 @@ def test_the_leases_of_a_batch_are_looked_up_by_id(connection: sqlite3.Connectio
 @pytest.mark.parametrize("lanes", [1, 5, 50])
 def test_the_lanes_of_a_queue_are_merged_without_sorting(connection: sqlite3.Connection, lanes: int) -> None:
     steps = plan(connection, merged_select(lanes), [*(("q0", "t0", 0) * lanes), 100])
+    reads = reads_of_jobs(steps)
+    assert len(reads) == lanes
+    assert all("rota_jobs_ready (queue=? AND task=? AND rank<?)" in step for step in reads)
+    assert not any("TEMP B-TREE" in step for step in steps)
+
+
+@pytest.mark.parametrize("lanes", [1, 50])
+def test_so_are_they_where_there_are_rules(connection: sqlite3.Connection, lanes: int) -> None:
+    steps = plan(connection, merged_line(lanes), [*(("q0", "t0", 0) * lanes), 100])
     reads = reads_of_jobs(steps)
     assert len(reads) == lanes
     assert all("rota_jobs_ready (queue=? AND task=? AND rank<?)" in step for step in reads)

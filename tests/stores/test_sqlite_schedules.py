@@ -189,7 +189,13 @@ async def test_jobs_stored_before_there_were_schedules_are_kept(path: Path) -> N
     jobs = [new(schedule="s"), new()]
     with closing(connect(address)) as connection:
         connection.executescript(PREAMBLE + MIGRATIONS[0].sql)
-        insert(Transaction(connection), jobs, NOW)
+        columns = "state, due, id, created_at, run_at, tenant, queue, task, origin, payload_json, schedule"
+        rows = [
+            ("queued", 1, job.id, NOW, NOW, "default", "q", "t", "api", "{}", job.schedule) for job in jobs
+        ]
+        marks = ", ".join("?" * len(rows[0]))
+        connection.executemany(f"INSERT INTO rota_jobs ({columns}) VALUES ({marks})", rows)
+        connection.commit()
     store = SqliteStore(f"sqlite:///{path}")
     assert (await store.schema.pending())[0] == "0002_documents"
     await store.open()

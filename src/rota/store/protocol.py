@@ -44,8 +44,9 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
     expect the same one, one succeeds.
 15. Hints. A waker may be late, or wake for nothing: polling alone is correct. ``capabilities.wakes`` says
     which hints reach other processes.
-16. No policy. A store has no backoff, no cron, no retry rules, no limits, and logs nothing about jobs.
-    Where speed needs a policy in the engine's own language, a property test holds it to the pure one.
+16. No policy. A store has no backoff, no cron, no retry rules, and logs nothing about jobs. It keeps the
+    limits, weights and budgets it was given by the arithmetic of ``core/jobs/admission.py``; where speed
+    needs that in the engine's own language, a property test holds it to the pure one.
 17. Acknowledgement. When a write returns, it is stored as ``capabilities.durable`` promises.
 18. Failures. A server or connection that fails raises ``StoreUnavailable``, and so does a store that is
     closed; no error of the driver leaks out. Data that the engine cannot hold raises ``StoreError`` and
@@ -59,6 +60,22 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
 21. Time. Leases are written and judged by one clock, the store's. With ``now=None`` it alone decides what
     is due, until when a lease lasts and which has expired, whatever the clocks of the callers show, and
     the answer includes its time. A claim later than its ``until`` brings nothing: no worker waits for it.
+22. Limits. A job is under the limits of its queue, task, tenant and key, and begins only if all admit it.
+    A key's own rule comes before those of families, of which the longest prefix holds, for each key alone.
+    Never more than ``running`` run at any instant, counted from the jobs that run, whenever they were
+    claimed. Jobs of one key, queue and tenant keep their order under such a limit; while a strict key waits
+    for a retry, nothing else of it begins. Of jobs under a limit a claim brings at most ``free``.
+23. Rates. Never more units begin than the bucket of a rate holds by the store's clock, over all workers. A
+    job that needs more than there are is not overtaken by others under the same limit. One that is released
+    before it has begun returns its units, without those that have come back by themselves. ``next_due_at``
+    is no later than the next token for a job that was met.
+24. Fair shares. Within a queue and a priority the tenants that wait share a claim by weight, and what the
+    worker has in hand counts; what one does not use, others get. Each tenant keeps its own order.
+25. Held jobs. What a limit, a budget or an exclusion holds up delays nothing else, is not changed by it, and
+    begins in its old place when nothing holds it up. A claim that has not looked at everything
+    says so by ``next_due_at``.
+26. Budgets. A tenant's job begins only while the tenant has spent less than its budget in the period, with
+    the prices of what runs, and if its own price is left. ``next_due_at`` is no later than the period's end.
 """
 
 from __future__ import annotations

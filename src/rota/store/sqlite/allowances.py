@@ -15,7 +15,7 @@ from ...core.jobs import buckets
 from ...core.jobs.admission import Allowance, Candidate
 from ...core.jobs.buckets import bucket_units, take, units_at
 from ...core.jobs.limits import Bucket, family_of
-from ...core.tenants import period_end, spending_rows
+from ...core.jobs.periods import period_begins, period_ends
 from ...model import Period
 from ..sql.rules import LimitRow, is_in_force
 from .rows import as_json, instant, micros
@@ -63,7 +63,7 @@ def _salvaged(row: Sequence[Any]) -> Met:
     return met._replace(units=units, price=price, key=key)
 
 
-class ClaimRules:
+class RulesInForce:
     """The rules in force. Rows spoiled by hand hold nothing up."""
 
     def __init__(self, limits: Iterable[LimitRow], tenants: Iterable[Sequence[Any]]) -> None:
@@ -110,16 +110,16 @@ class ClaimRules:
         return found
 
 
-def read_rules(transaction: Transaction) -> ClaimRules:
+def read_rules(transaction: Transaction) -> RulesInForce:
     limits = [LimitRow(*row) for row in transaction.execute(statement("limits_in_force")).fetchall()]
     tenants = transaction.execute("SELECT name, weight, budget, period FROM rota_tenants").fetchall()
-    return ClaimRules(limits, tenants)
+    return RulesInForce(limits, tenants)
 
 
 class Allowances:
     """The allowances of one claim, by name. A limit is counted when the first job under it is met."""
 
-    def __init__(self, transaction: Transaction, rules: ClaimRules, now: int) -> None:
+    def __init__(self, transaction: Transaction, rules: RulesInForce, now: int) -> None:
         self._transaction = transaction
         self._rules = rules
         self._now = now
@@ -210,8 +210,8 @@ class Allowances:
 
     def _budget(self, tenant: str) -> Allowance:
         budget, period = self._rules.budgets[tenant]
-        unit, since = spending_rows(period, instant(self._now))
-        given = {"tenant": tenant, "unit": unit, "begins": micros(since)}
+        begins = micros(period_begins(period, instant(self._now)))
+        given = {"tenant": tenant, "unit": "day" if period == "week" else period, "begins": begins}
         (spent,) = self._transaction.execute(statement("reserved"), given).fetchone()
         return Allowance(budget=budget, spent=float(spent))
 
@@ -253,7 +253,7 @@ class Allowances:
             kind, _, subject = name.partition(":")
             if kind == "budget":
                 if known.is_full:
-                    times.append(micros(period_end(self._rules.budgets[subject][1], instant(self._now))))
+                    times.append(micros(period_ends(self._rules.budgets[subject][1], instant(self._now))))
                 continue
             rule = self._rule(name)
             bucket = None if rule is None else _bucket(rule)
@@ -277,7 +277,7 @@ def give_back(transaction: Transaction, ids: Sequence[str], now: int) -> None:
     Not to the bucket of a rule that has changed since.
     """
     limits = [LimitRow(*row) for row in transaction.execute(statement("limits_in_force")).fetchall()]
-    rules = ClaimRules([row for row in limits if row.every_ns is not None], ())
+    rules = RulesInForce([row for row in limits if row.every_ns is not None], ())
     if not rules.has_limits:
         return
     for *kind, units, claimed_at in transaction.execute(statement("released"), (as_json(ids),)).fetchall():

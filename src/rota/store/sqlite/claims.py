@@ -2,7 +2,7 @@
 
 The ready index is ordered by lane (see ``lanes.py``), so jobs of tasks that the worker does not know,
 and of queues closed to it, are never looked at; SQLite merges the lanes of one queue and reads each
-only as far as needed. Where there are tenants, limits or held jobs, ``ruled_claims.py`` goes on.
+only as far as needed. Where there are tenants, limits or held jobs, ``ruled_claims.py`` continues.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import msgspec
 
 from ...core.jobs.admission import shares
 from ...model import ClaimRequest, Job, Settlement
+from .claimed_jobs import order, take
 from .lanes import TENANT, ClaimMemory, Signs, line_lanes
 from .rows import as_json, instant, job, micros, span
 from .ruled_claims import Freed, RuledClaim
 from .statements import statement
-from .taking import order, take
 from .writer import Transaction
 
 MERGED = 50  # lanes in one statement; SQLite allows 500

@@ -840,11 +840,19 @@ WITH RECURSIVE lane (place, n) AS (
   SELECT coalesce(
     iif(seen.queue IN (SELECT value FROM json_each(:queues)) OR seen.tenant IN (SELECT value FROM json_each(:tenants)),
       NULL,
-      (
-        SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
-        WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
-          AND beside.tenant = seen.tenant AND (beside.lane, beside.task) > (seen.lane, seen.task)
-        ORDER BY beside.lane, beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+      coalesce(
+        (
+          SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
+          WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
+            AND beside.tenant = seen.tenant AND beside.lane = seen.lane AND beside.task > seen.task
+          ORDER BY beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+        ),
+        (
+          SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
+          WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
+            AND beside.tenant = seen.tenant AND beside.lane > seen.lane
+          ORDER BY beside.lane, beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+        )
       )
     ),
     iif(seen.queue IN (SELECT value FROM json_each(:queues)),
@@ -870,9 +878,9 @@ SELECT json_group_array(json_array(rank, run_at, id, rowid, queue, task, tenant,
 FROM lane CROSS JOIN rota_jobs ON rota_jobs.rowid = lane.place;
 
 -- sql/hold.sql
-UPDATE rota_jobs SET due = 2, lane = json_extract(held.value, '$[1]')
-FROM json_each(?) AS held
-WHERE rota_jobs.rowid = json_extract(held.value, '$[0]');
+UPDATE rota_jobs SET due = 2, lane = json_extract(moved.value, '$[1]')
+FROM json_each(?) AS moved
+WHERE rota_jobs.rowid = json_extract(moved.value, '$[0]');
 
 -- sql/holder.sql
 SELECT id, state FROM rota_jobs WHERE id = ?
@@ -895,7 +903,7 @@ WHERE (tenant, key, job) IN (
 );
 
 -- sql/keys_of.sql
-SELECT DISTINCT queue, tenant, concurrency_key
+SELECT queue, tenant, concurrency_key
 FROM json_each(?) AS asked CROSS JOIN rota_jobs INDEXED BY rota_jobs_id ON rota_jobs.id = asked.value
 WHERE concurrency_key IS NOT NULL;
 

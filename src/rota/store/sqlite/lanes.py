@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...core.jobs.admission import Head
 from ...model import ClaimRequest
-from .allowances import ClaimRules, read_rules
+from .allowances import RulesInForce, read_rules
 from .statements import statement
 from .writer import Transaction
 
@@ -25,7 +25,7 @@ Queues = Mapping[str, Mapping[str, Head]]  # the tasks of each with their first 
 
 
 class Signs(NamedTuple):
-    """What a claim has to heed beside the order."""
+    """What a claim has to respect beside the order."""
 
     version: int  # of the rules
     held: int  # whether jobs are held
@@ -37,7 +37,7 @@ class ClaimMemory:
     """What claims of one process remember. A claim without it is right, too, only slower or less even."""
 
     def __init__(self) -> None:
-        self._rules: tuple[int, ClaimRules] | None = None
+        self._rules: tuple[int, RulesInForce] | None = None
         self.cursor: HeldLane = NOWHERE  # the last held lane that a claim has looked into
         self.round_start: HeldLane | None = None  # where an unfinished round of claims that were short began
         self.has_wrapped = False  # whether that round is past the last lane, and began again at the first
@@ -49,7 +49,7 @@ class ClaimMemory:
         self.turn: dict[str, str] = {}  # by queue: the tenant that was looked up last
         self.carry: dict[str, Mapping[str, float]] = {}  # by queue: what tenants are owed
 
-    def rules(self, transaction: Transaction, version: int) -> ClaimRules:
+    def rules(self, transaction: Transaction, version: int) -> RulesInForce:
         if self._rules is None or self._rules[0] != version:
             self._rules = (version, read_rules(transaction))
         return self._rules[1]

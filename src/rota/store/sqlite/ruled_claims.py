@@ -19,10 +19,10 @@ import msgspec
 from ...core.jobs.admission import Fairness, Head, admit, carried, shares, tenant_shares
 from ...model import ClaimRequest, Job
 from .allowances import Allowances, Met, read_met
+from .claimed_jobs import order, take
 from .lanes import NOWHERE, TENANT, ClaimMemory, HeldLane, Queues, Signs, is_open, open_lanes
 from .rows import as_json
 from .statements import MET, statement
-from .taking import order, take
 from .writer import Transaction
 
 MERGED = 50  # lanes in one statement
@@ -90,8 +90,8 @@ class RuledClaim:
             self._transaction.execute("UPDATE rota_claiming SET fair = 1")
         cursor = self._memory.cursor
         if self._signs.held:
-            self._look_into(freed)
-            self._look_around(ALWAYS)
+            self._read_freed_lanes(freed)
+            self._read_next_lanes(ALWAYS)
         self._go_round(queues)
         if self._signs.held:
             self._go_round_all_lanes(cursor)
@@ -144,7 +144,7 @@ class RuledClaim:
         if fair is not None:
             line += self._of_absent_tenants(queue, tasks, fair, line, wanted)
         if self._signs.held:
-            self._look_beside(queue, line)
+            self._read_lanes_of(queue, line)
         jobs = sorted({job.rowid: job for job in [*line, *self._held_jobs(queue, last_rank)]}.values())
         open_, stopped = self._stop(queue, jobs, last_rank)
         begun, rejected = self._admit(queue, open_, wanted, fair)
@@ -349,7 +349,7 @@ class RuledClaim:
 
     # --- held lanes ------------------------------------------------------------------------------
 
-    def _look_into(self, lanes: Set[Freed]) -> None:
+    def _read_freed_lanes(self, lanes: Set[Freed]) -> None:
         """Settlements of this turn may have freed slots for these."""
         by_queue: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         for queue, tenant, lane in lanes:
@@ -357,7 +357,7 @@ class RuledClaim:
         for queue, asked in by_queue.items():
             self._add_lanes(self._lane_heads(queue, asked))
 
-    def _look_beside(self, queue: str, line: Sequence[Met]) -> None:
+    def _read_lanes_of(self, queue: str, line: Sequence[Met]) -> None:
         """What is held of the same tenants and keys comes first."""
         asked = {(job.tenant, TENANT) for job in line}
         asked |= {(job.tenant, f"k:{job.key}") for job in line if job.key is not None}
@@ -405,12 +405,12 @@ class RuledClaim:
             memory.round_start, memory.has_wrapped = cursor, memory.cursor <= cursor
         left = MOST_LANES
         while self._wanted > 0 and left > 0 and memory.round_start is not None:
-            left -= max(1, self._look_around(left))
+            left -= max(1, self._read_next_lanes(left))
             self._go_round(open_lanes(self._transaction, self._want))
         if self._wanted > 0 and memory.round_start is not None:
             self._is_unfinished = True
 
-    def _look_around(self, most: int) -> int:
+    def _read_next_lanes(self, most: int) -> int:
         """Look into the next lanes; how many there were. At the end it begins again at the first."""
         memory = self._memory
         queue, tenant, lane, task = memory.cursor

@@ -135,7 +135,7 @@ class RunningLimitRules:
         assert rest == [job.id for job in waiting[1:]]
 
     @keeps(22)
-    async def test_the_end_of_a_job_in_any_way_makes_room(self, store: Store) -> None:
+    async def test_the_end_of_a_job_in_any_way_frees_its_slot(self, store: Store) -> None:
         await put_limit(store, "key:k", running=1)
         jobs = [new(concurrency_key="k") for _ in range(6)]
         await add(store, *jobs)
@@ -306,7 +306,7 @@ class LimitOrderRules:
         assert len(taken) == 2
 
     @keeps(22)
-    async def test_a_released_job_makes_room_and_keeps_its_place(self, store: Store) -> None:
+    async def test_a_released_job_frees_its_slot_and_keeps_its_place(self, store: Store) -> None:
         await put_limit(store, "key:k", running=1)
         jobs = [new(concurrency_key="k") for _ in range(3)]
         await add(store, *jobs)

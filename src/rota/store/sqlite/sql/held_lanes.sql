@@ -9,11 +9,19 @@ WITH RECURSIVE lane (place, n) AS (
   SELECT coalesce(
     iif(seen.queue IN (SELECT value FROM json_each(:queues)) OR seen.tenant IN (SELECT value FROM json_each(:tenants)),
       NULL,
-      (
-        SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
-        WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
-          AND beside.tenant = seen.tenant AND (beside.lane, beside.task) > (seen.lane, seen.task)
-        ORDER BY beside.lane, beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+      coalesce(
+        (
+          SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
+          WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
+            AND beside.tenant = seen.tenant AND beside.lane = seen.lane AND beside.task > seen.task
+          ORDER BY beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+        ),
+        (
+          SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_held
+          WHERE beside.state = 'queued' AND beside.due = 2 AND beside.queue = seen.queue
+            AND beside.tenant = seen.tenant AND beside.lane > seen.lane
+          ORDER BY beside.lane, beside.task, beside.rank, beside.run_at, beside.id LIMIT 1
+        )
       )
     ),
     iif(seen.queue IN (SELECT value FROM json_each(:queues)),
