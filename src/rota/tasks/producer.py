@@ -20,6 +20,7 @@ from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
 from ..runtime.sync_twins import call_sync, run_here
 from ..store.protocol import Store
+from .bursts import BurstCheck
 from .current import RunningJob
 from .handle import Handles, JobAccess, JobHandle, from_job, from_new
 from .job_builder import JobBuilder
@@ -41,6 +42,7 @@ class Producer:
         self.published = published
         self._access = access
         self._builder = JobBuilder(runtime, registry)
+        self._bursts = BurstCheck(runtime)
 
     def has(self, name: str) -> bool:
         """Whether the task's code is here."""
@@ -57,6 +59,8 @@ class Producer:
             chosen = await self._declared(store, name, chosen, began)
         now = self.runtime.clock.now()
         new = self._builder.one(name, arguments, chosen, now)
+        if new.units is not None:
+            await self._bursts.check(store, [new])
         try:
             if chosen.id is None:
                 inserted = (await store.insert([new], now))[0]
@@ -84,7 +88,9 @@ class Producer:
             both = merge(self._registry.options(name), chosen)
         else:
             both = merge(await self.published.options(store, name), chosen)
-        return self._builder.one(name, arguments, both, self.runtime.clock.now())
+        new = self._builder.one(name, arguments, both, self.runtime.clock.now())
+        await self._bursts.check(store, [new])
+        return new
 
     async def enqueue_as(self, new: NewJob, id: JobId | None) -> JobHandle:
         """Store a prepared job. Under an id promised earlier it is stored once, however often it is asked."""
@@ -102,7 +108,9 @@ class Producer:
     def build(self, name: str, arguments: Any, chosen: Options, now: datetime, running: RunningJob) -> NewJob:
         """The job that the running one wants, everything checked and nothing written."""
         base = self._registry.options(name) if self.has(name) else self.published.options_at_hand(name)
-        return self._builder.one(name, arguments, merge(base, chosen), now, running)
+        new = self._builder.one(name, arguments, merge(base, chosen), now, running)
+        self._bursts.check_at_hand([new])
+        return new
 
     # --- many ------------------------------------------------------------------------------------
 
@@ -118,6 +126,7 @@ class Producer:
         now = self.runtime.clock.now()
         jobs = self._builder.many(name, arguments, chosen, now)
         if store is not None:
+            await self._bursts.check(store, jobs if chosen.units is not None else ())
             inserted = await self._insert(store, jobs, now, began)
         else:
             inserted = await self._insert_with(chosen, jobs)
@@ -137,6 +146,8 @@ class Producer:
         # The caller's iterable may be bound to its thread, as a database cursor is: read it here.
         jobs = self._builder.many(name, arguments, chosen, now)
         if store is not None:
+            if chosen.units is not None:
+                portal.call(self._bursts.check, store, jobs)
             inserted = portal.call(self._insert, store, jobs, now, began)
         else:
             inserted = self._insert_with_sync(chosen, jobs, "enqueue_many")
@@ -219,6 +230,7 @@ class Producer:
     def _answer_of(
         self, chosen: Options, jobs: Sequence[NewJob]
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
+        self._bursts.check_at_hand(jobs if chosen.units is not None else ())
         store, retrying = self.runtime.stores.root(), chosen.id is not None
         return store.insert_with(chosen.connection, jobs, self._known_now(), retrying=retrying)
 

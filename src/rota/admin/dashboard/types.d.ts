@@ -247,6 +247,9 @@ export interface EnqueueRequest {
   auto_remove?: boolean | null;
   expires?: string | number | null;
   keep?: number | null;
+  concurrency_key?: string | null;
+  units?: number | null;
+  price?: number | null;
   tags?: string[];
   parent?: string | null;
   idempotency_key?: string | null;
@@ -460,6 +463,13 @@ export interface JobsRequest {
   limit?: number;
   cursor?: string | null;
   order?: "newest" | "oldest";
+}
+
+export interface Limit {
+  running?: number | null;
+  rate?: string | null;
+  burst?: number | null;
+  strict?: boolean;
 }
 
 export interface LimitView {
@@ -858,6 +868,7 @@ export interface TaskDeclaration {
   parameters?: TaskParameter[];
   open_ended?: boolean;
   description?: string;
+  limit?: Limit | null;
 }
 
 export interface TaskParameter {
