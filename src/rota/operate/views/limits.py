@@ -77,6 +77,13 @@ _SAME = (
 _HOLDER = HolderView.__struct_fields__
 
 
+def fullness(view: LimitView) -> float:
+    """How much of a limit is in use, from 0 to 1."""
+    running = 0.0 if view.most is None else view.running / view.most
+    rate = 0.0 if view.tokens is None or view.burst is None else 1 - view.tokens / view.burst
+    return max(running, rate)
+
+
 def _is_full(held: Held) -> bool:
     is_family = held.name.endswith("*")
     return not is_family and (
