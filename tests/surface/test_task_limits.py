@@ -131,10 +131,10 @@ async def test_the_limits_of_the_code_are_in_force_before_the_first_job_begins(
     seen: list[Any] = []
 
     @app.task(limit=Limit(running=5))
-    async def look() -> None:
+    async def report() -> None:
         seen.append([held.most for held in await app.limits.list()])
 
-    await look.enqueue()
+    await report.enqueue()
     await app.serve(burst=True)
     assert seen == [[5]]
 
