@@ -487,7 +487,7 @@ export interface LimitView {
   source: string;
   declared: DeclaredLimitView | null;
   rule: string;
-  keys?: LimitView[];
+  keys: LimitView[];
   holders?: HolderView[];
   warning?: string | null;
 }
@@ -914,18 +914,18 @@ export interface TenantView {
   cost_cents: number;
   estimated: boolean;
   gate: GateView | null;
-  waiting?: number;
-  done?: number;
-  failed?: number;
-  weight?: number;
-  share?: number | null;
-  max_priority?: number | null;
-  limit?: TenantLimitView | null;
-  quotas?: QuotaView[];
-  spent_cents?: number;
-  budget?: BudgetView | null;
-  retention_days?: number | null;
-  updated_at?: string | null;
+  waiting: number;
+  done: number;
+  failed: number;
+  weight: number;
+  share: number | null;
+  max_priority: number | null;
+  limit: TenantLimitView | null;
+  quotas: QuotaView[];
+  spent_cents: number;
+  budget: BudgetView | null;
+  retention_days: number | null;
+  updated_at: string | null;
 }
 
 export interface TenantsRequest {

@@ -48,7 +48,7 @@ class LimitView(View, frozen=True, kw_only=True):
     source: str  # "run time" or "code"
     declared: DeclaredLimitView | None
     rule: str  # the name of the rule in force: of one key of a family, that of the family
-    keys: tuple[LimitView, ...] = ()  # of a family: the fullest of its keys
+    keys: tuple[LimitView, ...]  # of a family: the fullest of its keys
     holders: tuple[HolderView, ...] = ()  # the running jobs, the oldest first; only of a single limit
     warning: str | None = None  # only in the answer to a change: why it may have no effect
 
