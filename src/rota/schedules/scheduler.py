@@ -122,8 +122,10 @@ class Scheduler:
         tasks = await self._published.options_for_schedules(self._store)
         made = [self._made(before, one, tasks) for before, one in zip(schedules, decisions, strict=True)]
         decisions = [decision for decision, _ in made]
+        await self._runtime.tenants.rules(self._store)
+        governed = self._runtime.tenants.at_hand
         firings = [
-            Firing(schedule=decision.schedule, expected=before.version, jobs=jobs)
+            Firing(schedule=decision.schedule, expected=before.version, jobs=tuple(governed(jobs)))
             for before, (decision, jobs) in zip(schedules, made, strict=True)
         ]
         hit("fire.before")
