@@ -59,7 +59,7 @@ async def test_a_bulk_call_that_exceeds_a_quota_stores_nothing(app: Rota) -> Non
     assert await count(app) == 3
 
 
-async def test_jobs_that_have_run_make_room(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_jobs_that_have_run_no_longer_count(app: Rota, monkeypatch: pytest.MonkeyPatch) -> None:
     await app.tenants.set("acme", waiting=1)
     await enqueue(app)
     await drain(app)
