@@ -24,7 +24,6 @@ VIEWS = (
     "/calendars",
     "/workers",
     "/tenants",
-    "/limits",
     "/gates",
     "/audit",
     "/doctor",

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Unpack, overload
 
-from ..core.jobs.limits import check_task_limit
 from ..core.jobs.options import DeclaredOptions, TaskOptions, options
 from ..core.schedules.options import OF_THE_SCHEDULE, RecurringOptions
 from ..durations import Duration
@@ -77,11 +76,9 @@ class TaskDeclarations(ABC):
 
     def _build(self, function: Callable[..., Any], given: dict[str, Any]) -> Task[..., Any]:
         name = choose_name(function, given.pop("name", None), self._prefix)
-        executor, limit = given.pop("executor", None), given.pop("limit", None)
+        executor = given.pop("executor", None)
         chosen = options({**self._defaults, **given}, for_task=name)
-        task = FunctionTask(function, name, chosen, choose_executor(function, executor, name))
-        task.limit = None if limit is None else check_task_limit(name, limit)
-        return task
+        return FunctionTask(function, name, chosen, choose_executor(function, executor, name))
 
     @abstractmethod
     def _declare(self, task: Task[..., Any], schedule: Mapping[str, Any] | None) -> None:

@@ -2,11 +2,13 @@
 
 Owns the places at which claims ended. A worker under load starts there, because the front of the
 index is full of entries of jobs that are gone until the next vacuum; it starts from the front again
-every so often, since a late commit may have put a job behind the place. Must never do I/O.
+every so often, since a late commit may have put a job behind the place. Where there are tenants or limits
+the server says itself where to continue, and learns whose jobs were claimed recently. Must never do I/O.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -19,6 +21,9 @@ from .rows import NOW, settled, text, texts_array
 
 FULL_FROM = 16  # jobs; a smaller claim always starts from the front
 FRONT_EVERY_S = 0.05
+SMALL = 64  # jobs; a larger claim can be shared fairly by itself
+REMEMBERED_S = 1.0  # after which what a tenant was given counts half
+MOST_REMEMBERED = 32  # tenants
 FRONT_SHARE = 25  # a claim from the front takes at most one part in this many of the time
 
 _SETTLE = (
@@ -28,12 +33,24 @@ _SETTLE = (
 # A statement that reaches the server when no worker waits for its answer claims nothing.
 _CLAIM = (
     "rota.claim(%s, CASE WHEN clock_timestamp() > %s THEN 0 ELSE %s END, %s, CAST(%s AS text[]), "
-    "CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS json), {}) AS c"
+    "CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS json), CAST(%s AS integer), "
+    "CAST(%s AS json), {}, {}) AS c"
 )
-SETTLE = f"SELECT s.refused, s.woken, NULL, s.settled_at::text FROM {_SETTLE}"
-CLAIM = f"SELECT NULL, NULL, c.* FROM {_CLAIM.format(NOW)}"
+SETTLE = f"SELECT s.refused, s.woken, s.slots, NULL, s.settled_at::text FROM {_SETTLE}"
+CLAIM = f"SELECT NULL, NULL, NULL, c.* FROM {_CLAIM.format('NULL', NOW)}"
 # The claim takes its instant from what was settled, so it is made afterwards.
-TURN = f"SELECT s.refused, s.woken, c.* FROM {_SETTLE}, LATERAL {_CLAIM.format('s.settled_at')}"
+TURN = (
+    "SELECT s.refused, s.woken, s.slots, c.* "
+    f"FROM {_SETTLE}, LATERAL {_CLAIM.format('s.freed', 's.settled_at')}"
+)
+
+# Where the row that answers for a shared claim has its places and its state; a job has its id.
+PLACES, STATE, ID = 5, 6, 7
+
+
+def is_shared(row: Sequence[Any]) -> bool:
+    """Whether it is the row that answers for a claim that was shared between tenants."""
+    return row[ID] is None and row[STATE] is not None
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -47,15 +64,52 @@ class ClaimCursors:
     """Where the last claims of this store object ended, by what they asked for."""
 
     def __init__(self) -> None:
-        self._ended: dict[tuple[Any, ...], dict[str, _Place]] = {}
+        self._ended: dict[tuple[Any, ...], dict[str, _Place] | str] = {}
         self._front_at: dict[tuple[Any, ...], float] = {}
+        self._states: dict[tuple[Any, ...], str] = {}  # what the server said, where claims are shared
+        self._given: Counter[str] = Counter()  # jobs of the last moments, by tenant
+        self._forget_at = 0.0
 
     def since(self, want: ClaimRequest, time: float) -> str | None:
         """For ``rota.claim``; None: from the front."""
         ended = self._ended.get(_kind(want))
         if not ended or time >= self._front_at[_kind(want)]:
             return None
-        return text(list(ended.values()))
+        return ended if isinstance(ended, str) else text(list(ended.values()))
+
+    def hints(self, want: ClaimRequest) -> str | None:
+        """For ``rota.claim_fairly``: whose jobs the worker has, or had just now; what the last claim said."""
+        state = self._states.get(_kind(want))
+        if state is None and not want.holds:
+            return None
+        holds = want.holds
+        if not holds and want.limit <= SMALL:
+            holds = tuple(self._given.most_common(MOST_REMEMBERED))
+        return f'{{"holds":{text(holds)},"state":{state or "null"}}}'
+
+    def note_shared(
+        self,
+        want: ClaimRequest,
+        jobs: Sequence[Job],
+        said: tuple[str | None, str],
+        began: float,
+        ended: float,
+        front: bool,
+    ) -> None:
+        """Remember how a claim went that was shared between tenants; ``said``: its places and its state."""
+        kind = _kind(want)
+        places, self._states[kind] = said
+        if want.limit <= SMALL:
+            if ended >= self._forget_at:
+                self._forget_at = ended + REMEMBERED_S
+                self._given = Counter({tenant: n // 2 for tenant, n in self._given.items() if n > 1})
+            self._given.update(job.tenant for job in jobs)
+        if places is None or len(jobs) < max(want.limit, FULL_FROM):
+            self._ended.pop(kind, None)
+            return
+        self._ended[kind] = places
+        if front:
+            self._front_at[kind] = ended + max(FRONT_EVERY_S, FRONT_SHARE * (ended - began))
 
     def note(self, want: ClaimRequest, jobs: Sequence[Job], began: float, ended: float, front: bool) -> None:
         """Remember how a claim went; ``jobs`` in the order of the claim."""
@@ -63,16 +117,20 @@ class ClaimCursors:
         if len(jobs) < max(want.limit, FULL_FROM):
             self._ended.pop(kind, None)
             return
-        if front:
-            self._ended[kind] = {}
+        places = self._ended.get(kind)
+        if front or not isinstance(places, dict):
+            places = self._ended[kind] = {}
             self._front_at[kind] = ended + max(FRONT_EVERY_S, FRONT_SHARE * (ended - began))
-        places = self._ended.setdefault(kind, {})
         for queue, job in {job.queue: job for job in jobs}.items():  # the last of each
             places[queue] = _Place(queue=queue, rank=-job.priority, run_at=job.run_at, id=job.id)
 
 
 def turn(
-    changes: Sequence[Settlement], want: ClaimRequest | None, now: datetime | None, since: str | None
+    changes: Sequence[Settlement],
+    want: ClaimRequest | None,
+    now: datetime | None,
+    since: str | None,
+    hints: str | None = None,
 ) -> tuple[str, tuple[Any, ...]]:
     """The one statement of a turn. Its first row answers for the turn itself, each other one is a job."""
     if want is None:
@@ -88,6 +146,8 @@ def turn(
         array(want.tasks),
         array(want.exclude_tenants or None),
         since,
+        want.free,
+        hints,
     )
     if not changes:
         return CLAIM, (*asked, now)

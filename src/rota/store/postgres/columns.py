@@ -13,9 +13,7 @@ from ...core.jobs.options import (
     FOREVER,
     LONGEST_NAME,
     MOST_ATTEMPTS,
-    MOST_CENTS,
     MOST_TAGS,
-    MOST_UNITS,
     PRIORITY_LIMIT,
     SHORTEST_TIMEOUT,
 )
@@ -50,6 +48,16 @@ SEES_NEWEST = "current_setting('transaction_isolation') = 'read committed'"
 TALLY_SLOT = f"(pg_backend_pid() % 64 + 128 * ({NEWEST_SEGMENT} % 255))"
 LARGE_RUNNING = 32 * 2**20  # bytes: a sweep that reads more is not made by every worker
 STRAYS_LOCK = 7_466_562  # as LOCK in schema.py
+# Whether there are tenants beside the default one. If the row is missing: perhaps.
+MANY_TENANTS = "coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true)"
+# What jobs that ended were under, by the bits of rota.running.ruled.
+FREED_LANES = (
+    "array_agg(DISTINCT 'k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || "
+    "array_agg(DISTINCT 't:' || task) FILTER (WHERE ruled & 2 <> 0) || "
+    "array_agg(DISTINCT 'n:' || tenant) FILTER (WHERE ruled & 4 <> 0)"
+)
+RULES_LOCK = 7_466_563  # shared by claims; a session that changes a rule has it alone
+MANY_PASSED = 256  # due jobs that a claim may not take: they leave the line
 MANY_DEAD = 500  # index entries of jobs long gone: passing as many takes a fraction of a millisecond
 
 
@@ -67,6 +75,23 @@ def _met(index: str) -> ColumnList:
     relation = f"'rota.{index}'::regclass"
     met = f"pg_stat_get_xact_tuples_returned({relation}) - pg_stat_get_xact_tuples_fetched({relation})"
     return lambda _, __: [f"({met})"]
+
+
+def _fetched(index: str) -> ColumnList:
+    """Rows that a session was given by an index."""
+    return lambda _, __: [f"pg_stat_get_xact_tuples_fetched('rota.{index}'::regclass)"]
+
+
+def _line_lane(prefix: str, _: frozenset[str]) -> list[str]:
+    """The lane of a job in the line: see ``tables/0014_limits.sql``."""
+    return [f"CASE WHEN {prefix}tenant <> 'default' OR {MANY_TENANTS} THEN '' END"]
+
+
+def _tokens(prefix: str, _: frozenset[str]) -> list[str]:
+    """The units that a bucket has now; a huge one is capped, so that no sum overflows."""
+    p = prefix
+    size = f"least({p}burst, 4000000000000000000 / {p}every_ns) * {p}every_ns"
+    return [f"((now_ns + {size} - greatest({p}full_ns, now_ns)) / {p}every_ns)"]
 
 
 def _names(fields: Iterable[JobField]) -> ColumnList:
@@ -165,6 +190,14 @@ LISTS: Mapping[str, ColumnList] = {
     "strays lock": _constant(STRAYS_LOCK),
     "dead due": _met("queued_due"),
     "dead later": _met("queued_later"),
+    "live due": _fetched("queued_due"),
+    # lanes and rules
+    "line lane": _line_lane,
+    "freed lanes": lambda _, __: [FREED_LANES],
+    "tokens": _tokens,
+    "many tenants": lambda _, __: [MANY_TENANTS],
+    "many passed": _constant(MANY_PASSED),
+    "rules lock": _constant(RULES_LOCK),
     # what may be said about a job
     "conflicts": lambda _, __: [f"'{choice}'" for choice in CONFLICTS],
     "longest name": _constant(LONGEST_NAME),
@@ -173,7 +206,5 @@ LISTS: Mapping[str, ColumnList] = {
     "shortest timeout": _constant(SHORTEST_TIMEOUT),
     "longest timeout": _constant(int(LONGEST)),
     "most tags": _constant(MOST_TAGS),
-    "most units": _constant(MOST_UNITS),
-    "most cents": _constant(int(MOST_CENTS)),
     "longest key": _constant(int(FOREVER)),
 }

@@ -71,14 +71,14 @@ def _functions(text: str) -> list[Function]:
 
 
 def _function(found: re.Match[str], comment: str | None) -> Function:
-    arguments = [_argument(part) for part in _canonical(found["arguments"]).split(", ") if part]
+    arguments = [_argument(part) for part in _bare(found["arguments"]).split(", ") if part]
     identity = ", ".join(name_and_type for name_and_type, _ in arguments)
     outs = [one.removeprefix("OUT ").partition(" ")[2] for one, _ in arguments if one.startswith("OUT ")]
     result = found["result"] or (outs[0] if len(outs) == 1 else "record")
     settings = [f"{name}={value.strip(chr(39))}" for name, value in _SETTING.findall(found["settings"])]
     facts = (
         ", ".join(one + default for one, default in arguments),
-        re.sub(r"TABLE \( ?", "TABLE(", _canonical(result)).replace("rota.", ""),
+        re.sub(r"TABLE \( ?", "TABLE(", _bare(result)),
         found["language"],
         (found["volatility"] or "VOLATILE")[0].lower(),
         "s" if found["parallel"] else "u",
@@ -103,6 +103,11 @@ def _argument(text: str) -> tuple[str, str]:
 def _canonical(text: str) -> str:
     """On one line, with the types as the catalog names them."""
     return re.sub(r"\btimestamptz\b", "timestamp with time zone", " ".join(text.split()))
+
+
+def _bare(text: str) -> str:
+    """The same, with our own types as the catalog names them."""
+    return _canonical(text).replace("rota.", "")
 
 
 def _views(text: str) -> list[DatabaseView]:

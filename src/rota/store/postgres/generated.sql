@@ -639,6 +639,28 @@ ALTER TABLE rota.done ADD COLUMN concurrency_key text COLLATE "C";
 ALTER TABLE rota.done ADD COLUMN units integer;
 ALTER TABLE rota.done ADD COLUMN price double precision;
 
+-- The lane that a job waits in. In the line: NULL, or '' once there are tenants beside the default one. Held, that
+-- is due but out of the line (due IS NULL): '' of its tenant, k:KEY of its key, t:TASK of its task.
+ALTER TABLE rota.queued ADD COLUMN lane text COLLATE "C";
+-- Which limits a job counts under: 1 of its queue, 2 task, 4 tenant, 8 key; 16: it took from a bucket.
+ALTER TABLE rota.running ADD COLUMN ruled smallint;
+UPDATE rota.queued SET lane = '' WHERE due IS NULL OR tenant <> 'default';
+DROP INDEX rota.queued_parked;
+CREATE INDEX queued_tenant ON rota.queued (segment, queue, rank, tenant, run_at, id) WHERE due AND lane IS NOT NULL;
+CREATE INDEX queued_held ON rota.queued (queue, rank, lane, tenant, run_at, id) WHERE due IS NULL;
+CREATE INDEX queued_retried ON rota.queued (concurrency_key) WHERE concurrency_key IS NOT NULL AND attempt > 0;
+CREATE INDEX running_queue ON rota.running (queue) WHERE ruled & 1 <> 0;
+CREATE INDEX running_task ON rota.running (task) WHERE ruled & 2 <> 0;
+CREATE INDEX running_tenant ON rota.running (tenant) WHERE ruled & 4 <> 0;
+CREATE INDEX running_key ON rota.running (concurrency_key) WHERE ruled & 8 <> 0;
+-- Whether claims have to look for lanes and rules at all; whether there are tenants beside the default one; which
+-- kinds of rules there are: 1 queue, 2 task, 4 tenant, 8 key, 16 family, 32 weight, 64 budget,
+-- 128 strict.
+ALTER TABLE rota.segments ADD COLUMN fair boolean NOT NULL DEFAULT false;
+ALTER TABLE rota.segments ADD COLUMN many boolean NOT NULL DEFAULT false;
+ALTER TABLE rota.segments ADD COLUMN rules smallint NOT NULL DEFAULT 0;
+UPDATE rota.segments SET fair = true, many = true WHERE EXISTS (SELECT FROM rota.queued WHERE lane IS NOT NULL);
+
 CREATE TABLE rota.limits (
     name text COLLATE "C" PRIMARY KEY,
     scope text COLLATE "C" NOT NULL,  -- queue, task, tenant, key, family
@@ -677,11 +699,11 @@ CREATE TABLE rota.tenants (
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 
--- What tenants have spent, in cents, by hour, day and month; slots keep concurrent workers from waiting for one
--- row.
+-- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day; slots keep
+-- concurrent workers from waiting for one row.
 CREATE TABLE rota.spending (
     tenant text COLLATE "C" NOT NULL,
-    unit text COLLATE "C" NOT NULL,  -- hour, day, month
+    unit text COLLATE "C" NOT NULL,  -- hour, day, month, bytes
     begins timestamptz NOT NULL,
     slot smallint NOT NULL,
     amount double precision NOT NULL,
@@ -691,12 +713,415 @@ CREATE TABLE rota.spending (
 COMMENT ON TABLE rota.limits IS 'Limits on what runs at once and how fast. Change them with rota limits set.';
 COMMENT ON TABLE rota.buckets IS 'The rates of single keys, where a limit is for a family of keys.';
 COMMENT ON TABLE rota.tenants IS 'What tenants are entitled to. Change it with rota tenants set.';
-COMMENT ON TABLE rota.spending IS 'What tenants have spent, in cents.';
-
--- For the quota of waiting jobs: the count of one tenant's, beside millions of others.
-CREATE INDEX queued_of_tenant ON rota.queued (tenant) WHERE tenant <> 'default';
+COMMENT ON TABLE rota.spending IS 'What tenants have spent, and the bytes they have enqueued.';
 
 INSERT INTO rota.migrations (version, name) VALUES (14, '0014_limits');
+
+-- Admission: whether the limits of a job let it begin. core/jobs/admission.py has the same arithmetic; tests hold
+-- the two together. What runs is counted, under the locks of the limits: there is no counter that could be wrong.
+
+-- The limits of these names, locked in the order of their names, or as they are if that takes too long.
+-- patient: wait for another claim, for a tenth of a second.
+CREATE OR REPLACE FUNCTION rota.lock_limits(names text[], patient boolean, OUT limits rota.limits[], OUT is_locked boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET lock_timeout = '100ms'
+AS $$
+BEGIN
+    IF patient THEN
+        SELECT array_agg(l) INTO limits
+          FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE) AS l;
+        is_locked := true;
+    ELSE  -- others may wait for what we have locked already
+        SELECT array_agg(l) INTO limits
+          FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE SKIP LOCKED) AS l;
+        is_locked := coalesce(cardinality(limits), 0) = (SELECT count(*) FROM rota.limits AS l WHERE l.name = ANY (names));
+        IF NOT is_locked THEN
+            SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
+        END IF;
+    END IF;
+EXCEPTION WHEN lock_not_available THEN
+    SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
+    is_locked := false;
+END
+$$;
+
+-- The tenants among these that have a budget, locked likewise.
+CREATE OR REPLACE FUNCTION rota.lock_budgets(names text[], patient boolean, OUT budgeted text[], OUT is_locked boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET lock_timeout = '100ms'
+AS $$
+BEGIN
+    budgeted := ARRAY(SELECT t.name FROM rota.tenants AS t
+                    WHERE t.name = ANY (names) AND t.budget >= 0 AND t.period IN ('hour', 'day', 'week', 'month'));
+    is_locked := true;
+    IF budgeted = '{}' THEN
+        RETURN;
+    END IF;
+    IF patient THEN
+        PERFORM FROM rota.tenants AS t WHERE t.name = ANY (budgeted) ORDER BY t.name FOR UPDATE;
+    ELSE
+        is_locked := cardinality(budgeted) = (
+            SELECT count(*) FROM (SELECT FROM rota.tenants AS t WHERE t.name = ANY (budgeted) FOR UPDATE SKIP LOCKED) AS l);
+    END IF;
+EXCEPTION WHEN lock_not_available THEN
+    is_locked := false;
+END
+$$;
+
+-- The names of all limits that could concern these jobs. rules: which kinds there are, see rota.segments.
+CREATE OR REPLACE FUNCTION rota.name_limits(queues text[], tasks text[], tenants text[], keys text[], rules integer) RETURNS text[]
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    known CONSTANT text[] := CASE WHEN rules & 24 <> 0 THEN
+        ARRAY(SELECT DISTINCT k FROM unnest(keys) AS k WHERE k IS NOT NULL) END;
+    names text[] := '{}';
+BEGIN
+    IF rules & 8 <> 0 THEN
+        names := names || ARRAY(SELECT 'key:' || k FROM unnest(known) AS k);
+    END IF;
+    IF rules & 16 <> 0 AND known <> '{}' THEN
+        names := names || ARRAY(
+            SELECT f.name FROM rota.limits AS f
+             WHERE f.scope = 'family' AND EXISTS (SELECT FROM unnest(known) AS k WHERE starts_with(k, f.subject)));
+    END IF;
+    IF rules & 1 <> 0 THEN
+        names := names || ARRAY(SELECT DISTINCT 'queue:' || q FROM unnest(queues) AS q);
+    END IF;
+    IF rules & 2 <> 0 THEN
+        names := names || ARRAY(SELECT DISTINCT 'task:' || t FROM unnest(tasks) AS t);
+    END IF;
+    IF rules & 4 <> 0 THEN
+        names := names || ARRAY(SELECT DISTINCT 'tenant:' || t FROM unnest(tenants) AS t);
+    END IF;
+    RETURN names;
+END
+$$;
+
+-- What the limits of one scope have room for, by what each is for: a queue, a task, a tenant or a key.
+-- limits: valid and locked, or not locked, and then they admit nothing; budgeted: tenants with a budget.
+CREATE OR REPLACE FUNCTION rota.find_rooms(
+    mark integer, subjects text[], limits rota.limits[], has_locks boolean, budgeted text[], has_budgets boolean,
+    now timestamptz, now_ns bigint)
+RETURNS TABLE (
+    subject text, counts boolean, room bigint, tokens bigint, every_ns bigint, burst bigint, full_ns bigint,
+    sole uuid, money double precision, closes_at timestamptz, is_locked boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    own rota.limits[];
+    families rota.limits[];
+    prefixes text[];  -- of the families, the longest first
+    known text[];
+BEGIN
+    IF mark = 8 THEN
+        own := ARRAY(SELECT l FROM unnest(limits) AS l WHERE l.scope = 'key');
+        families := ARRAY(SELECT l FROM unnest(limits) AS l WHERE l.scope = 'family' ORDER BY length(l.subject) DESC);
+        prefixes := ARRAY(SELECT l.subject FROM unnest(families) AS l);
+        known := ARRAY(SELECT DISTINCT k FROM unnest(subjects) AS k WHERE k IS NOT NULL);
+        RETURN QUERY
+        WITH matched AS MATERIALIZED (
+            SELECT k.key, CASE WHEN o.subject IS NOT NULL THEN 0
+                               WHEN cardinality(prefixes) <= 1 THEN starts_with(k.key, prefixes[1])::integer::bigint
+                               ELSE (SELECT f.i FROM unnest(prefixes) WITH ORDINALITY AS f(prefix, i)
+                                      WHERE starts_with(k.key, f.prefix) LIMIT 1) END AS family,
+                   o.running, o.every_ns, o.burst, o.strict, o.full_ns
+              FROM unnest(known) AS k(key) LEFT JOIN unnest(own) AS o ON o.subject = k.key
+        ), rule AS MATERIALIZED (
+            SELECT m.key, false AS in_family, m.running, m.every_ns, m.burst, m.strict, m.full_ns
+              FROM matched AS m WHERE m.running IS NOT NULL OR m.every_ns IS NOT NULL
+            UNION ALL
+            SELECT m.key, true, f.running, f.every_ns, f.burst, f.strict, NULL
+              FROM matched AS m JOIN unnest(families) WITH ORDINALITY AS f(
+                   name, scope, subject, running, every_ns, burst, strict, full_ns, declared, chosen, version, updated_at, i)
+                ON f.i = m.family
+        ), busy AS (
+            SELECT x.concurrency_key AS key, count(*) AS n FROM rota.running AS x
+             WHERE x.ruled & 8 <> 0
+               AND x.concurrency_key = ANY (ARRAY(SELECT r.key FROM rule AS r WHERE r.running IS NOT NULL))
+             GROUP BY 1
+        ), bucket AS (
+            SELECT b.concurrency_key AS key, b.full_ns FROM rota.buckets AS b
+             WHERE b.concurrency_key = ANY (ARRAY(SELECT r.key FROM rule AS r WHERE r.in_family AND r.every_ns IS NOT NULL))
+        )
+        SELECT r.key, r.running IS NOT NULL, r.running - coalesce(x.n, 0),
+((now_ns + least(r.burst, 4000000000000000000 / r.every_ns) * r.every_ns - greatest(r.full_ns, now_ns)) / r.every_ns),
+                   r.every_ns, r.burst, r.full_ns,
+               CASE WHEN r.strict THEN (SELECT q.id FROM rota.queued AS q
+                                         WHERE q.concurrency_key = r.key AND q.attempt > 0
+                                         ORDER BY q.rank, q.run_at, q.id LIMIT 1) END,
+               NULL::double precision, NULL::timestamptz, has_locks
+          FROM (SELECT r.key, r.running, r.every_ns, r.burst, r.strict, coalesce(r.full_ns, b.full_ns, 0) AS full_ns
+                  FROM rule AS r LEFT JOIN bucket AS b ON b.key = r.key) AS r LEFT JOIN busy AS x ON x.key = r.key;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT s.subject, l.running IS NOT NULL OR b.budget IS NOT NULL,
+           l.running - CASE
+               WHEN l.running IS NULL THEN NULL
+               WHEN mark = 1 THEN (SELECT count(*) FROM (
+                   SELECT FROM rota.running AS x WHERE x.queue = s.subject AND x.ruled & 1 <> 0 LIMIT l.running) AS c)
+               WHEN mark = 2 THEN (SELECT count(*) FROM (
+                   SELECT FROM rota.running AS x WHERE x.task = s.subject AND x.ruled & 2 <> 0 LIMIT l.running) AS c)
+               ELSE (SELECT count(*) FROM (
+                   SELECT FROM rota.running AS x WHERE x.tenant = s.subject AND x.ruled & 4 <> 0 LIMIT l.running) AS c)
+               END,
+((now_ns + least(l.burst, 4000000000000000000 / l.every_ns) * l.every_ns - greatest(l.full_ns, now_ns)) / l.every_ns),
+               l.every_ns, l.burst, l.full_ns, NULL::uuid,
+           b.budget - b.reserved - b.spent, b.ends, (l.name IS NULL OR has_locks) AND (b.budget IS NULL OR has_budgets)
+      FROM (SELECT f.subject FROM unnest(limits) AS f
+             WHERE f.scope = CASE mark WHEN 1 THEN 'queue' WHEN 2 THEN 'task' ELSE 'tenant' END
+            UNION SELECT t FROM unnest(budgeted) AS t WHERE mark = 4) AS s
+      LEFT JOIN (SELECT * FROM unnest(limits) AS f
+                  WHERE f.scope = CASE mark WHEN 1 THEN 'queue' WHEN 2 THEN 'task' ELSE 'tenant' END) AS l
+        ON l.subject = s.subject
+      LEFT JOIN LATERAL rota.find_budget(CASE WHEN mark = 4 THEN s.subject END, now) AS b ON true;
+END
+$$;
+
+-- A tenant's budget, what runs has reserved of it, what has been spent, and when the period ends. One statement: what
+-- is settled meanwhile counts once, as the one or the other.
+CREATE OR REPLACE FUNCTION rota.find_budget(
+    tenant text, now timestamptz, OUT budget double precision, OUT reserved double precision, OUT spent double precision,
+    OUT ends timestamptz)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF tenant IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT t.budget,
+           (SELECT coalesce(sum(r.price), 0) FROM rota.running AS r WHERE r.tenant = t.name AND r.ruled & 4 <> 0),
+           (SELECT coalesce(sum(s.amount), 0) FROM rota.spending AS s
+             WHERE s.tenant = t.name AND s.unit = CASE t.period WHEN 'week' THEN 'day' ELSE t.period END
+               AND s.begins >= date_trunc(t.period, now AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'),
+           (date_trunc(t.period, now AT TIME ZONE 'UTC') + ('1 ' || t.period)::interval) AT TIME ZONE 'UTC'
+      INTO budget, reserved, spent, ends
+      FROM rota.tenants AS t
+     WHERE t.name = find_budget.tenant AND t.budget >= 0 AND t.period IN ('hour', 'day', 'week', 'month');
+END
+$$;
+
+-- Which of these jobs may begin, in this order, and under which limits they then count: see rota.running.ruled.
+-- verdict: 0 it may, else what holds it up, by the bits of rota.running.ruled; 16: it has to be left alone now.
+-- A job counts against those after it in one limit only if those checked before have let it pass.
+-- next_at: when a rate or a budget lets the next one begin.
+CREATE OR REPLACE FUNCTION rota.admit(
+    queues text[], tasks text[], tenants text[], keys text[], ids uuid[], units integer[], prices double precision[],
+    rules integer, patient boolean, now timestamptz,
+    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    now_ns CONSTANT bigint := (extract(epoch FROM now) * 1000000)::bigint * 1000;
+    names CONSTANT text[] := rota.name_limits(queues, tasks, tenants, keys, rules);
+    limits rota.limits[];
+    is_locked boolean := true;
+    budgeted text[];
+    has_budgets boolean := true;  -- whether they are locked
+    is_strict boolean;
+    subjects text[];
+    mark integer;
+    next_ns bigint;
+    soon_ns bigint;
+    soon_at timestamptz;
+    part_rates boolean;
+BEGIN
+    has_rate := false;
+    IF names <> '{}' THEN
+        SELECT l.limits, l.is_locked INTO limits, is_locked FROM rota.lock_limits(names, patient) AS l;
+    END IF;
+    IF rules & 64 <> 0 THEN
+        SELECT b.budgeted, b.is_locked INTO budgeted, has_budgets
+          FROM rota.lock_budgets(ARRAY(SELECT DISTINCT t FROM unnest(tenants) AS t), patient AND is_locked) AS b;
+    END IF;
+    -- what was spoiled by hand holds nothing up
+    limits := ARRAY(SELECT l FROM unnest(limits) AS l
+                    WHERE (l.running > 0 OR l.running IS NULL) AND coalesce(l.running, l.every_ns) IS NOT NULL
+                      AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0));
+    IF coalesce(cardinality(limits), 0) = 0 AND coalesce(budgeted, '{}') = '{}' THEN
+        RETURN;
+    END IF;
+    ruled := array_fill(0::smallint, ARRAY[cardinality(ids)]);
+    FOREACH mark IN ARRAY ARRAY[8, 2, 4, 1] LOOP
+        CONTINUE WHEN CASE mark WHEN 8 THEN NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope IN ('key', 'family'))
+                               WHEN 2 THEN NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope = 'task')
+                               WHEN 4 THEN NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope = 'tenant')
+                                           AND coalesce(budgeted, '{}') = '{}'
+                               ELSE NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope = 'queue') END;
+        subjects := CASE mark WHEN 8 THEN keys WHEN 2 THEN tasks WHEN 4 THEN tenants ELSE queues END;
+        WITH rule AS MATERIALIZED (
+            SELECT * FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns)
+        ), job AS (
+            SELECT j.*, count(*) FILTER (WHERE j.verdict = 0) OVER w AS nth,
+                   sum(j.units) FILTER (WHERE j.verdict = 0) OVER w AS all_units,
+                   sum(j.price) FILTER (WHERE j.verdict = 0) OVER w AS all_prices
+              FROM (SELECT i, subject, verdict, ruled, coalesce(units, 1)::bigint AS units,
+                           CASE WHEN mark = 4 THEN coalesce(price, 0) END AS price, id
+                      FROM unnest(subjects, verdict, ruled, units, prices, ids) WITH ORDINALITY
+                           AS u(subject, verdict, ruled, units, price, id, i)) AS j
+            WINDOW w AS (PARTITION BY j.subject ORDER BY j.i ROWS UNBOUNDED PRECEDING)
+        ), judged AS (
+            SELECT j.*, r.counts, r.every_ns, r.burst, r.full_ns, r.closes_at,
+                   r.subject IS NULL OR (CASE WHEN r.sole IS NULL THEN j.nth <= r.room ELSE r.room > 0 END) IS NOT FALSE
+                       AND (r.sole IS NULL OR r.sole = j.id)
+                       AND (r.money IS NULL OR j.all_prices - j.price < r.money AND (j.price = 0 OR j.all_prices <= r.money))
+                       AS fits,
+                   r.subject IS NULL
+                       OR (CASE WHEN r.sole IS NULL THEN j.all_units ELSE j.units END <= r.tokens) IS NOT FALSE AS has_tokens,
+                   coalesce(r.is_locked, true) AS is_locked
+              FROM job AS j LEFT JOIN rule AS r ON r.subject = j.subject
+        )
+        SELECT array_agg(CASE WHEN verdict <> 0 THEN verdict WHEN NOT is_locked THEN 16 WHEN fits AND has_tokens THEN 0
+                              ELSE mark END::smallint ORDER BY i),
+               array_agg((ruled | coalesce(CASE WHEN counts THEN mark END, 0) | CASE WHEN every_ns IS NULL THEN 0 ELSE 16 END
+                         )::smallint ORDER BY i),
+               least(9000000000000000000, min(
+                   greatest(full_ns, now_ns) + (all_units - least(burst, 4000000000000000000 / every_ns)) * every_ns) FILTER (WHERE verdict = 0 AND fits AND NOT has_tokens AND units <= burst)),
+               bool_or(every_ns IS NOT NULL), min(closes_at) FILTER (WHERE verdict = 0 AND NOT fits)
+          INTO verdict, ruled, soon_ns, part_rates, soon_at FROM judged;
+        next_ns := least(next_ns, soon_ns);
+        has_rate := has_rate OR part_rates;
+        next_at := least(next_at, soon_at);
+    END LOOP;
+    next_at := least(next_at, 'epoch'::timestamptz + ceil(next_ns / 1000.0) * interval '1 microsecond');
+END
+$$;
+
+-- The buckets of the limits that these jobs are under, and how many units each of them gives.
+CREATE OR REPLACE FUNCTION rota.sum_units(queues text[], tasks text[], tenants text[], keys text[], units integer[], rules integer)
+RETURNS TABLE (name text, key text, total bigint)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_nestloop = on
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH job AS MATERIALIZED (
+        SELECT * FROM unnest(queues, tasks, tenants, keys, units) AS j(queue, task, tenant, key, units)
+    ), used AS (
+        SELECT 'queue:' || j.queue AS name, sum(coalesce(j.units, 1)) AS units FROM job AS j WHERE rules & 1 <> 0 GROUP BY j.queue
+        UNION ALL
+        SELECT 'task:' || j.task, sum(coalesce(j.units, 1)) FROM job AS j WHERE rules & 2 <> 0 GROUP BY j.task
+        UNION ALL
+        SELECT 'tenant:' || j.tenant, sum(coalesce(j.units, 1)) FROM job AS j WHERE rules & 4 <> 0 GROUP BY j.tenant
+    ), keyed AS (
+        SELECT j.key, sum(coalesce(j.units, 1)) AS units FROM job AS j
+         WHERE rules & 24 <> 0 AND j.key IS NOT NULL GROUP BY j.key
+    )
+    SELECT u.name, NULL::text, u.units FROM used AS u
+    UNION ALL
+    SELECT l.name, CASE WHEN l.scope = 'family' THEN k.key END, k.units
+      FROM keyed AS k, LATERAL (
+        SELECT f.name, f.scope FROM rota.limits AS f
+         WHERE (rules & 8 <> 0 AND f.name = 'key:' || k.key)
+           AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
+           AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
+        UNION ALL
+        (SELECT f.name, f.scope FROM rota.limits AS f
+          WHERE rules & 16 <> 0 AND f.scope = 'family' AND starts_with(k.key, f.subject)
+            AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
+            AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
+          ORDER BY length(f.subject) DESC LIMIT 1)
+        LIMIT 1) AS l;
+END
+$$;
+
+-- These jobs begin: take their units from the buckets, which the caller has locked.
+CREATE OR REPLACE FUNCTION rota.take_units(
+    queues text[], tasks text[], tenants text[], keys text[], units integer[], rules integer, now timestamptz)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_nestloop = on
+AS $$
+#variable_conflict use_column
+DECLARE
+    now_ns CONSTANT bigint := (extract(epoch FROM now) * 1000000)::bigint * 1000;
+    used json := (SELECT json_agg(s) FROM rota.sum_units(queues, tasks, tenants, keys, units, rules) AS s);
+BEGIN
+    UPDATE rota.limits AS l SET full_ns = greatest(l.full_ns, now_ns) + l.every_ns * u.total
+      FROM json_to_recordset(used) AS u(name text, key text, total bigint)
+     WHERE u.key IS NULL AND l.name = u.name AND l.every_ns > 0 AND l.burst > 0;
+    INSERT INTO rota.buckets AS b (concurrency_key, full_ns)
+    SELECT u.key, now_ns + l.every_ns * u.total
+      FROM json_to_recordset(used) AS u(name text, key text, total bigint) JOIN rota.limits AS l ON l.name = u.name
+     WHERE u.key IS NOT NULL AND l.every_ns > 0
+     ORDER BY u.key
+    ON CONFLICT (concurrency_key) DO UPDATE SET full_ns = greatest(b.full_ns, now_ns) + (excluded.full_ns - now_ns);
+END
+$$;
+
+-- These jobs return unbegun: their buckets get back what has not grown back since, unless the limit was changed
+-- meanwhile. jobs: [[queue, task, tenant, key, units, when they were claimed]]. Nothing if a claim holds the locks for
+-- long: then less may begin than could, never more.
+CREATE OR REPLACE FUNCTION rota.give_back(jobs json, now timestamptz) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_nestloop = on
+AS $$
+#variable_conflict use_column
+DECLARE
+    rules CONSTANT integer := (SELECT s.rules FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1);
+    names CONSTANT text[] := rota.name_limits(
+        ARRAY(SELECT j->>0 FROM json_array_elements(jobs) AS j), ARRAY(SELECT j->>1 FROM json_array_elements(jobs) AS j),
+        ARRAY(SELECT j->>2 FROM json_array_elements(jobs) AS j), ARRAY(SELECT j->>3 FROM json_array_elements(jobs) AS j), rules);
+    back json;
+BEGIN
+    IF NOT coalesce((SELECT l.is_locked FROM rota.lock_limits(names, true) AS l), false) THEN
+        RETURN;
+    END IF;
+    SELECT json_agg(b) INTO back FROM (
+        SELECT u.name, u.key, sum(greatest(0, u.total * l.every_ns - greatest(0,
+                   (extract(epoch FROM now) * 1000000)::bigint * 1000
+                   - (extract(epoch FROM u.claimed_at) * 1000000)::bigint * 1000)))::bigint AS ns
+          FROM (SELECT (j->>5)::timestamptz AS claimed_at, x.*
+                  FROM json_array_elements(jobs) AS j, LATERAL rota.sum_units(
+                       ARRAY[j->>0], ARRAY[j->>1], ARRAY[j->>2], ARRAY[j->>3], ARRAY[(j->>4)::integer], rules) AS x) AS u
+          JOIN rota.limits AS l ON l.name = u.name
+         WHERE l.every_ns > 0 AND l.burst > 0 AND l.updated_at <= u.claimed_at
+         GROUP BY u.name, u.key) AS b;
+    UPDATE rota.limits AS l SET full_ns = l.full_ns - b.ns FROM json_to_recordset(back) AS b(name text, key text, ns bigint)
+     WHERE b.key IS NULL AND l.name = b.name;
+    UPDATE rota.buckets AS k SET full_ns = k.full_ns - b.ns FROM json_to_recordset(back) AS b(name text, key text, ns bigint)
+     WHERE k.concurrency_key = b.key;
+END
+$$;
+
+-- Which queues are full by their own limit, as far as can be seen without a lock, and when the next rate lets one begin.
+CREATE OR REPLACE FUNCTION rota.full_queues(names text[], now timestamptz, OUT is_full boolean[], OUT next_at timestamptz)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    now_ns CONSTANT bigint := (extract(epoch FROM now) * 1000000)::bigint * 1000;
+    next_ns bigint;
+BEGIN
+    SELECT array_agg(coalesce(f.is_busy OR f.tokens <= 0, false) ORDER BY f.i),
+           min(f.full_ns - (least(f.burst, 4000000000000000000 / f.every_ns) - 1) * f.every_ns) FILTER (WHERE f.tokens <= 0)
+      INTO is_full, next_ns
+      FROM (SELECT u.i, l.every_ns, l.burst, l.full_ns,
+((now_ns + least(l.burst, 4000000000000000000 / l.every_ns) * l.every_ns - greatest(l.full_ns, now_ns)) / l.every_ns)
+                       AS tokens,
+                   l.running <= (SELECT count(*) FROM (
+                       SELECT FROM rota.running AS x WHERE x.queue = u.name AND x.ruled & 1 <> 0 LIMIT l.running) AS c) AS is_busy
+              FROM unnest(names) WITH ORDINALITY AS u(name, i) LEFT JOIN LATERAL (
+                   SELECT * FROM rota.limits AS l
+                    WHERE l.name = 'queue:' || u.name AND l.scope = 'queue' AND (l.running > 0 OR l.running IS NULL)
+                      AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0) OFFSET 0) AS l ON true) AS f;
+    next_at := 'epoch'::timestamptz + ceil(next_ns / 1000.0) * interval '1 microsecond';
+END
+$$;
 
 -- The audit log.
 
@@ -814,68 +1239,24 @@ BEGIN
 END
 $$;
 
--- Jobs of paused tenants at the front of the queues leave the index of due jobs, so that a tenant with a
--- million of them is passed once, and not with every claim. It reads no further than a claim of lim jobs
--- does; the more it finds the further, up to some thousands of jobs for one claim to move.
--- lanes, segments, ranks, run_ats, ids: the places after which to look.
-CREATE OR REPLACE FUNCTION rota.park(
-    lanes text[], segments integer[], ranks integer[], run_ats timestamptz[], ids uuid[], tenants text[], lim integer)
-RETURNS void
-LANGUAGE plpgsql
+-- As rota.lanes, with those that have due jobs in older segments.
+CREATE OR REPLACE FUNCTION rota.list_queues(queues text[], exclude text[], segment integer) RETURNS text[]
+LANGUAGE plpgsql STABLE
 SET search_path = rota, pg_temp
 AS $$
 DECLARE
-    most CONSTANT integer := 5000;
-    reach integer := lim / greatest(cardinality(lanes), 1) + 1;
-    moved integer;
+    lane CONSTANT text[] := rota.lanes(queues, exclude, segment);
 BEGIN
-    LOOP
-        UPDATE rota.queued SET due = NULL WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM rota.queued
-             WHERE due AND tenant = ANY (tenants) AND ctid = ANY (ARRAY(
-                   SELECT front.ctid
-                     FROM unnest(lanes, segments, ranks, run_ats, ids) AS l(queue, segment, rank, run_at, id), LATERAL (
-                       SELECT q.ctid, q.tenant FROM rota.queued AS q
-                        WHERE q.due AND q.segment = l.segment AND q.queue = l.queue
-                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
-                        ORDER BY q.rank, q.run_at, q.id LIMIT reach) AS front
-                    WHERE front.tenant = ANY (tenants)))
-               FOR UPDATE SKIP LOCKED));
-        GET DIAGNOSTICS moved = ROW_COUNT;
-        EXIT WHEN moved = 0 OR reach * cardinality(lanes) > most;
-        reach := reach * 4;
-    END LOOP;
-END
-$$;
-
--- The first jobs of each tenant that is no longer paused come back, as many as a claim of lim jobs can
--- take. Nothing parked: one probe.
-CREATE OR REPLACE FUNCTION rota.unpark(queues text[], exclude text[], paused text[], lim integer) RETURNS void
-LANGUAGE plpgsql
-SET search_path = rota, pg_temp
-AS $$
-#variable_conflict use_column
-BEGIN
-    PERFORM FROM rota.queued WHERE due IS NULL ORDER BY tenant, queue LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
+    IF queues IS NOT NULL THEN
+        RETURN lane;
     END IF;
-    UPDATE rota.queued SET due = true, segment =
-        coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0) WHERE ctid = ANY
-        (ARRAY(
-        WITH RECURSIVE lane(tenant, queue) AS (  -- one index probe each
-            (SELECT tenant, queue FROM rota.queued WHERE due IS NULL ORDER BY tenant, queue LIMIT 1)
-            UNION ALL
-            SELECT beyond.* FROM lane, LATERAL (
-                SELECT q.tenant, q.queue FROM rota.queued AS q
-                 WHERE q.due IS NULL AND (q.tenant, q.queue) > (lane.tenant, lane.queue)
-                 ORDER BY q.tenant, q.queue LIMIT 1) AS beyond)
-        SELECT f.place FROM lane, LATERAL (
-            SELECT q.ctid AS place FROM rota.queued AS q
-             WHERE q.due IS NULL AND q.tenant = lane.tenant AND q.queue = lane.queue
-             ORDER BY q.rank, q.run_at, q.id LIMIT lim FOR UPDATE SKIP LOCKED) AS f
-         WHERE NOT lane.tenant = ANY (coalesce(paused, '{}')) AND NOT lane.queue = ANY (exclude)
-           AND (queues IS NULL OR lane.queue = ANY (queues))));
+    RETURN ARRAY(
+        SELECT q FROM unnest(lane) AS q
+        UNION
+        SELECT q FROM (SELECT * FROM rota.segments ORDER BY version DESC LIMIT 1) AS s, LATERAL (
+            SELECT unnest(rota.lanes(NULL, '{}', c)) AS q FROM unnest(s.closed) AS c
+            UNION ALL SELECT unnest(s.old_queue)) AS o
+         WHERE NOT q = ANY (exclude));
 END
 $$;
 
@@ -885,9 +1266,10 @@ $$;
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are
 -- still seen; and if it does not find enough, the claim starts from the front as well.
+-- free, hints, freed: see rota.claim_fairly, which does the work as soon as there are tenants, rules or held jobs.
 CREATE OR REPLACE FUNCTION rota.claim(
     worker text, lim integer, lease_s double precision, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, now timestamptz)
+    exclude_tenants text[], since json, free integer, hints json, freed text[], now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     id uuid, lease_token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
@@ -908,6 +1290,8 @@ DECLARE
         (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass));
     met_later CONSTANT bigint :=
         (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass));
+    met_live CONSTANT bigint := pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass);
+    is_fair boolean;
     version bigint;  -- of the list of segments
     known bigint;
     newest integer;
@@ -920,7 +1304,7 @@ DECLARE
     strand_rank integer[];
     strand_at timestamptz[];
     strand_id uuid[];
-    lane text[];  -- queues that may still hold a job to claim, the most urgent first
+    line text[];  -- queues that may still hold a job to claim, the most urgent first
     head integer[];  -- the best rank of each
     -- the place in each up to which it has been read: (rank, run_at, id)
     seen_rank integer[];
@@ -939,28 +1323,37 @@ DECLARE
     passed bigint;
     lease_until CONSTANT timestamptz := now + lease_s * interval '1 second';
 BEGIN
+    -- A session that sets a rule waits for the claims under way, and those that follow know it.
+    PERFORM pg_advisory_xact_lock_shared(7466563);
     SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}' OR s.late_from IS NOT NULL,
-           s.later_from
-      INTO version, newest, several, awaiting, later_from
+           s.later_from, s.fair
+      INTO version, newest, several, awaiting, later_from, is_fair
       FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
     IF NOT FOUND THEN  -- emptied by hand; rota.check_segments adds what it does not name
-        INSERT INTO rota.segments AS s (version, newest) VALUES (1, 0) ON CONFLICT DO NOTHING;
-        SELECT 1, 0, false, false, '-infinity' INTO version, newest, several, awaiting, later_from;
+        INSERT INTO rota.segments AS s (version, newest, fair, many, rules) VALUES (1, 0, true, true, 255)
+        ON CONFLICT DO NOTHING;
+        SELECT 1, 0, false, false, '-infinity', true INTO version, newest, several, awaiting, later_from, is_fair;
     END IF;
     next_due_at := rota.promote(later_from, now);
+    IF is_fair AND wanted > 0 THEN
+        RETURN QUERY
+        SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
+                                        hints, freed, next_due_at, now);
+        RETURN;
+    END IF;
     run_at := now::text;
     RETURN NEXT;
     IF wanted > 0 AND since IS NOT NULL AND NOT several THEN  -- more urgent ones could lie in any segment
         SELECT array_agg(c.queue), array_agg(CASE WHEN u.urgent THEN first ELSE c.rank END),
                array_agg(c.run_at), array_agg(c.id)
-          INTO lane, seen_rank, seen_at, seen_id
+          INTO line, seen_rank, seen_at, seen_id
           FROM json_to_recordset(since) AS c(queue text, rank integer, run_at timestamptz, id uuid), LATERAL (
                SELECT EXISTS (SELECT FROM rota.queued AS q
                                WHERE q.due AND q.segment = newest AND q.queue = c.queue AND q.rank < c.rank) AS urgent
                ) AS u;
     END IF;
     WHILE wanted > 0 LOOP
-        IF lane IS NULL THEN
+        IF line IS NULL THEN
             IF looks > 0 THEN
                 -- a session that moved jobs to another segment meanwhile, or committed one into an older segment
                 IF awaiting AND looks = 1 THEN
@@ -974,56 +1367,44 @@ BEGIN
                 EXIT WHEN version = known OR looks > 3;
             END IF;
             looks := looks + 1;
-            PERFORM rota.unpark(queues, exclude, exclude_tenants, lim);
-            lane := rota.lanes(queues, exclude, newest);
-            IF several AND queues IS NULL THEN
-                lane := ARRAY(
-                    SELECT q FROM unnest(lane) AS q
-                    UNION
-                    SELECT q FROM (SELECT * FROM rota.segments ORDER BY version DESC LIMIT 1) AS s, LATERAL (
-                        SELECT unnest(rota.lanes(NULL, '{}', c)) AS q FROM unnest(s.closed) AS c
-                        UNION ALL SELECT unnest(s.old_queue)) AS o
-                     WHERE NOT q = ANY (exclude));
-            END IF;
-            IF lane = '{}' THEN
-                lane := NULL;
+            line := CASE WHEN several THEN rota.list_queues(queues, exclude, newest)
+                         ELSE rota.lanes(queues, exclude, newest) END;
+            IF line = '{}' THEN
+                line := NULL;
                 CONTINUE;
             END IF;
-            seen_rank := array_fill(first, ARRAY[cardinality(lane)]);
-            seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(lane)]);
-            seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
+            seen_rank := array_fill(first, ARRAY[cardinality(line)]);
+            seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(line)]);
+            seen_id := array_fill(last_id, ARRAY[cardinality(line)]);
             strand := NULL;
         END IF;
-        IF strand IS NULL AND (several OR exclude_tenants IS NOT NULL) THEN
+        IF strand IS NULL AND several THEN
             SELECT array_agg(s.queue), array_agg(s.segment), array_agg(s.rank), array_agg(s.run_at), array_agg(s.id)
               INTO strand, strand_segment, strand_rank, strand_at, strand_id
-              FROM rota.list_strands(lane) AS s;
-            IF exclude_tenants IS NOT NULL AND looks > 0 AND strand IS NOT NULL THEN
-                PERFORM rota.park(strand, strand_segment, strand_rank, strand_at, strand_id, exclude_tenants, lim);
-            END IF;
+              FROM rota.list_strands(line) AS s;
         END IF;
-        IF cardinality(lane) = 1 THEN
+        IF cardinality(line) = 1 THEN
             sharing := 1;  -- a single queue: it may contribute all it has
             top := 2147483648;
         ELSE
             IF several THEN
-                SELECT array_agg(lane[h.ord] ORDER BY h.rank, h.run_at, h.id),
+                SELECT array_agg(line[h.ord] ORDER BY h.rank, h.run_at, h.id),
                        array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
                        array_agg(seen_rank[h.ord] ORDER BY h.rank, h.run_at, h.id),
                        array_agg(seen_at[h.ord] ORDER BY h.rank, h.run_at, h.id),
                        array_agg(seen_id[h.ord] ORDER BY h.rank, h.run_at, h.id)
-                  INTO lane, head, seen_rank, seen_at, seen_id
+                  INTO line, head, seen_rank, seen_at, seen_id
                   FROM rota.merge_segments(
-                       lane, seen_rank, seen_at, seen_id, strand, strand_segment, strand_rank, strand_at, strand_id,
-                       tasks, exclude_tenants, 2147483648, cardinality(lane)) AS h;
+                       line, seen_rank, seen_at, seen_id, strand, strand_segment, strand_rank, strand_at, strand_id,
+                       tasks, exclude_tenants, 2147483648, cardinality(line)) AS h;
             ELSE
                 SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),
                        array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
                        array_agg(l.rank ORDER BY h.rank, h.run_at, h.id),
                        array_agg(l.run_at ORDER BY h.rank, h.run_at, h.id),
                        array_agg(l.id ORDER BY h.rank, h.run_at, h.id)
-                  INTO lane, head, seen_rank, seen_at, seen_id
-                  FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
+                  INTO line, head, seen_rank, seen_at, seen_id
+                  FROM unnest(line, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
                        SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
                         WHERE q.due AND q.segment = newest AND q.queue = l.queue
                           AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
@@ -1031,7 +1412,7 @@ BEGIN
                           AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
                         ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
             END IF;
-            CONTINUE WHEN lane IS NULL;
+            CONTINUE WHEN line IS NULL;
             SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
             top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
         END IF;
@@ -1039,19 +1420,19 @@ BEGIN
             SELECT array_agg(m.place), array_agg(m.ord), array_agg(m.rank), array_agg(m.run_at), array_agg(m.id)
               INTO places, givers, given_rank, given_at, given_id
               FROM rota.merge_segments(
-                   lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing],
+                   line[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing],
                    strand, strand_segment, strand_rank, strand_at, strand_id, tasks, exclude_tenants, top, wanted) AS m;
             -- only now, so that no more are locked than are taken
             SELECT array_agg(q.place) INTO places FROM (
                 SELECT ctid AS place FROM rota.queued WHERE ctid = ANY (places) AND id = ANY (given_id) AND due
-                    AND queue = ANY (lane[1:sharing]) AND (tasks IS NULL OR task = ANY (tasks))
+                    AND queue = ANY (line[1:sharing]) AND (tasks IS NULL OR task = ANY (tasks))
                     AND (exclude_tenants IS NULL OR NOT tenant = ANY (exclude_tenants))
                    FOR UPDATE SKIP LOCKED) AS q;
         ELSE
             -- from all that share at once: a thousand queues cost one statement, as one does
             SELECT array_agg(p.place), array_agg(p.ord) INTO places, givers
               FROM (SELECT f.place, l.ord
-                      FROM unnest(lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
+                      FROM unnest(line[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
                            WITH ORDINALITY AS l(queue, rank, run_at, id, ord), LATERAL (
                            SELECT q.ctid AS place FROM rota.queued AS q
                             WHERE q.due AND q.segment = newest AND q.queue = l.queue AND q.rank < top
@@ -1087,8 +1468,8 @@ BEGIN
         END IF;
         asked := wanted;
         wanted := wanted - coalesce(cardinality(places), 0);
-        IF wanted > 0 AND cardinality(lane) = 1 AND (NOT several OR coalesce(cardinality(givers), 0) < asked) THEN
-            lane := NULL;
+        IF wanted > 0 AND cardinality(line) = 1 AND (NOT several OR coalesce(cardinality(givers), 0) < asked) THEN
+            line := NULL;
         ELSIF wanted > 0 THEN
             -- a lane that gave less than its share has nothing more to give up to here
             SELECT array_agg(CASE WHEN NOT kept THEN (top - 1)::integer WHEN several THEN coalesce(last_rank, rank) ELSE rank END
@@ -1106,6 +1487,11 @@ BEGIN
                    AS s;
         END IF;
     END LOOP;
+    IF pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass) - met_live - 2 * (lim - wanted) - 2 *
+        coalesce(cardinality(seen_rank), 0) > 256
+       AND (tasks IS NOT NULL OR exclude_tenants IS NOT NULL) THEN
+        PERFORM rota.hold(rota.list_queues(queues, exclude, newest), tasks, exclude_tenants, lim);
+    END IF;
     passed :=
         (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass))
         - met - 2 * (lim - wanted) - 2 * coalesce(cardinality(seen_rank), 0);
@@ -1116,6 +1502,519 @@ BEGIN
             (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass))
             - met_later, false);
     END IF;
+END
+$$;
+
+-- The claim where there are tenants, rules or held jobs. Rank by rank, from all queues that share it at once: the
+-- next jobs of the line, those of tenants that the line does not show, and those of lanes. Limits let them
+-- pass, in an order that is fair between tenants; what they do not admit is held. A limit that is full, a paused
+-- tenant or an unknown task delays no other job.
+-- free: jobs under a limit that may be taken, NULL for any. freed: what gave a place back in this turn, as lanes
+-- (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]], state}; state is what the last claim said.
+-- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
+-- starts, as since; in payload the state.
+CREATE OR REPLACE FUNCTION rota.claim_fairly(
+    worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
+    exclude_tenants text[], since json, free integer, hints json, freed text[], soonest timestamptz, now timestamptz)
+RETURNS TABLE (
+    next_due_at timestamptz, run_at text, created_at text, payload json,
+    id uuid, lease_token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
+        tenant text, queue text, task text, origin text, cost_cents double precision, timeout double precision,
+        scheduled_for timestamptz, schedule text, key text, tags text[], parent uuid, backoff json, error json,
+        progress json, crashes integer, expires_at timestamptz, keep double precision, snoozes integer,
+        concurrency_key text, units integer, price double precision, cancel_requested boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    first CONSTANT integer := -2147483648;
+    last_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    most_read CONSTANT integer := 4 * lim + 4000;  -- jobs of the line
+    most_lanes CONSTANT integer := 2048;  -- that give nothing
+    most_queues CONSTANT integer := 16;  -- whose tenants or lanes one round walks
+    most_tenants CONSTANT integer := 2048;  -- that are weighed
+    now_s CONSTANT double precision := extract(epoch FROM clock_timestamp());
+    met CONSTANT bigint :=
+        (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass));
+    met_later CONSTANT bigint :=
+        (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass));
+    met_live CONSTANT bigint := pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass);
+    state CONSTANT json := hints->'state';
+    s rota.segments%ROWTYPE;
+    known bigint;
+    several boolean;
+    strand text[]; strand_segment integer[]; strand_rank integer[]; strand_at timestamptz[]; strand_id uuid[];
+    holder text[]; holding integer[];  -- what the worker has in hand, by tenant
+    -- the queues; up to which place the line of each has been read, and up to which rank its lanes
+    names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
+    is_full boolean[];  -- its own limit admits nothing more
+    -- the place before which nothing is left in its line
+    spot_rank integer[]; spot_at timestamptz[]; spot_id uuid[]; is_spotted boolean[];
+    -- the state of each: tenants that wait in its line and their weight, when counted, for which rank; cursors
+    s_n integer[]; s_weight double precision[]; s_at double precision[]; s_rank integer[];
+    s_tenant text[]; s_lane text[]; s_holder text[];
+    head_rank integer[]; head_at timestamptz[]; head_id uuid[];
+    r integer;  -- the rank of this round
+    pick integer[]; has_held boolean[]; share integer[];  -- the queues that share it
+    per_tenant double precision[]; walk integer[];
+    deep_queue text := coalesce(state->'deep'->>0, ''); deep_rank integer := coalesce((state->'deep'->>1)::integer, first);
+    deep_lane text := coalesce(state->'deep'->>2, ''); deep_tenant text := coalesce(state->'deep'->>3, '');
+    is_round boolean := coalesce((state->'deep'->>4)::boolean, true);  -- it began at the first lane, and found nothing since
+    is_deep boolean := false; is_end boolean; is_unfinished boolean := false; has_rate boolean := false;
+    step_queue text[]; step_rank integer[]; step_lane text[]; step_tenant text[]; step_closed boolean[];
+    lanes_read integer := 0;
+    -- the candidates: place in pick, row, what they are under; whether from the line (0), a lane (1) or a tenant (2)
+    c_j integer[]; c_place tid[]; c_id uuid[]; c_at timestamptz[]; c_tenant text[]; c_task text[]; c_key text[];
+    c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];
+    c_queue text[];
+    deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
+    pick_j integer; in_line integer; quota integer; n integer; w double precision; i integer; one record;
+    last_tenant text; rounds_first text[];  -- tenants whose turn it is, whatever the order of arrival
+    take_place tid[]; take_id uuid[]; take_ruled smallint[];
+    hold_place tid[]; hold_id uuid[]; hold_lane text[];
+    places tid[]; ruled smallint[]; ids uuid[];
+    wanted integer := lim; looks integer := 0; lines_read integer := 0; is_patient boolean := true;
+    passed bigint;
+BEGIN
+    SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
+    several := s.closed <> '{}' OR s.old_segment <> '{}';
+    IF s.rules & 95 <> 0 AND NOT current_setting('transaction_isolation') = 'read committed' THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = format('limits need the isolation READ COMMITTED, but the role %I has %s', current_user,
+                             current_setting('transaction_isolation')),
+            HINT = format('ALTER ROLE %I SET default_transaction_isolation = ''read committed''', current_user);
+    END IF;
+    next_due_at := soonest;
+    SELECT array_agg(h->>0), array_agg((h->>1)::integer) INTO holder, holding FROM json_array_elements(hints->'holds') AS h;
+    IF since IS NOT NULL AND NOT several THEN  -- more urgent ones could lie in any segment
+        SELECT array_agg(c.queue), array_agg(CASE WHEN u.urgent THEN first ELSE c.rank END), array_agg(c.run_at), array_agg(c.id)
+          INTO names, seen_rank, seen_at, seen_id
+          FROM json_to_recordset(since) AS c(queue text, rank integer, run_at timestamptz, id uuid), LATERAL (
+               SELECT EXISTS (SELECT FROM rota.queued AS q
+                               WHERE q.due AND q.segment = s.newest AND q.queue = c.queue AND q.rank < c.rank) AS urgent
+               ) AS u;
+        SELECT names || array_agg(q), seen_rank || array_agg(first), seen_at || array_agg('-infinity'::timestamptz),
+               seen_id || array_agg(last_id)
+          INTO names, seen_rank, seen_at, seen_id
+          FROM unnest(rota.held_queues(queues, exclude)) AS q WHERE NOT q = ANY (names);
+    END IF;
+    WHILE wanted > 0 LOOP
+        IF names IS NULL AND NOT is_deep THEN
+            IF looks > 0 THEN
+                IF looks = 1 AND (s.awaited <> '{}' OR s.late_from IS NOT NULL) THEN
+                    PERFORM rota.tidy(0, 0, true);
+                END IF;
+                known := s.version;
+                SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
+                several := s.closed <> '{}' OR s.old_segment <> '{}';
+                IF s.version = known OR looks > 3 THEN
+                    is_deep := true;
+                    CONTINUE;
+                END IF;
+            END IF;
+            looks := looks + 1;
+            names := ARRAY(SELECT DISTINCT q FROM unnest(
+                CASE WHEN several THEN rota.list_queues(queues, exclude, s.newest)
+                     ELSE rota.lanes(queues, exclude, s.newest) END || rota.held_queues(queues, exclude)) AS q);
+            IF names = '{}' THEN
+                names := NULL;
+                CONTINUE;
+            END IF;
+            seen_rank := array_fill(first, ARRAY[cardinality(names)]);
+            seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(names)]);
+            seen_id := array_fill(last_id, ARRAY[cardinality(names)]);
+            held_to := NULL;
+            strand := NULL;
+        END IF;
+        IF NOT is_deep AND held_to IS NULL THEN
+            held_to := array_fill(first, ARRAY[cardinality(names)]);
+            read_names := names;
+            is_full := array_fill(false, ARRAY[cardinality(names)]);
+            spot_rank := seen_rank; spot_at := seen_at; spot_id := seen_id;
+            is_spotted := is_full;
+            SELECT array_agg(v.n ORDER BY u.i), array_agg(v.w ORDER BY u.i), array_agg(v.at ORDER BY u.i), array_agg(v.r ORDER BY u.i),
+                   array_agg(v.t ORDER BY u.i), array_agg(v.l ORDER BY u.i), array_agg(v.h ORDER BY u.i)
+              INTO s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder
+              FROM unnest(names) WITH ORDINALITY AS u(name, i) LEFT JOIN LATERAL json_to_record(state->'queues'->u.name)
+                   AS v(n integer, w double precision, at double precision, r integer, t text, l text, h text) ON true;
+            IF s.rules & 1 <> 0 THEN
+                SELECT coalesce(f.is_full, is_full), least(next_due_at, f.next_at) INTO is_full, next_due_at
+                  FROM rota.full_queues(names, now) AS f;
+            END IF;
+            IF several THEN
+                SELECT array_agg(l.queue), array_agg(l.segment), array_agg(l.rank), array_agg(l.run_at), array_agg(l.id)
+                  INTO strand, strand_segment, strand_rank, strand_at, strand_id
+                  FROM rota.list_strands(names) AS l;
+            END IF;
+        END IF;
+        c_j := NULL; c_queue := NULL; c_place := NULL; c_id := NULL; c_at := NULL; c_tenant := NULL; c_task := NULL; c_key := NULL;
+        c_units := NULL; c_price := NULL; c_from := NULL; c_lane := NULL;
+        c_verdict := NULL; c_ruled := NULL; deep_j := NULL; rounds_first := NULL; per_tenant := NULL;
+        in_line := 0;
+        IF is_deep THEN
+            -- what is left to look into: lanes, of all queues and ranks, from where the last claim ended
+            EXIT WHEN lanes_read >= most_lanes;
+            quota := least(256, most_lanes - lanes_read);
+            SELECT array_agg(l.queue), array_agg(l.rank), array_agg(l.lane), array_agg(l.tenant), array_agg(l.is_closed)
+              INTO step_queue, step_rank, step_lane, step_tenant, step_closed
+              FROM rota.walk_held(deep_queue, deep_rank, deep_lane, deep_tenant, quota, queues, exclude,
+                                  tasks, exclude_tenants) AS l;
+            n := coalesce(cardinality(step_queue), 0);
+            lanes_read := lanes_read + n;
+            is_end := n < quota;
+            quota := greatest(2, 2 * wanted / greatest(n, 1));
+            IF n > 0 THEN
+                SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
+                       array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price),
+                       array_agg(1::smallint), array_agg(x.lane),
+                       array_agg(CASE WHEN NOT coalesce(x.task = ANY (tasks), true) THEN 2
+                                      WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END::smallint)
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
+                  FROM (SELECT 1 AS j, l.queue, f.* FROM unnest(step_queue, step_rank, step_lane, step_tenant, step_closed)
+                               AS l(queue, rank, lane, tenant, is_closed), LATERAL (
+                            SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price,
+                                   q.lane, q.rank
+                              FROM rota.queued AS q
+                             WHERE q.due IS NULL AND q.queue = l.queue AND q.rank = l.rank AND q.lane = l.lane
+                               AND q.tenant = l.tenant
+                             ORDER BY q.run_at, q.id LIMIT quota) AS f
+                         WHERE NOT l.is_closed ORDER BY f.rank, f.run_at, f.id) AS x;
+                deep_queue := step_queue[n]; deep_rank := step_rank[n]; deep_lane := step_lane[n]; deep_tenant := step_tenant[n];
+            END IF;
+            IF c_id IS NULL THEN
+                CONTINUE WHEN NOT is_end;
+                -- the last lane: from the first on again, unless this round began there
+                deep_queue := ''; deep_rank := first; deep_lane := ''; deep_tenant := '';
+                EXIT WHEN is_round;
+                is_round := true;
+                CONTINUE;
+            END IF;
+            pick := ARRAY[1]; share := ARRAY[wanted];
+            IF s.rules & 128 <> 0 THEN
+                SELECT c_j || array_fill(1, ARRAY[coalesce(cardinality(x.js), 0)]), c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats,
+                       c_tenant || x.tenants, c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices,
+                       c_from || x.froms, c_lane || x.lanes, c_verdict || array_fill(0::smallint, ARRAY[coalesce(cardinality(x.js), 0)])
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
+                  FROM rota.pick_retried(c_key, c_id, ARRAY(SELECT DISTINCT q FROM unnest(c_queue) AS q), NULL, tasks, exclude_tenants) AS x;
+            END IF;
+        ELSE
+            IF several THEN
+                SELECT array_agg(m.rank ORDER BY u.i), array_agg(m.run_at ORDER BY u.i), array_agg(m.id ORDER BY u.i)
+                  INTO head_rank, head_at, head_id
+                  FROM generate_subscripts(names, 1) AS u(i) LEFT JOIN rota.merge_segments(
+                       names, seen_rank, seen_at, seen_id, strand, strand_segment, strand_rank, strand_at, strand_id,
+                       tasks, exclude_tenants, 2147483648, cardinality(names)) AS m ON m.ord = u.i;
+            ELSE
+                SELECT array_agg(h.rank ORDER BY u.i), array_agg(h.run_at ORDER BY u.i), array_agg(h.id ORDER BY u.i)
+                  INTO head_rank, head_at, head_id
+                  FROM unnest(names, seen_rank, seen_at, seen_id) WITH ORDINALITY AS u(name, rank, run_at, id, i)
+                  LEFT JOIN LATERAL (
+                       SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
+                        WHERE q.due AND q.segment = s.newest AND q.queue = u.name
+                          AND (q.rank, q.run_at, q.id) > (u.rank, u.run_at, u.id)
+                          AND (tasks IS NULL OR q.task = ANY (tasks))
+                          AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+                        ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h ON true;
+            END IF;
+            SELECT h.best, array_agg(h.i ORDER BY h.run_at, h.id),
+                   array_agg(coalesce(h.held = h.best, false) OR h.held_to = h.best ORDER BY h.run_at, h.id)
+              INTO r, pick, has_held
+              FROM (SELECT u.i, u.id, CASE WHEN k.rank <= u.rank THEN '-infinity' ELSE u.run_at END AS run_at, k.rank AS held, u.held_to,
+                           least(u.rank, k.rank) AS rank, min(least(u.rank, k.rank)) OVER () AS best
+                      FROM unnest(names, head_rank, head_at, head_id, held_to, is_full) WITH ORDINALITY
+                           AS u(name, rank, run_at, id, held_to, is_full, i)
+                      LEFT JOIN LATERAL (
+                           SELECT q.rank FROM rota.queued AS q
+                            WHERE q.due IS NULL AND q.queue = u.name AND q.rank > u.held_to
+                            ORDER BY q.rank LIMIT 1) AS k ON true
+                     WHERE NOT u.is_full) AS h
+             WHERE h.rank = h.best GROUP BY h.best;
+            IF pick IS NULL OR lines_read > most_read THEN
+                is_unfinished := is_unfinished OR pick IS NOT NULL;
+                names := NULL;
+                IF is_unfinished THEN
+                    EXIT;
+                END IF;
+                CONTINUE;
+            END IF;
+            n := cardinality(pick);
+            share := ARRAY(SELECT wanted / n + (j <= wanted % n)::integer FROM generate_series(1, n) AS j);
+            -- the line
+            IF several THEN
+                SELECT array_agg(u.j), array_agg(q.queue), array_agg(q.ctid), array_agg(q.id), array_agg(q.run_at), array_agg(q.tenant),
+                       array_agg(q.task), array_agg(q.concurrency_key), array_agg(q.units), array_agg(q.price),
+                       array_agg(0::smallint), array_agg(q.lane)
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
+                  FROM (SELECT ctid, * FROM rota.queued
+                         WHERE due AND ctid = ANY (ARRAY(
+                               SELECT m.place FROM rota.merge_segments(
+                                      ARRAY(SELECT names[p] FROM unnest(pick) AS p), ARRAY(SELECT seen_rank[p] FROM unnest(pick) AS p),
+                                      ARRAY(SELECT seen_at[p] FROM unnest(pick) AS p), ARRAY(SELECT seen_id[p] FROM unnest(pick) AS p),
+                                      strand, strand_segment, strand_rank, strand_at, strand_id, tasks, exclude_tenants,
+                                      r::bigint + 1, wanted) AS m))
+                         ORDER BY run_at, id) AS q
+                  JOIN unnest(pick) WITH ORDINALITY AS u(p, j) ON names[u.p] = q.queue;
+            ELSE
+                SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
+                       array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price),
+                       array_agg(0::smallint), array_agg(x.lane)
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
+                  FROM (SELECT u.j, f.* FROM unnest(pick, share) WITH ORDINALITY AS u(p, share, j), LATERAL (
+                            SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units,
+                                   q.price, q.lane
+                              FROM rota.queued AS q
+                             WHERE q.due AND q.segment = s.newest AND q.queue = names[u.p] AND q.rank <= r
+                               AND (q.rank, q.run_at, q.id) > (seen_rank[u.p], seen_at[u.p], seen_id[u.p])
+                               AND (tasks IS NULL OR q.task = ANY (tasks))
+                               AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+                             ORDER BY q.rank, q.run_at, q.id LIMIT u.share) AS f) AS x;
+            END IF;
+            in_line := coalesce(cardinality(c_id), 0);
+            lines_read := lines_read + in_line;
+            -- which part of the claim each tenant may have, and how many the line does not show
+            IF s.many AND in_line > 0 THEN
+                FOR look IN 1..2 LOOP
+                    SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j)
+                      INTO per_tenant, walk, step_rank
+                      FROM rota.share_out(c_j, c_tenant, pick, share, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
+                                          names, r, s.newest) AS f;
+                    EXIT WHEN look = 2;
+                    n := 0;
+                    FOR j IN 1..cardinality(pick) LOOP
+                        i := pick[j];
+                        CONTINUE WHEN step_rank[j] IS NULL
+                            OR s_at[i] BETWEEN now_s - 1 AND now_s AND s_rank[i] = r AND s_n[i] >= step_rank[j];
+                        n := n + 1;
+                        EXIT WHEN n > most_queues;
+                        SELECT * INTO one
+                          FROM rota.weigh_tenants(CASE WHEN several THEN ARRAY(SELECT DISTINCT x.segment FROM unnest(strand, strand_segment)
+                                                                                  AS x(queue, segment) WHERE x.queue = names[i])
+                                                       ELSE ARRAY[s.newest] END, names[i], r, most_tenants, s.rules & 32 <> 0) AS t;
+                        s_n[i] := one.n; s_weight[i] := one.weight; s_at[i] := now_s; s_rank[i] := r;
+                    END LOOP;
+                    EXIT WHEN n = 0;
+                END LOOP;
+                -- their jobs, from where the last claim ended
+                n := 0;
+                FOR j IN 1..cardinality(pick) LOOP
+                    CONTINUE WHEN coalesce(walk[j], 0) = 0;
+                    i := pick[j];
+                    pick_j := j;
+                    n := n + 1;
+                    EXIT WHEN n > most_queues;
+                    SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                           c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes,
+                           coalesce(x.last, s_tenant[i]), rounds_first || x.firsts
+                      INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, last_tenant,
+                           rounds_first
+                      FROM rota.pick_tenants(
+                           CASE WHEN several THEN ARRAY(SELECT DISTINCT x.segment FROM unnest(strand, strand_segment)
+                                                           AS x(queue, segment) WHERE x.queue = names[i])
+                                ELSE ARRAY[s.newest] END,
+                           names[i], r, coalesce(s_tenant[i], ''), walk[j], j, share[j], per_tenant[j],
+                           ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j), tasks, exclude_tenants,
+                           holder, holding, s.rules & 32 <> 0) AS x;
+                    s_tenant[i] := last_tenant;
+                END LOOP;
+            END IF;
+            -- lanes: some in turn, those where a place was freed, and those of the jobs above, whose turn comes first
+            IF true = ANY (has_held) THEN
+                SELECT array_agg(x.j), array_agg(x.lane), array_agg(x.tenant), array_agg(x.step)
+                  INTO deep_j, deep_lanes, deep_tenants, step_rank
+                  FROM rota.choose_lanes(pick, has_held, names, held_to, s_lane, s_holder, r, c_j, c_tenant, c_task, c_key, freed,
+                                         tasks, exclude_tenants) AS x;
+                n := coalesce(cardinality(deep_j), 0);
+                FOR one IN  -- where the next claim continues
+                    SELECT DISTINCT ON (u.j) u.j, u.lane, u.tenant
+                      FROM unnest(deep_j, deep_lanes, deep_tenants, step_rank) AS u(j, lane, tenant, step)
+                     WHERE u.step IS NOT NULL ORDER BY u.j, u.step DESC
+                LOOP
+                    s_lane[pick[one.j]] := one.lane; s_holder[pick[one.j]] := one.tenant;
+                END LOOP;
+                IF n > 0 THEN
+                    quota := greatest(2, 2 * wanted / n);
+                    SELECT c_j || array_agg(x.j), c_queue || array_agg(x.queue), c_place || array_agg(x.place), c_id || array_agg(x.id),
+                           c_at || array_agg(x.run_at), c_tenant || array_agg(x.tenant), c_task || array_agg(x.task),
+                           c_key || array_agg(x.key), c_units || array_agg(x.units), c_price || array_agg(x.price),
+                           c_from || array_agg(1::smallint), c_lane || array_agg(x.lane)
+                      INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
+                      FROM (SELECT l.j, f.* FROM unnest(deep_j, deep_lanes, deep_tenants) AS l(j, lane, tenant), LATERAL (
+                                SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units,
+                                       q.price, q.lane
+                                  FROM rota.queued AS q
+                                 WHERE q.due IS NULL AND q.queue = names[pick[l.j]] AND q.rank = r AND q.lane = l.lane
+                                   AND q.tenant = l.tenant
+                                 ORDER BY q.run_at, q.id LIMIT quota) AS f) AS x;
+                    SELECT array_agg(l.j), array_agg(l.lane), array_agg(l.tenant) INTO deep_j, deep_lanes, deep_tenants
+                      FROM (SELECT u.j, u.lane, u.tenant FROM unnest(c_j, c_lane, c_tenant, c_from) AS u(j, lane, tenant, origin)
+                             WHERE u.origin = 1 GROUP BY 1, 2, 3 HAVING count(*) >= quota) AS l;
+                END IF;
+            END IF;
+            IF s.rules & 128 <> 0 AND c_id IS NOT NULL THEN
+                -- of a strict key only the job that waits for its retry may begin, wherever it waits
+                SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                       c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
+                  FROM rota.pick_retried(c_key, c_id, ARRAY(SELECT names[p] FROM unnest(pick) AS p), r, tasks, exclude_tenants) AS x;
+            END IF;
+            IF coalesce(cardinality(c_id), 0) > in_line OR s.many AND in_line > 0 THEN
+                SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
+                       array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(x.origin),
+                       array_agg(x.lane), array_agg(x.verdict)
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
+                  FROM rota.order_fairly(
+                       c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, per_tenant, rounds_first,
+                       holder, holding, s.many AND s.rules & 32 <> 0, deep_j, deep_lanes, deep_tenants, tasks, exclude_tenants) AS x;
+            END IF;
+        END IF;
+        -- admission
+        IF c_id IS NOT NULL THEN
+            c_verdict := coalesce(c_verdict, array_fill(0::smallint, ARRAY[cardinality(c_id)]));
+            c_ruled := NULL;
+            IF s.rules & 95 <> 0 THEN
+                SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, now, c_verdict);
+                c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
+                next_due_at := least(next_due_at, one.next_at);
+                is_patient := is_patient AND c_ruled IS NULL;
+            END IF;
+            SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
+                   array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
+                   array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
+              INTO take_place, take_id, take_ruled, hold_place, hold_id, hold_lane
+              FROM (SELECT y.*, y.verdict = 0 AND y.nth <= share[y.j] AS taken,
+                           y.verdict IN (2, 4, 8) AND (y.origin <> 1 OR y.lane IS DISTINCT FROM
+                               CASE y.verdict WHEN 8 THEN 'k:' || y.key WHEN 2 THEN 't:' || y.task ELSE '' END) AS held
+                      FROM (SELECT z.*, row_number() OVER (PARTITION BY z.j, z.verdict = 0 ORDER BY z.i) AS nth
+                              FROM (SELECT u.i, u.j, u.place, u.id, u.task, u.key, u.origin, u.lane, u.ruled,
+                                           CASE WHEN u.verdict = 0 AND u.ruled > 0 AND free IS NOT NULL AND count(*)
+                                                     FILTER (WHERE u.verdict = 0 AND u.ruled > 0) OVER (ORDER BY u.i) > free
+                                                THEN 16 ELSE u.verdict END AS verdict
+                                      FROM unnest(c_j, c_place, c_id, c_task, c_key, c_from, c_lane, c_verdict, c_ruled) WITH ORDINALITY
+                                           AS u(j, place, id, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
+            -- only now, so that no more are locked than are taken
+            SELECT array_agg(q.place), array_agg(q.id), array_agg(u.ruled) INTO places, ids, ruled
+              FROM (SELECT ctid AS place, id FROM rota.queued WHERE ctid = ANY (take_place) AND due IS NOT false
+                       FOR UPDATE SKIP LOCKED) AS q
+              JOIN unnest(take_id, take_ruled) AS u(id, ruled) ON u.id = q.id;
+            IF places IS NOT NULL THEN
+                IF has_rate AND c_ruled IS NOT NULL THEN
+                    PERFORM rota.take_units(
+                        array_agg(u.queue), array_agg(u.task), array_agg(u.tenant), array_agg(u.key), array_agg(u.units), s.rules, now)
+                       FROM unnest(c_id, c_queue, c_task, c_tenant, c_key, c_units) AS u(id, queue, task, tenant, key, units)
+                       JOIN unnest(ids) AS t(id) ON t.id = u.id;
+                END IF;
+                RETURN QUERY
+                WITH picked AS (
+                    DELETE FROM rota.queued WHERE ctid = ANY (places) RETURNING *
+                )
+                INSERT INTO rota.running AS r (
+                    id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin,
+                        payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff,
+                        error, progress, crashes, expires_at, keep, snoozes, concurrency_key, units, price,
+                    lease_token, attempt, started_at, worker, lease_until, cancel_requested, ruled)
+                SELECT p.id, p.created_at, p.run_at, p.rank, p.max_attempts, p.auto_remove, p.tenant, p.queue,
+                    p.task, p.origin, p.payload, p.cost_cents, p.timeout, p.scheduled_for, p.schedule, p.key,
+                    p.tags, p.parent, p.backoff, p.error, p.progress, p.crashes, p.expires_at, p.keep,
+                    p.snoozes, p.concurrency_key, p.units, p.price,
+                       p.lease_token + 1, p.attempt + 1, now, claim_fairly.worker, claim_fairly.lease_until, p.cancel_requested,
+                       nullif(u.ruled, 0)
+                  FROM picked AS p LEFT JOIN unnest(ids, ruled) AS u(id, ruled) ON u.id = p.id
+                RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
+                          coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
+                          r.id, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant,
+                              r.queue, r.task, r.origin, r.cost_cents, r.timeout, r.scheduled_for, r.schedule,
+                              r.key, r.tags, r.parent, r.backoff, r.error, r.progress, r.crashes, r.expires_at,
+                              r.keep, r.snoozes, r.concurrency_key, r.units, r.price, r.cancel_requested;
+                wanted := wanted - cardinality(places);
+                is_round := false;
+                lanes_read := greatest(lanes_read - cardinality(places), 0);
+                free := free - (SELECT count(*) FROM unnest(ruled) AS b WHERE b > 0);
+            END IF;
+            IF hold_place IS NOT NULL THEN
+                UPDATE rota.queued AS q SET due = NULL, lane = u.lane FROM unnest(hold_id, hold_lane) AS u(id, lane)
+                 WHERE q.id = u.id AND q.ctid = ANY (ARRAY(
+                       SELECT x.ctid FROM rota.queued AS x WHERE x.ctid = ANY (hold_place) AND x.due IS NOT false
+                          FOR UPDATE SKIP LOCKED));
+            END IF;
+        END IF;
+        IF is_deep THEN
+            CONTINUE;
+        END IF;
+        -- how far each queue has been read, and what is left in its line
+        FOR one IN
+            SELECT u.j, p.i, p.has_held, count(l.id) AS n, p.share, bool_or(l.verdict = 1) AS is_full,
+                   (array_agg(l.run_at ORDER BY l.run_at DESC, l.id DESC))[1] AS last_at,
+                   (array_agg(l.id ORDER BY l.run_at DESC, l.id DESC))[1] AS last_id,
+                   min(l.run_at) FILTER (WHERE l.is_left) AS left_at
+              FROM generate_subscripts(pick, 1) AS u(j)
+              JOIN unnest(pick, has_held, share) WITH ORDINALITY AS p(i, has_held, share, j) ON p.j = u.j
+              LEFT JOIN (SELECT c.*, c.verdict IN (0, 1, 16) AND t.id IS NULL AS is_left
+                           FROM unnest(c_j, c_id, c_at, c_from, c_verdict) AS c(j, id, run_at, origin, verdict)
+                           LEFT JOIN unnest(take_id) AS t(id) ON t.id = c.id
+                          WHERE c.origin = 0) AS l ON l.j = u.j
+             GROUP BY u.j, p.i, p.has_held, p.share
+        LOOP
+            i := one.i;
+            IF one.is_full THEN
+                is_full[i] := true;
+            END IF;
+            IF one.has_held THEN
+                held_to[i] := r;
+            END IF;
+            IF one.n > 0 AND NOT is_spotted[i] THEN
+                IF one.left_at IS NULL THEN
+                    spot_rank[i] := r; spot_at[i] := one.last_at; spot_id[i] := one.last_id;
+                ELSE
+                    is_spotted[i] := true;
+                    IF spot_rank[i] < r OR spot_at[i] < one.left_at - interval '1 microsecond' THEN
+                        spot_rank[i] := r; spot_at[i] := one.left_at - interval '1 microsecond'; spot_id[i] := last_id;
+                    END IF;
+                END IF;
+            END IF;
+            seen_rank[i] := r;
+            IF one.n < one.share THEN
+                seen_at[i] := 'infinity'; seen_id[i] := last_id;
+            ELSE
+                seen_at[i] := one.last_at; seen_id[i] := one.last_id;
+            END IF;
+        END LOOP;
+    END LOOP;
+    IF is_deep AND wanted > 0 AND lanes_read >= most_lanes THEN
+        is_unfinished := true;
+    END IF;
+    IF pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass) - met_live - 2 * (lim - wanted) - 2 *
+        lines_read - 2 * coalesce(cardinality(names), 0) > 256
+       AND (tasks IS NOT NULL OR exclude_tenants IS NOT NULL) THEN
+        PERFORM rota.hold(rota.list_queues(queues, exclude, s.newest), tasks, exclude_tenants, lim);
+    END IF;
+    passed :=
+        (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass))
+        - met - 2 * (lim - wanted) - 2 * coalesce(cardinality(names), 0);
+    IF greatest(passed,
+        (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass))
+        - met_later) > 500
+       OR (several OR s.awaited <> '{}' OR s.late_from IS NOT NULL) AND random() < 0.05 THEN
+        PERFORM rota.tidy(passed,
+            (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass))
+            - met_later, false);
+    END IF;
+    IF is_unfinished THEN
+        next_due_at := now;
+    END IF;
+    run_at := now::text;
+    IF NOT several AND wanted <= 0 THEN
+        created_at := (SELECT json_agg(json_build_object('queue', u.queue, 'rank', u.rank, 'run_at', u.run_at, 'id', u.id))
+                         FROM unnest(read_names, spot_rank, spot_at, spot_id) AS u(queue, rank, run_at, id) WHERE u.rank > first)::text;
+    END IF;
+    payload := json_build_object(
+        'queues', (SELECT json_object_agg(u.queue, json_strip_nulls(json_build_object(
+                              'n', u.n, 'w', u.w, 'at', u.at, 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
+                     FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder)
+                                  AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
+        'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
+    id := NULL;
+    RETURN NEXT;
 END
 $$;
 
@@ -1233,12 +2132,14 @@ BEGIN
         INSERT INTO rota.queued (
             id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                 cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, keep,
-                concurrency_key, units, price, run_at, attempt, due, segment)
+                concurrency_key, units, price, run_at, attempt, due, segment,
+            lane)
         SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
             payload, cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, keep,
             concurrency_key, units, price,
                coalesce(next_at, now), 0, coalesce(next_at, now) <= now,
-                   coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
+                   coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
+                   CASE WHEN tenant <> 'default' OR coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN '' END
           FROM taken
         ON CONFLICT DO NOTHING
     ), recorded AS (
@@ -1271,7 +2172,9 @@ AS $$
         UPDATE rota.queued SET run_at = coalesce(next_at, run_at), due = coalesce(next_at, run_at) <= now,
                                rank = coalesce(new_rank, rank), queue = coalesce(new_queue, queue),
                                segment =
-                                   coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
+                                   coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
+                                   lane =
+                                   CASE WHEN tenant <> 'default' OR coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN '' END
          WHERE id = ANY (ids) RETURNING id)
     SELECT coalesce(array_agg(id), '{}') FROM moved
 $$;
@@ -1413,73 +2316,12 @@ BEGIN
 END
 $$;
 
--- A key with its placeholders filled from the arguments, as core/jobs/key_templates.py does it.
-CREATE OR REPLACE FUNCTION rota.fill_key(template text, payload json) RETURNS text
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = rota, pg_temp
-AS $$
-DECLARE
-    filled text := '';
-    rest text := template;
-    found text[];
-    value json;
-BEGIN
-    LOOP
-        found := regexp_match(rest, '^(.*?)(\{\{([[:alpha:]_][[:alnum:]_]*(?:\.[[:alnum:]_]+)*)\}\}|\{([[:alpha:]_][[:alnum:]_]*(?:\.[[:alnum:]_]+)*)\})(.*)$');
-        IF found IS NULL THEN
-            RETURN filled || rest;
-        END IF;
-        IF found[3] IS NOT NULL THEN
-            filled := filled || found[1] || '{' || found[3] || '}';
-        ELSE
-            value := payload #> string_to_array(found[4], '.');
-            IF value IS NULL OR json_typeof(value) IN ('object', 'array') THEN
-                RAISE invalid_parameter_value USING
-                    MESSAGE = format('the concurrency_key of the task is %L, but the payload has no text or number %s',
-                                     template, found[4]);
-            END IF;
-            filled := filled || found[1] || (CASE json_typeof(value) WHEN 'string' THEN value #>> '{}' ELSE value::text END);
-        END IF;
-        rest := found[5];
-    END LOOP;
-END
-$$;
-
--- Refuses units that a rate never has at once: the job would wait for ever.
-CREATE OR REPLACE FUNCTION rota.check_units(units integer, queue text, task text, tenant text, concurrency_key text) RETURNS void
-LANGUAGE plpgsql
-SET search_path = rota, pg_temp
-AS $$
-DECLARE
-    small record;
-BEGIN
-    IF NOT has_table_privilege('rota.limits', 'SELECT') THEN
-        RETURN;
-    END IF;
-    SELECT l.name, l.burst INTO small FROM rota.limits AS l
-     WHERE l.burst < units AND (
-           l.name IN ('queue:' || queue, 'task:' || task, 'tenant:' || tenant)
-        OR l.name = (SELECT k.name FROM rota.limits AS k
-                      WHERE k.scope IN ('key', 'family')
-                        AND (k.name = 'key:' || concurrency_key
-                             OR (k.scope = 'family' AND starts_with(concurrency_key, k.subject)))
-                      ORDER BY k.scope = 'key' DESC, length(k.subject) DESC LIMIT 1))
-     LIMIT 1;
-    IF FOUND THEN
-        RAISE invalid_parameter_value USING
-            MESSAGE = format('units is %s, but the burst of limit %s is %s, so the job would wait for ever: '
-                             'raise the burst, or take at most %s units', units, small.name, small.burst, small.burst);
-    END IF;
-END
-$$;
-
 CREATE OR REPLACE FUNCTION rota.enqueue(
     task text, payload json DEFAULT '{}', queue text DEFAULT NULL, priority integer DEFAULT NULL,
     tenant text DEFAULT NULL, run_at timestamptz DEFAULT NULL, key text DEFAULT NULL,
     on_conflict text DEFAULT NULL, max_attempts integer DEFAULT NULL, timeout double precision DEFAULT NULL,
     auto_remove boolean DEFAULT NULL, tags text[] DEFAULT NULL, delay interval DEFAULT NULL,
-    key_for interval DEFAULT NULL, expires interval DEFAULT NULL, keep interval DEFAULT NULL,
-    concurrency_key text DEFAULT NULL, units integer DEFAULT NULL, price double precision DEFAULT NULL)
+    key_for interval DEFAULT NULL, expires interval DEFAULT NULL, keep interval DEFAULT NULL)
 RETURNS uuid
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -1503,9 +2345,6 @@ BEGIN
     max_attempts := coalesce(max_attempts, (own->>'max_attempts')::integer, 3);
     expires := coalesce(expires, make_interval(secs => (own->>'expires')::double precision));
     keep := coalesce(keep, make_interval(secs => (own->>'keep')::double precision));
-    concurrency_key := coalesce(concurrency_key, rota.fill_key(own->>'concurrency_key', payload));
-    units := coalesce(units, (own->>'units')::integer);
-    price := coalesce(price, (own->>'price')::double precision);
     auto_remove := coalesce(auto_remove, (own->>'auto_remove')::boolean, false);
     tags := coalesce(tags, CASE WHEN json_typeof(own->'tags') = 'array'
                                 THEN ARRAY(SELECT json_array_elements_text(own->'tags')) END, '{}');
@@ -1530,10 +2369,6 @@ BEGIN
             format('expires is %s, but must be longer than 0 and at most 100 years', expires)
         WHEN extract(epoch FROM keep) NOT BETWEEN 0 AND 3153600000 THEN
             format('keep is %s, but must be from 0 to 100 years', keep)
-        WHEN units NOT BETWEEN 1 AND 1000000000 THEN
-            format('units is %s, but must be from 1 to 1000000000', units)
-        WHEN NOT price BETWEEN 0 AND 1000000000000 THEN
-            format('price is %s, but must be a number of cents from 0 to 1000000000000', price)
         WHEN NOT isfinite(run_at) THEN format('run_at is %s, but must be an instant', run_at)
         WHEN cardinality(tags) > 20 THEN
             format('a job may have at most 20 tags, %s were given', cardinality(tags))
@@ -1542,18 +2377,14 @@ BEGIN
         RAISE invalid_parameter_value USING MESSAGE = wrong;
     END IF;
     PERFORM rota.check_name(what, value) FROM (
-        VALUES ('task', task), ('queue', queue), ('tenant', tenant), ('key', key),
-               ('concurrency_key', concurrency_key)) AS n(what, value);
+        VALUES ('task', task), ('queue', queue), ('tenant', tenant), ('key', key)) AS n(what, value);
     PERFORM rota.check_name('tag', coalesce(tag, '')) FROM unnest(tags) AS tag;
-    IF units > 1 THEN
-        PERFORM rota.check_units(units, queue, task, tenant, concurrency_key);
-    END IF;
     SELECT * INTO stored FROM rota.insert_jobs(json_build_array(json_build_object(
         'id', made, 'task', task, 'payload_json', payload::text, 'queue', queue, 'tenant', tenant,
         'priority', priority, 'run_at', coalesce(run_at, now + delay), 'max_attempts', max_attempts,
         'timeout', timeout, 'key', key, 'key_for', extract(epoch FROM key_for), 'on_conflict', on_conflict, 'auto_remove', auto_remove,
         'tags', tags, 'origin', 'sql', 'expires_at', coalesce(run_at, now + delay, now) + expires,
-        'keep', extract(epoch FROM keep), 'concurrency_key', concurrency_key, 'units', units, 'price', price)), now, false, true);
+        'keep', extract(epoch FROM keep))), now, false, true);
     IF stored.outcome = 'refused' THEN
         RAISE unique_violation USING
             MESSAGE = format('job %s already holds the key %L of tenant %L', stored.id, key, coalesce(tenant, 'default'));
@@ -1564,7 +2395,7 @@ $$;
 
 COMMENT ON FUNCTION rota.enqueue(
     text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval, interval,
-    interval, interval, text, integer, double precision) IS
+    interval, interval) IS
     'Store a job and return its id. It exists if and only if the transaction commits.';
 
 -- Leases: kept alive by heartbeats, taken over when they have expired.
@@ -1865,6 +2696,7 @@ DECLARE
     wanted integer;
     fresh uuid[];
     stale uuid[];
+    has_tenants boolean;
 BEGIN
     WITH given AS MATERIALIZED (
         SELECT * FROM json_to_recordset(jobs) AS j(id uuid, run_at timestamptz, priority integer,
@@ -1874,7 +2706,7 @@ BEGIN
             concurrency_key text, units integer, price double precision)
     ), stored AS (
         INSERT INTO rota.queued AS q (
-            id, created_at, run_at, rank, payload, due, segment,
+            id, created_at, run_at, rank, payload, due, segment, lane,
             max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, key, tags,
                 parent, backoff, expires_at, keep, concurrency_key, units, price)
         SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0),
@@ -1883,19 +2715,25 @@ BEGIN
                coalesce(g.run_at, at) <= at AND (current_setting('transaction_isolation') = 'read committed' OR
                    coalesce(g.run_at, at) < at),
                    coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
+CASE WHEN g.tenant <> 'default' OR coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN '' END,
                coalesce(g.max_attempts, 3), coalesce(g.auto_remove, false), coalesce(g.tenant, 'default'),
                    coalesce(g.queue, 'default'), g.task, coalesce(g.origin, 'api'), g.timeout, g.scheduled_for,
                    g.schedule, g.key, nullif(g.tags, '{}'), g.parent, g.backoff, g.expires_at, g.keep,
                    g.concurrency_key, g.units, g.price
           FROM given AS g
         ON CONFLICT DO NOTHING
-        RETURNING q.id, q.payload IS NULL AS is_large
+        RETURNING q.id, q.payload IS NULL AS is_large, q.tenant <> 'default' AS has_tenant
     ), apart AS (
         INSERT INTO rota.payloads (job, body)
         SELECT g.id, g.payload_json::json FROM given AS g JOIN stored AS s ON s.id = g.id WHERE s.is_large
         ON CONFLICT DO NOTHING
     )
-    SELECT (SELECT count(*) FROM given), array_agg(s.id) INTO wanted, fresh FROM stored AS s;
+    SELECT (SELECT count(*) FROM given), array_agg(s.id), bool_or(s.has_tenant)
+      INTO wanted, fresh, has_tenants FROM stored AS s;
+    IF has_tenants AND NOT
+        coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN
+        PERFORM rota.note_tenants();
+    END IF;
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
     SELECT array_agg(r.id) INTO stale FROM rota.running AS r WHERE r.id = ANY (fresh);
     IF again THEN
@@ -1940,16 +2778,21 @@ AS $$
 #variable_conflict use_variable
 BEGIN
     INSERT INTO rota.queued (
-        id, payload, created_at, run_at, rank, due, segment,
+        id, payload, created_at, run_at, rank, due, segment, lane,
         max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
             backoff, expires_at, keep, concurrency_key, units, price)
     SELECT unnest(ids), unnest(payloads), created_at, run_at, rank, due,
         coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
+CASE WHEN tenant <> 'default' OR coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN '' END,
            max_attempts, auto_remove, tenant, queue, task, origin, timeout, scheduled_for, schedule, tags,
                parent, backoff, expires_at, keep, concurrency_key, units, price;
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
     IF EXISTS (SELECT FROM rota.running AS r WHERE r.id = ANY (ids)) THEN
         RAISE unique_violation;
+    END IF;
+    IF tenant <> 'default' AND NOT
+        coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN
+        PERFORM rota.note_tenants();
     END IF;
     IF wake THEN
         PERFORM pg_notify('rota_wake', rota.hint_of(queue));
@@ -2097,16 +2940,17 @@ BEGIN
         RETURN;
     END IF;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
-        UPDATE rota.queued SET
-            (payload, rank, run_at, due, segment, attempt, error, cancel_requested, crashes, snoozes, progress,
+        UPDATE rota.queued AS q SET
+            (payload, rank, run_at, due, segment, lane, attempt, error, cancel_requested, crashes, snoozes, progress,
              max_attempts, auto_remove, queue, task, origin, timeout, scheduled_for, schedule, tags, parent,
                  backoff, expires_at, keep, concurrency_key, units, price) =
             (CASE WHEN octet_length(j.payload_json) <= 2000 THEN j.payload_json::json END,
              -coalesce(j.priority, 0), coalesce(j.run_at, now),
              coalesce(j.run_at, now) <= now AND (current_setting('transaction_isolation') = 'read committed' OR
                  coalesce(j.run_at, now) < now),
-             coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0), 0, NULL,
-                 false, NULL, NULL, NULL,
+             coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
+                 CASE WHEN q.tenant <> 'default' OR coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN '' END,
+                 0, NULL, false, NULL, NULL, NULL,
              coalesce(j.max_attempts, 3), coalesce(j.auto_remove, false), coalesce(j.queue, 'default'), j.task,
                  coalesce(j.origin, 'api'), j.timeout, j.scheduled_for, j.schedule, nullif(j.tags, '{}'),
                  j.parent, j.backoff, j.expires_at, j.keep, j.concurrency_key, j.units, j.price)
@@ -2135,6 +2979,223 @@ BEGIN
          WHERE k.tenant = coalesce(j.tenant, 'default') AND k.key = j.key AND k.job = holder
            AND (k.kept_until IS NULL OR k.kept_until <= now);
     END IF;
+END
+$$;
+
+-- Lanes: who shares a claim, and where jobs wait that may not begin. The line of a queue is its due jobs in order.
+-- A job that a claim meets but may not take is held: it leaves the line once, waits in the lane of what holds it
+-- up, and is served from there. Nothing is brought back, so no wake-up can be lost.
+
+-- There are tenants beside the default one: from now on claims share between them. In the caller's transaction,
+-- which may be long: so it never waits, and another program notes it later.
+CREATE OR REPLACE FUNCTION rota.note_tenants() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+    IF current_setting('transaction_isolation') = 'read committed' AND has_table_privilege('rota.segments',
+        'UPDATE') THEN
+        UPDATE rota.segments SET version = version + 1, fair = true, many = true
+         WHERE version = (SELECT s.version FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1
+                             FOR UPDATE SKIP LOCKED) AND NOT many;
+    END IF;
+END
+$$;
+
+-- Jobs at the front of the lanes that the caller may not take leave the line, so that a million of them are
+-- passed once, and not with every claim. It reads no further than a claim of lim jobs does; the more it finds
+-- the further, up to some thousands of jobs for one claim to move.
+-- tasks: the caller's, NULL for any; exclude_tenants: those it skips, NULL for none.
+CREATE OR REPLACE FUNCTION rota.hold(lanes text[], tasks text[], exclude_tenants text[], lim integer) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    most CONSTANT integer := 5000;
+    reach integer := greatest(lim, 256) / greatest(cardinality(lanes), 1) + 1;
+    moved integer;
+BEGIN
+    IF NOT (SELECT s.fair FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1) THEN
+        UPDATE rota.segments SET version = version + 1, fair = true
+         WHERE version = (SELECT s.version FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1
+                             FOR UPDATE SKIP LOCKED);
+        IF NOT FOUND THEN
+            RETURN;  -- another session changes it: the next claim will do
+        END IF;
+    END IF;
+    LOOP
+        UPDATE rota.queued SET
+            due = NULL, lane = CASE WHEN tasks IS NULL OR task = ANY (tasks) THEN '' ELSE 't:' || task END
+         WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM rota.queued
+             WHERE due AND ctid = ANY (ARRAY(
+                   SELECT front.ctid
+                     FROM rota.list_strands(lanes) AS l, LATERAL (
+                       SELECT q.ctid, q.tenant, q.task FROM rota.queued AS q
+                        WHERE q.due AND q.segment = l.segment AND q.queue = l.queue
+                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                        ORDER BY q.rank, q.run_at, q.id LIMIT reach) AS front
+                    WHERE NOT front.task = ANY (tasks) OR front.tenant = ANY (exclude_tenants)))
+               FOR UPDATE SKIP LOCKED));
+        GET DIAGNOSTICS moved = ROW_COUNT;
+        EXIT WHEN moved = 0 OR reach * cardinality(lanes) > most;
+        reach := reach * 4;
+    END LOOP;
+END
+$$;
+
+-- The queues that hold jobs, one index probe each.
+CREATE OR REPLACE FUNCTION rota.held_queues(queues text[], exclude text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    IF queues IS NOT NULL THEN
+        RETURN '{}';  -- they are looked into anyway
+    END IF;
+    RETURN ARRAY(
+        WITH RECURSIVE lane(queue) AS (
+            (SELECT q.queue FROM rota.queued AS q WHERE q.due IS NULL ORDER BY q.queue LIMIT 1)
+            UNION ALL
+            SELECT (SELECT q.queue FROM rota.queued AS q WHERE q.due IS NULL AND q.queue > lane.queue
+                     ORDER BY q.queue LIMIT 1)
+              FROM lane WHERE lane.queue IS NOT NULL)
+        SELECT queue FROM lane WHERE queue IS NOT NULL AND NOT queue = ANY (exclude));
+END
+$$;
+
+-- Lanes of held jobs of one queue and rank, from a lane and tenant on and round, up to most; not those that
+-- the caller may not take from. One index probe each.
+CREATE OR REPLACE FUNCTION rota.walk_lanes(
+    queue text, rank integer, from_lane text, from_tenant text, most integer, tasks text[], exclude_tenants text[])
+RETURNS TABLE (lane text, tenant text)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE step(lane, tenant, n, has_wrapped, is_closed) AS (
+        SELECT from_lane COLLATE "C", from_tenant COLLATE "C", 0, false, false
+        UNION ALL
+        SELECT b.lane, b.tenant, s.n + 1, b.has_wrapped,
+               CASE WHEN b.lane = '' THEN coalesce(b.tenant = ANY (exclude_tenants), false)
+                    ELSE b.lane LIKE 't:%' AND NOT coalesce(substr(b.lane, 3) = ANY (tasks), true) END
+          FROM step AS s, LATERAL (
+            (SELECT q.lane, q.tenant, s.has_wrapped FROM rota.queued AS q
+              WHERE q.due IS NULL AND q.queue = walk_lanes.queue AND q.rank = walk_lanes.rank
+                -- of a task that the caller does not know, no tenant
+                AND (q.lane, q.tenant) > (CASE WHEN s.is_closed AND s.lane <> '' THEN s.lane || chr(1) ELSE s.lane END, s.tenant)
+              ORDER BY q.lane, q.tenant LIMIT 1)
+            UNION ALL
+            (SELECT q.lane, q.tenant, true FROM rota.queued AS q
+              WHERE NOT s.has_wrapped AND q.due IS NULL AND q.queue = walk_lanes.queue AND q.rank = walk_lanes.rank
+              ORDER BY q.lane, q.tenant LIMIT 1)
+            LIMIT 1) AS b
+         WHERE s.n < most AND NOT (b.has_wrapped AND (b.lane, b.tenant) > (from_lane, from_tenant)))
+    SELECT s.lane, s.tenant FROM step AS s WHERE s.n > 0 AND NOT s.is_closed;
+END
+$$;
+
+-- The same over all queues and ranks, from a place on to the end. Closed lanes are named as well: they count.
+CREATE OR REPLACE FUNCTION rota.walk_held(
+    from_queue text, from_rank integer, from_lane text, from_tenant text, most integer, queues text[], exclude text[],
+    tasks text[], exclude_tenants text[])
+RETURNS TABLE (queue text, rank integer, lane text, tenant text, is_closed boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE step(queue, rank, lane, tenant, n, is_closed) AS (
+        SELECT from_queue COLLATE "C", from_rank, from_lane COLLATE "C", from_tenant COLLATE "C", 0, false
+        UNION ALL
+        SELECT b.queue, b.rank, b.lane, b.tenant, s.n + 1,
+               b.queue = ANY (exclude) OR NOT coalesce(b.queue = ANY (queues), true)
+               OR CASE WHEN b.lane = '' THEN coalesce(b.tenant = ANY (exclude_tenants), false)
+                       ELSE b.lane LIKE 't:%' AND NOT coalesce(substr(b.lane, 3) = ANY (tasks), true) END
+          FROM step AS s, LATERAL (
+            SELECT q.queue, q.rank, q.lane, q.tenant FROM rota.queued AS q
+             WHERE q.due IS NULL
+               AND (q.queue, q.rank, q.lane, q.tenant) > (
+                   s.queue, s.rank, CASE WHEN s.is_closed AND s.lane <> '' THEN s.lane || chr(1) ELSE s.lane END, s.tenant)
+             ORDER BY q.queue, q.rank, q.lane, q.tenant LIMIT 1) AS b
+         WHERE s.n < most)
+    SELECT s.queue, s.rank, s.lane, s.tenant, s.is_closed FROM step AS s WHERE s.n > 0;
+END
+$$;
+
+-- The lanes of held jobs that this round of a claim looks into: some in turn (step: their order), those where a place
+-- was freed, and those of the candidates, whose own turn comes after.
+CREATE OR REPLACE FUNCTION rota.choose_lanes(
+    pick integer[], has_held boolean[], names text[], held_to integer[], from_lanes text[], from_tenants text[], rank integer,
+    js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[])
+RETURNS TABLE (j integer, lane text, tenant text, step integer)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    in_turn CONSTANT integer := 16;
+    fresh CONSTANT integer[] := ARRAY(  -- queues whose lanes this claim has not looked into yet
+        SELECT u.j FROM unnest(pick, has_held) WITH ORDINALITY AS u(i, has_held, j)
+         WHERE u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
+BEGIN
+    RETURN QUERY
+    SELECT x.j, x.lane, x.tenant, max(x.step)::integer FROM (
+        SELECT f.j, w.lane, w.tenant, w.step
+          FROM unnest(fresh) AS f(j), LATERAL rota.walk_lanes(
+               names[pick[f.j]], choose_lanes.rank, coalesce(from_lanes[pick[f.j]], ''), coalesce(from_tenants[pick[f.j]], ''),
+               greatest(in_turn / cardinality(fresh), 1), tasks, exclude_tenants)
+               WITH ORDINALITY AS w(lane, tenant, step)
+        UNION ALL
+        SELECT f.j, h.lane, h.tenant, NULL
+          FROM unnest(fresh) AS f(j), unnest(freed) AS d(lane), LATERAL (
+               SELECT q.lane, q.tenant FROM rota.queued AS q
+                WHERE q.due IS NULL AND q.queue = names[pick[f.j]] AND q.rank = choose_lanes.rank
+                  AND q.lane = CASE WHEN d.lane LIKE 'n:%' THEN '' ELSE d.lane END
+                  AND (q.tenant = substr(d.lane, 3) OR d.lane NOT LIKE 'n:%')
+                ORDER BY q.tenant LIMIT 1) AS h
+        UNION ALL
+        SELECT c.j, h.lane, h.tenant, NULL
+          FROM (SELECT DISTINCT u.j, u.tenant, l.lane
+                  FROM unnest(js, tenants, task_names, keys) AS u(j, tenant, task, key), LATERAL (
+                       VALUES (''), ('t:' || u.task), ('k:' || u.key)) AS l(lane)
+                 WHERE has_held[u.j] AND l.lane IS NOT NULL) AS c, LATERAL (
+               SELECT q.lane, q.tenant FROM rota.queued AS q
+                WHERE q.due IS NULL AND q.queue = names[pick[c.j]] AND q.rank = choose_lanes.rank AND q.lane = c.lane
+                  AND q.tenant = c.tenant LIMIT 1) AS h) AS x
+     GROUP BY x.j, x.lane, x.tenant;
+END
+$$;
+
+-- The jobs of these keys that wait for their retry and are due, but not among the given ones: the first of each.
+CREATE OR REPLACE FUNCTION rota.pick_retried(
+    known_keys text[], known_ids uuid[], names text[], rank integer, known_tasks text[], exclude_tenants text[],
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    SELECT array_agg(n.j::integer), array_agg(f.queue), array_agg(f.place), array_agg(f.id), array_agg(f.run_at), array_agg(f.tenant),
+           array_agg(f.task), array_agg(f.key), array_agg(f.units), array_agg(f.price),
+           array_agg(CASE WHEN f.is_held THEN 1 ELSE 2 END::smallint), array_agg(f.lane)
+      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+      FROM (SELECT DISTINCT k FROM unnest(known_keys) AS k WHERE k IS NOT NULL) AS k(key), LATERAL (
+           SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane,
+                  q.due, q.due IS NULL AS is_held, q.rank
+             FROM rota.queued AS q WHERE q.concurrency_key = k.key AND q.attempt > 0
+            ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS f
+      JOIN unnest(names) WITH ORDINALITY AS n(queue, j) ON n.queue = f.queue
+      LEFT JOIN unnest(known_ids) AS u(id) ON u.id = f.id
+     WHERE u.id IS NULL AND f.due IS NOT false AND f.rank = coalesce(pick_retried.rank, f.rank)
+       AND (known_tasks IS NULL OR f.task = ANY (known_tasks))
+       AND (exclude_tenants IS NULL OR NOT f.tenant = ANY (exclude_tenants));
 END
 $$;
 
@@ -2221,8 +3282,61 @@ BEGIN
 END
 $$;
 
+-- What claims must know about the rules, and what runs already counts under them. The caller keeps claims away.
+CREATE OR REPLACE FUNCTION rota.enforce_rules() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    kinds CONSTANT integer := (SELECT coalesce(bit_or(CASE l.scope
+            WHEN 'queue' THEN 1 WHEN 'task' THEN 2 WHEN 'tenant' THEN 4 WHEN 'key' THEN 8 WHEN 'family' THEN 16 ELSE 0 END
+            | CASE WHEN l.strict THEN 128 ELSE 0 END), 0)
+          FROM rota.limits AS l)
+        | (SELECT coalesce(bit_or(CASE WHEN t.weight <> 1 THEN 32 ELSE 0 END | CASE WHEN t.budget IS NULL THEN 0 ELSE 64 END), 0)
+             FROM rota.tenants AS t);
+BEGIN
+    UPDATE rota.running AS r SET ruled = coalesce(r.ruled, 0) | u.bits
+      FROM (SELECT x.id, ((CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'queue:' || x.queue) THEN 1 ELSE 0 END)
+                 | (CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'task:' || x.task) THEN 2 ELSE 0 END)
+                 | (CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'tenant:' || x.tenant)
+                           OR EXISTS (SELECT FROM rota.tenants AS t WHERE t.name = x.tenant AND t.budget IS NOT NULL) THEN 4 ELSE 0 END)
+                 | (CASE WHEN x.concurrency_key IS NOT NULL AND EXISTS (
+                           SELECT FROM rota.limits AS l WHERE l.name = 'key:' || x.concurrency_key
+                                   OR l.scope = 'family' AND starts_with(x.concurrency_key, l.subject)) THEN 8 ELSE 0 END))::smallint AS bits
+              FROM rota.running AS x) AS u
+     WHERE r.id = u.id AND coalesce(r.ruled, 0) | u.bits <> coalesce(r.ruled, 0);
+    UPDATE rota.segments SET version = version + 1, fair = fair OR kinds <> 0, rules = kinds::smallint
+     WHERE version = (SELECT max(s.version) FROM rota.segments AS s) AND (rules <> kinds OR kinds <> 0 AND NOT fair);
+END
+$$;
+
+-- Keep claims away until the transaction ends; those under way are waited for, up to some seconds. They wait in turn
+-- for a quarter of a second at most, since a session may hold them up whose client has stopped reading.
+CREATE OR REPLACE FUNCTION rota.stop_claims() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET lock_timeout = '250ms'
+AS $$
+BEGIN
+    FOR try IN 1..12 LOOP
+        BEGIN
+            PERFORM FROM rota.segments ORDER BY version DESC LIMIT 1 FOR UPDATE;  -- which no claim waits for
+            PERFORM pg_advisory_xact_lock(7466563);
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.1);
+        END;
+    END LOOP;
+    RAISE lock_not_available USING
+        MESSAGE = 'rules were not changed: a claim of another session has been under way for seconds',
+        HINT = 'Try again; find that session in pg_stat_activity, and end it if its program hangs.';
+END
+$$;
+
 -- Each rule is {kind, name, version} and its columns; one that is to be deleted has the kind only.
--- In the order of their names, so that two programs that declare the same never wait for each other.
+-- In the order of their names, so that two programs that declare the same never wait for each other. When it
+-- returns, every claim that follows obeys them.
 CREATE OR REPLACE FUNCTION rota.put_rules(rules json, now timestamptz) RETURNS TABLE (ord bigint, version bigint)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -2230,6 +3344,7 @@ AS $$
 DECLARE
     given json;
 BEGIN
+    PERFORM rota.stop_claims();
     FOR ord, given IN
         SELECT r.ord, r.value FROM json_array_elements(rules) WITH ORDINALITY AS r (value, ord)
          ORDER BY r.value->>'kind', r.value->>'name'
@@ -2242,6 +3357,7 @@ BEGIN
         END;
         RETURN NEXT;
     END LOOP;
+    PERFORM rota.enforce_rules();
 END
 $$;
 
@@ -2844,14 +3960,17 @@ $$;
 
 -- Settle what ended. ids to outputs: plain successes, see rota.succeed; changes: all other ends, see
 -- rota.finish. woken: queues that got back a job which is due. settled_at: now, for a claim that must follow.
+-- freed: the lanes where a limit has a place again, for rota.claim_fairly; slots: the queues of those jobs that hold others.
 CREATE OR REPLACE FUNCTION rota.settle(
     ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, changes json, now timestamptz,
-    OUT refused uuid[], OUT woken text[], OUT settled_at timestamptz)
+    OUT refused uuid[], OUT woken text[], OUT settled_at timestamptz, OUT freed text[], OUT slots text[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
 SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+    part record;
 BEGIN
     settled_at := now;
     IF changes IS NOT NULL AND ids IS NOT NULL THEN
@@ -2861,10 +3980,17 @@ BEGIN
           ORDER BY r.id FOR UPDATE;
     END IF;
     IF changes IS NOT NULL THEN
-        SELECT f.refused, f.woken INTO refused, woken FROM rota.finish(changes, now) AS f;
+        SELECT f.refused, f.woken, f.freed, f.slots INTO refused, woken, freed, slots FROM rota.finish(changes, now) AS f;
     END IF;
     IF ids IS NOT NULL THEN
-        refused := refused || rota.succeed(ids, tokens, workers, began, outputs, now);
+        SELECT * INTO part FROM rota.succeed(ids, tokens, workers, began, outputs, now);
+        refused := refused || part.refused;
+        freed := freed || part.freed;
+        slots := slots || part.slots;
+    END IF;
+    IF slots IS NOT NULL THEN
+        slots := ARRAY(SELECT DISTINCT u.queue FROM unnest(slots) AS u(queue)
+                        WHERE EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL AND q.queue = u.queue));
     END IF;
 END
 $$;
@@ -2873,10 +3999,9 @@ $$;
 -- were others before it. began: when the task's code did, in microseconds since 1970, in the order of ids
 -- (ascending, so that two workers never wait for each other); outputs: JSON texts or nulls, NULL if none
 -- has any.
--- Returns the jobs that were refused.
 CREATE OR REPLACE FUNCTION rota.succeed(
-    ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, now timestamptz)
-RETURNS uuid[]
+    ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, now timestamptz,
+    OUT refused uuid[], OUT freed text[], OUT slots text[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -2934,8 +4059,10 @@ BEGIN
            array_agg(tenant) FILTER (WHERE schedule IS NOT NULL),
            array_agg(schedule) FILTER (WHERE schedule IS NOT NULL),
            array_agg('epoch'::timestamptz + began[array_position(ids, id)] * interval '1 microsecond')
-               FILTER (WHERE schedule IS NOT NULL)
-      INTO held, holders, tenants, keys, run_tenants, run_names, run_began FROM taken;
+               FILTER (WHERE schedule IS NOT NULL),
+array_agg(DISTINCT 'k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || array_agg(DISTINCT 't:' || task) FILTER (WHERE ruled & 2 <> 0) || array_agg(DISTINCT 'n:' || tenant) FILTER (WHERE ruled & 4 <> 0),
+               array_agg(DISTINCT queue) FILTER (WHERE ruled & 15 <> 0)
+      INTO held, holders, tenants, keys, run_tenants, run_names, run_began, freed, slots FROM taken;
     IF run_names IS NOT NULL THEN
         PERFORM rota.count_runs(
             run_tenants, run_names, array_fill('succeeded'::text, ARRAY[cardinality(run_names)]), run_began,
@@ -2946,15 +4073,15 @@ BEGIN
         PERFORM rota.end_keys(tenants, keys, holders, array_fill(true, ARRAY[cardinality(holders)]), now);
     END IF;
     IF cardinality(ids) > coalesce(cardinality(held), 0) THEN
-        RETURN ARRAY(SELECT i FROM unnest(ids) AS i WHERE NOT i = ANY (coalesce(held, '{}')));
+        refused := ARRAY(SELECT i FROM unnest(ids) AS i WHERE NOT i = ANY (coalesce(held, '{}')));
     END IF;
-    RETURN NULL;
 END
 $$;
 
 -- All other ends. With an outcome, the attempt is recorded: tried, by, ended_at, own_error, logs_json and
 -- spent are of the attempt; blamed: the job's error is the attempt's as well.
-CREATE OR REPLACE FUNCTION rota.finish(changes json, now timestamptz, OUT refused uuid[], OUT woken text[])
+CREATE OR REPLACE FUNCTION rota.finish(
+    changes json, now timestamptz, OUT refused uuid[], OUT woken text[], OUT freed text[], OUT slots text[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -2975,6 +4102,7 @@ DECLARE
     run_began timestamptz[];
     payers text[];
     amounts double precision[];
+    unbegun json;
     follow json;
     lines json;
 BEGIN
@@ -3017,12 +4145,14 @@ BEGIN
             id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
                 timeout, scheduled_for, schedule, key, tags, parent, backoff, keep, concurrency_key, units,
                 price,
-            run_at, attempt, cost_cents, error, progress, crashes, expires_at, snoozes, cancel_requested, due, segment)
+            run_at, attempt, cost_cents, error, progress, crashes, expires_at, snoozes, cancel_requested, due, segment,
+            lane)
         SELECT id, created_at, lease_token, rank, max_attempts, auto_remove, tenant, queue, task, origin,
             payload, timeout, scheduled_for, schedule, key, tags, parent, backoff, keep, concurrency_key, units,
             price,
                next_at, counted, cost, fault, reached, lost, still_expires, snoozed, cancel_requested, next_at <= now,
-               coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0)
+               coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0),
+                   CASE WHEN tenant <> 'default' OR coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN '' END
           FROM held WHERE state = 'queued'
     ), recorded AS (
         INSERT INTO rota.attempts (
@@ -3046,13 +4176,20 @@ BEGIN
            array_agg(code_began) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
            array_agg(tenant) FILTER (WHERE charged > 0), array_agg(charged) FILTER (WHERE charged > 0),
+array_agg(DISTINCT 'k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || array_agg(DISTINCT 't:' || task) FILTER (WHERE ruled & 2 <> 0) || array_agg(DISTINCT 'n:' || tenant) FILTER (WHERE ruled & 4 <> 0),
+               array_agg(DISTINCT queue) FILTER (WHERE ruled & 15 <> 0),
+           json_agg(json_build_array(queue, task, tenant, concurrency_key, units, started_at)) FILTER (
+               WHERE state = 'queued' AND ruled & 16 <> 0 AND code_began IS NULL AND outcome IS NULL),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
            (SELECT json_agg(l) FROM held AS h, LATERAL json_array_elements(h.audit) AS l WHERE h.audit IS NOT NULL)
       INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, run_tenants, run_names, run_states, run_began,
-           woken, payers, amounts, follow, lines
+           woken, payers, amounts, freed, slots, unbegun, follow, lines
       FROM held;
     IF payers IS NOT NULL THEN
         PERFORM rota.spend(payers, amounts, now);
+    END IF;
+    IF unbegun IS NOT NULL THEN
+        PERFORM rota.give_back(unbegun, now);
     END IF;
     IF ended IS NOT NULL THEN
         PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);
@@ -3079,6 +4216,185 @@ BEGIN
         refused := ARRAY(SELECT c.id FROM json_to_recordset(changes) AS c(id uuid)
                           WHERE NOT c.id = ANY (coalesce(held, '{}')));
     END IF;
+END
+$$;
+
+-- Fair shares: within a queue and a rank, tenants share a claim by weight, and what one does not use the others get.
+-- core/jobs/admission.py has the same arithmetic.
+
+-- Tenants with jobs in the line of a queue and rank, from one on and round, up to most. One index probe each.
+CREATE OR REPLACE FUNCTION rota.walk_tenants(segments integer[], queue text, rank integer, from_tenant text, most integer)
+RETURNS TABLE (tenant text)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE step(tenant, n, has_wrapped) AS (
+        SELECT from_tenant COLLATE "C", 0, from_tenant = ''
+        UNION ALL
+        SELECT coalesce(b.tenant, a.tenant), s.n + 1, b.tenant IS NULL OR s.has_wrapped
+          FROM step AS s, LATERAL (
+            SELECT min(t.tenant) AS tenant FROM unnest(segments) AS g(segment), LATERAL (
+                SELECT q.tenant FROM rota.queued AS q
+                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
+                   AND q.rank = walk_tenants.rank AND q.tenant > s.tenant
+                 ORDER BY q.tenant LIMIT 1) AS t) AS b, LATERAL (
+            SELECT min(t.tenant) AS tenant FROM unnest(segments) AS g(segment), LATERAL (
+                SELECT q.tenant FROM rota.queued AS q
+                 WHERE b.tenant IS NULL AND NOT s.has_wrapped
+                   AND q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
+                   AND q.rank = walk_tenants.rank
+                 ORDER BY q.tenant LIMIT 1) AS t) AS a
+         WHERE s.n < most AND coalesce(b.tenant, a.tenant) IS NOT NULL
+           AND NOT ((b.tenant IS NULL OR s.has_wrapped) AND from_tenant <> '' AND coalesce(b.tenant, a.tenant) > from_tenant))
+    SELECT s.tenant FROM step AS s WHERE s.n > 0;
+END
+$$;
+
+-- How many tenants have jobs in the line of a queue and rank, as far as counted, and the sum of their weights.
+CREATE OR REPLACE FUNCTION rota.weigh_tenants(
+    segments integer[], queue text, rank integer, most integer, has_weights boolean, OUT n integer, OUT weight double precision)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    SELECT count(*), sum(CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END) INTO n, weight
+      FROM rota.walk_tenants(segments, queue, rank, '', most) AS t;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION rota.weight_of(tenant text) RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    RETURN coalesce((SELECT t.weight FROM rota.tenants AS t WHERE t.name = tenant AND t.weight > 0 AND t.weight < 'infinity'), 1);
+END
+$$;
+
+-- What a tenant of weight 1 may have of each queue's share, what the worker has in hand included; how many tenants
+-- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line.
+CREATE OR REPLACE FUNCTION rota.share_out(
+    js integer[], tenants text[], pick integer[], share integer[], waiting integer[], weights double precision[],
+    holder text[], holding integer[], has_weights boolean, names text[], rank integer, segment integer)
+RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH tenant AS MATERIALIZED (
+        SELECT c.j, c.tenant, c.n, CASE WHEN has_weights THEN rota.weight_of(c.tenant) ELSE 1 END AS weight,
+               coalesce(h.n, 0) AS held
+          FROM (SELECT u.j, u.tenant, count(*) AS n FROM unnest(js, tenants) AS u(j, tenant) GROUP BY 1, 2) AS c
+          LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
+    ), queue AS MATERIALIZED (
+        SELECT t.j, share[t.j] AS share, count(*) AS seen, sum(t.n) AS n, waiting[pick[t.j]] AS waiting,
+               (share[t.j] + greatest(sum(t.held), (
+                   SELECT sum(h.n) FROM unnest(holder, holding) AS h(tenant, n)
+                    WHERE cardinality(holder) <= 64 AND EXISTS (  -- of more, only those that the line shows
+                          SELECT FROM rota.queued AS q
+                           WHERE q.due AND q.lane IS NOT NULL AND q.segment = share_out.segment AND q.queue = names[pick[t.j]]
+                             AND q.rank = share_out.rank AND q.tenant = h.tenant)))
+               ) / greatest(weights[pick[t.j]], sum(t.weight)) AS rate
+          FROM tenant AS t GROUP BY t.j
+    )
+    SELECT p.j::integer, q.rate,
+           CASE WHEN q.n < q.share THEN 0  -- the line has no more
+                WHEN q.waiting <= q.seen THEN 1
+                ELSE least(q.waiting - q.seen, greatest(
+                     ceil(o.over / greatest(1, ceil(q.rate))), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
+           q.seen
+      FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
+      LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(0, ceil(q.rate * t.weight) - t.held))) AS over
+                   FROM tenant AS t JOIN queue AS q ON q.j = t.j GROUP BY t.j) AS o ON o.j = p.j;
+END
+$$;
+
+-- Jobs of tenants that the line does not show, from one tenant on and round; the last tenant met, and those whose turn
+-- it is whatever the order of arrival. rate: see rota.share_out; shown: the tenants in the line.
+CREATE OR REPLACE FUNCTION rota.pick_tenants(
+    segments integer[], queue text, rank integer, from_tenant text, walk integer, j integer, share integer, rate double precision,
+    shown text[], known_tasks text[], exclude_tenants text[], holder text[], holding integer[], has_weights boolean,
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[], OUT last text,
+    OUT firsts text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    met text[];
+BEGIN
+    SELECT array_agg(t.tenant ORDER BY t.i), (array_agg(t.tenant ORDER BY t.i DESC))[1] INTO met, last
+      FROM rota.walk_tenants(segments, queue, rank, from_tenant, 2 * walk) WITH ORDINALITY AS t(tenant, i);
+    SELECT array_agg(t.tenant ORDER BY t.i) INTO met
+      FROM (SELECT u.tenant, u.i FROM unnest(met) WITH ORDINALITY AS u(tenant, i) LEFT JOIN unnest(shown) AS s(tenant) ON s.tenant = u.tenant
+             WHERE s.tenant IS NULL AND NOT coalesce(u.tenant = ANY (exclude_tenants), false) ORDER BY u.i LIMIT walk) AS t;
+    IF met IS NULL THEN
+        RETURN;
+    END IF;
+    firsts := met[1:share / 16 + (random() * 16 < share % 16)::integer];
+    SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
+           array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
+           array_agg(x.lane)
+      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+      FROM (SELECT y.*, row_number() OVER (PARTITION BY y.tenant ORDER BY y.run_at, y.id) AS nth
+              FROM (SELECT f.*, m.most
+                      FROM (SELECT t.tenant, greatest(1, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END)
+                                                         - coalesce(h.n, 0))::integer AS most
+                              FROM unnest(met) AS t(tenant) LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant) AS m,
+                           unnest(segments) AS g(segment), LATERAL (
+                           SELECT l.* FROM (
+                               SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane
+                                 FROM rota.queued AS q
+                                WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = pick_tenants.queue
+                                  AND q.rank = pick_tenants.rank AND q.tenant = m.tenant
+                                ORDER BY q.run_at, q.id LIMIT m.most + 16) AS l
+                            WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT m.most) AS f) AS y) AS x
+     WHERE x.nth <= x.most;
+END
+$$;
+
+-- The candidates in a fair order: of each tenant those within its share as they arrived, then the others round the
+-- tenants by weight. Within a tenant nothing changes its order. verdict: see rota.admit; the lanes are those with more
+-- jobs than were read: what is behind them joins them.
+CREATE OR REPLACE FUNCTION rota.order_fairly(
+    js integer[], queues text[], places tid[], ids uuid[], ats timestamptz[], tenants text[], tasks text[], keys text[],
+    all_units integer[], prices double precision[], origins smallint[], lanes text[], rates double precision[], firsts text[],
+    holder text[], holding integer[], has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
+    known_tasks text[], exclude_tenants text[])
+RETURNS TABLE (
+    j integer, queue text, place tid, id uuid, run_at timestamptz, tenant text, task text, key text, units integer,
+    price double precision, origin smallint, lane text, verdict smallint)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT x.j, x.queue, x.place, x.id, x.run_at, x.tenant, x.task, x.key, x.units, x.price, x.origin, x.lane,
+           CASE WHEN x.origin = 1 THEN
+                    CASE WHEN NOT coalesce(x.task = ANY (known_tasks), true) THEN 2
+                         WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END
+                WHEN full_js IS NULL THEN 0
+                WHEN (x.j, 'k:' || x.key, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 8
+                WHEN (x.j, 't:' || x.task, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 2
+                WHEN (x.j, '', x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 4
+                ELSE 0 END::smallint
+      FROM (SELECT y.*, coalesce(rates[y.j] IS NULL OR y.nth <= ceil(rates[y.j] * y.weight) - y.held, false) AS is_within
+              FROM (SELECT c.*, coalesce(h.n, 0) AS held, f.tenant IS NOT NULL AS is_first,
+                           CASE WHEN has_weights THEN rota.weight_of(c.tenant) ELSE 1 END AS weight,
+                           row_number() OVER (PARTITION BY c.j, c.tenant ORDER BY c.run_at, c.id) AS nth
+                      FROM unnest(js, queues, places, ids, ats, tenants, tasks, keys, all_units, prices, origins, lanes) AS c(
+                           j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
+                      LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
+                      LEFT JOIN unnest(firsts) AS f(tenant) ON f.tenant = c.tenant) AS y) AS x
+     ORDER BY x.j, CASE WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
+              CASE WHEN x.is_within THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
 END
 $$;
 

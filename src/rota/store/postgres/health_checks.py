@@ -30,7 +30,7 @@ UNUSED_S = 60.0
 STRAYS = 10_000  # finished jobs counted in the default partition
 HOT = ["attempts", "documents", "keys", "queued", "running", "schedules", "tally"]
 
-_INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX (\w+) ON rota\.[^;]+;")
+_INDEX = re.compile(r"(?:CREATE (?:UNIQUE )?INDEX |DROP INDEX rota\.)(\w+)(?: ON rota\.[^;]+)?;")
 _INDEXES = """
 SELECT c.relname, i.indisvalid FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
  WHERE c.relnamespace = to_regnamespace('rota')
@@ -113,7 +113,7 @@ async def _indexes(connections: Connections, address: PostgresUrl, now: datetime
     there: dict[str, bool] = {row[0]: row[1] for row in await connections.rows(_INDEXES)}
     found = []
     last = {made[1]: made for one in schema.MIGRATIONS for made in _INDEX.finditer(one.sql)}
-    for made in last.values():
+    for made in (made for made in last.values() if made[0].startswith("CREATE")):
         if made[1] not in there:
             text = f"index rota.{made[1]} is missing: what it serves reads whole tables"
             found.append(

@@ -21,7 +21,7 @@ from ...model import InsertResult, NewJob
 from ..group_commit import GroupCommit, InsertCall
 from ..sql.external import Script
 from ..sql.fields import BACKOFF, FLAG, INSTANT, NEW, OPTIONS, REAL, TAGS, WHOLE, Kind
-from .columns import LARGE, NEWEST_SEGMENT
+from .columns import LARGE, MANY_TENANTS, NEWEST_SEGMENT
 from .connections import Connections
 from .driver_errors import translated
 from .rows import inserted, jobs_text, text, texts_array
@@ -41,18 +41,23 @@ _INSERT_WITH = (
 _OPTIONS = tuple(field for field in OPTIONS if field.name != "key")
 _COLUMNS = ", ".join(["created_at", "run_at", "rank", "due", *(field.postgres for field in _OPTIONS)])
 _MARKS = ", ".join(["%s"] * len(_COLUMNS.split(", ")))
-_COPY = f"COPY rota.queued (id, payload, segment, {_COLUMNS}) FROM STDIN"
+_COPY = f"COPY rota.queued (id, payload, segment, lane, {_COLUMNS}) FROM STDIN"
 _COPY_LARGE = "COPY rota.payloads (job, body) FROM STDIN"
 _ALIKE = f"SELECT rota.insert_alike(%s, %s, {_MARKS}, %s)"
 # Ids are new here (one that may have been sent before is ``retrying``), so it is enough to check the
 # running jobs once, before; insert_plain and insert_alike check after the insert as well.
 _ONE = (
-    f"INSERT INTO rota.queued (id, payload, segment, {_COLUMNS}) SELECT %s, %s, {NEWEST_SEGMENT}, {_MARKS} "
+    f"INSERT INTO rota.queued (id, payload, segment, lane, {_COLUMNS}) "
+    f"SELECT %s, %s, {NEWEST_SEGMENT}, CASE WHEN %s OR {MANY_TENANTS} THEN '' END, {_MARKS} "
     "WHERE NOT EXISTS (SELECT FROM rota.running AS r WHERE r.id = %s) ON CONFLICT DO NOTHING "
-    "RETURNING CASE WHEN %s THEN pg_notify('rota_wake', rota.hint_of(queue)) END"
+    "RETURNING CASE WHEN %s THEN pg_notify('rota_wake', rota.hint_of(queue)) END, "
+    f"CASE WHEN %s AND NOT {MANY_TENANTS} THEN rota.note_tenants() END"
 )
 PLAIN = "insert_plain"
-_BEFORE_COPY = "SELECT rota.newest_segment(), pg_relation_size('rota.running')"
+_BEFORE_COPY = (
+    "SELECT rota.newest_segment(), pg_relation_size('rota.running'), "
+    f"{MANY_TENANTS}, CASE WHEN %s AND NOT {MANY_TENANTS} THEN rota.note_tenants() END"
+)
 # Walks the few running jobs rather than the many new ones.
 _ALSO_RUNNING = """
 SELECT 1 FROM rota.running AS r WHERE EXISTS (SELECT FROM rota.queued AS q WHERE q.id = r.id) LIMIT 1
@@ -119,7 +124,8 @@ class Inserter:
         """Store jobs that are alike. False: some id is live already, and nothing has been stored."""
         if len(jobs) == 1:
             (job,) = jobs
-            params = (job.id, job.payload_json, *_shared(job, now), job.id, wakes)
+            is_other = _is_other(job)
+            params = (job.id, job.payload_json, is_other, *_shared(job, now), job.id, wakes, is_other)
             return bool(await self._connections.rows(_ONE, params, repeatable=False, often=True))
         ids = ",".join([job.id for job in jobs])
         payloads = texts_array([job.payload_json for job in jobs])
@@ -145,10 +151,10 @@ class Inserter:
         try:
             async with self._connections.borrow() as connection, connection.transaction() as transaction:
                 async with connection.cursor() as cursor:
-                    await cursor.execute(_BEFORE_COPY)
-                    ((segment, running_bytes),) = await cursor.fetchall()
+                    await cursor.execute(_BEFORE_COPY, (any(map(_is_other, jobs)),))
+                    ((segment, running_bytes, has_tenants, _),) = await cursor.fetchall()
                     async with cursor.copy(_COPY) as copy:
-                        for some in _lines(jobs, segment, now):
+                        for some in _lines(jobs, segment, has_tenants, now):
                             await copy.write(some)
                     if large := [job for job in jobs if _is_large(job)]:
                         async with cursor.copy(_COPY_LARGE) as copy:
@@ -178,6 +184,11 @@ def _choose_path(jobs: Sequence[NewJob]) -> str:
 
 # Everything but id and payload.
 _shape = attrgetter(*(field.name for field in NEW if field.name not in ("id", "payload_json")))
+
+
+def _is_other(job: NewJob) -> bool:
+    """Whether it is of a tenant beside the default one: claims share between them."""
+    return job.tenant != "default"
 
 
 def _is_large(job: NewJob) -> bool:
@@ -220,14 +231,16 @@ def _shared(job: NewJob, now: datetime) -> tuple[str | None, ...]:
     return at, run_at, str(-job.priority), is_due, *_texts(_options(job))
 
 
-def _lines(jobs: Sequence[NewJob], segment: int, now: datetime) -> Iterator[bytes]:
+def _lines(jobs: Sequence[NewJob], segment: int, has_tenants: bool, now: datetime) -> Iterator[bytes]:
     """The jobs as lines of COPY, some at a time; what neighbours share is written out once."""
     shape, end = None, ""
     for start in range(0, len(jobs), LINES_AT_ONCE):
         lines = []
         for job in jobs[start : start + LINES_AT_ONCE]:
             if (own := _shape(job)) != shape:
-                shape, end = own, "\t".join(["", str(segment), *map(_field, _shared(job, now))]) + "\n"
+                lane = "" if has_tenants or _is_other(job) else None
+                fields = (str(segment), lane, *_shared(job, now))
+                shape, end = own, "\t".join(["", *map(_field, fields)]) + "\n"
             payload = "\\N" if _is_large(job) else _field(job.payload_json)
             lines.append(f"{job.id}\t{payload}{end}")
         yield "".join(lines).encode()

@@ -230,7 +230,7 @@ job = job_reader(Job.__struct_fields__, _VALUES, _SCOPE)
 
 # A job from a row of a turn: three columns of the turn itself, then those of ``rota.claim``, which leaves
 # out what the claimer knows. Most jobs were due when they were made: one instant serves both.
-_TURN_COLUMNS = ("_", "_", "_", *CLAIMED_APART, *(field.name for field in CLAIMED))
+_TURN_COLUMNS = ("_", "_", "_", "_", *CLAIMED_APART, *(field.name for field in CLAIMED))
 _CLAIMED_VALUES = _VALUES | {
     "state": "RUNNING",
     "run_at": "(due_at := instant(run_at))",

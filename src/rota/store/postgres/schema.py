@@ -36,8 +36,9 @@ START_AGAIN = "remove it with all its jobs (DROP SCHEMA rota CASCADE)"
 
 # Every function of the schema with a digest of its definition, every table and view with its columns.
 _FACTS = """
-SELECT 'function', p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
-       encode(sha256(convert_to(replace(concat_ws(E'\\n', pg_get_function_arguments(p.oid),
+SELECT 'function', p.proname || '(' || replace(pg_get_function_identity_arguments(p.oid), 'rota.', '') || ')',
+       encode(sha256(convert_to(replace(concat_ws(E'\\n',
+           replace(pg_get_function_arguments(p.oid), 'rota.', ''),
            replace(pg_get_function_result(p.oid), 'rota.', ''), l.lanname, p.provolatile, p.proparallel,
            array_to_string(p.proconfig, ','), coalesce(obj_description(p.oid, 'pg_proc'), '')), '"', '')
            || E'\\n' || p.prosrc || CASE WHEN p.prosecdef OR p.proisstrict THEN '!' ELSE '' END,
@@ -58,7 +59,8 @@ _APPLIED = "SELECT version, name FROM rota.migrations ORDER BY version"
 _DROP = """
 SELECT 'DROP FUNCTION ' || p.oid::regprocedure FROM pg_proc AS p
  WHERE p.pronamespace = to_regnamespace('rota') AND p.prokind = 'f'
-   AND replace(p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')', '"', '') = %s
+   AND p.proname || '('
+       || replace(replace(pg_get_function_identity_arguments(p.oid), 'rota.', ''), '"', '') || ')' = %s
 """
 _VIEW_DEFINITIONS = "SELECT pg_get_viewdef(to_regclass(%s)), pg_get_viewdef(to_regclass(%s))"
 

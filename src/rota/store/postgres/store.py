@@ -45,7 +45,7 @@ from ...model import (
     TurnResult,
 )
 from ..hints import HintHub
-from ..protocol import CallerStore, Waker
+from ..protocol import StoreWithin, Waker
 from ..sql import external, external_kinds
 from ..sql.within import ScriptedStore
 from . import audit_queries, claims, health_checks, job_counts, job_pages, schedule_queries, schema
@@ -177,12 +177,10 @@ class PostgresStore:
         on = external_kinds.caller(connection, "postgresql", self._address.shown)
         return external.run(self._caller_schema.check(function_for(jobs), script(jobs, now, retrying)), on)
 
-    def within(self, connection: Any) -> CallerStore:
+    def within(self, connection: Any) -> StoreWithin:
         on = external_kinds.caller(connection, "postgresql", self._address.shown)
         return ScriptedStore(
-            PostgresScripts(),
-            lambda script: external.run(self._caller_schema.check(PUT, script), on),
-            on.is_async,
+            PostgresScripts(), lambda script: external.run(self._caller_schema.check(PUT, script), on)
         )
 
     async def turn(
@@ -194,21 +192,32 @@ class PostgresStore:
         began = loop.time()
         since = None if request is None else self._places.since(request, began)
         # A lost answer may have claimed jobs, which the worker has to find: so never send it twice.
-        statement, params = claims.turn(settlements, request, now, since)
+        hints = None if request is None else self._places.hints(request)
+        statement, params = claims.turn(settlements, request, now, since, hints)
         try:
-            first, *rows = await self._connections.rows(statement, params, repeatable=False, often=True)
+            rows = await self._connections.rows(statement, params, repeatable=False, often=True)
         except StoreUnavailable as error:
             self._segments.on_failed_turn(error)
             raise
-        refused, woken, next_due_at = first[:3]
-        at = instant(first[3])
-        self._publish_turn(settlements, woken)
+        # where the claim is shared between tenants, its own row comes last
+        is_shared = request is not None and claims.is_shared(rows[-1])
+        first = rows.pop(-1 if is_shared else 0)
+        refused, woken, slots, next_due_at = first[:4]
+        at = instant(first[4])
         jobs: list[Job] = []
         if request is not None:
             lease_until = at + timedelta(seconds=request.lease_s)
             jobs = [claimed(row, request.worker, lease_until, at) for row in rows]
             jobs.sort(key=claim_order)
-            self._places.note(request, jobs, began, loop.time(), front=since is None)
+            ended = loop.time()
+            if is_shared:
+                said = first[claims.PLACES], first[claims.STATE]
+                self._places.note_shared(request, jobs, said, began, ended, front=since is None)
+            else:
+                self._places.note(request, jobs, began, ended, front=since is None)
+        if slots and (request is None or len(jobs) >= request.limit):  # who else could use what was freed
+            woken = [*(woken or ()), *slots]
+        self._publish_turn(settlements, woken)
         return TurnResult(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at, at=at)
 
     def _publish_turn(self, settlements: Sequence[Settlement], woken: Sequence[str] | None) -> None:

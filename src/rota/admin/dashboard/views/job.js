@@ -179,7 +179,7 @@ function JobFacts({ job }) {
       ["ID", html`<code>${job.id}</code> <${Copy} text=${job.id} label="Copy id" />`],
       ["Task", link("task", job.task)],
       ["Queue", link("queue", job.queue)],
-      ["Tenant", html`<a href=${at(`/tenants/${encodeURIComponent(job.tenant)}`)}><${Code}>${job.tenant}<//></a>`],
+      ["Tenant", link("tenant", job.tenant)],
       ["Priority", job.priority],
       job.key && ["Idempotency key", html`<${Code}>${job.key}<//>`],
       job.concurrency_key && ["Concurrency key", link("concurrency_key", job.concurrency_key)],

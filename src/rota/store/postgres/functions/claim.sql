@@ -41,66 +41,24 @@ BEGIN
 END
 $$;
 
--- Jobs of paused tenants at the front of the queues leave the index of due jobs, so that a tenant with a
--- million of them is passed once, and not with every claim. It reads no further than a claim of lim jobs
--- does; the more it finds the further, up to some thousands of jobs for one claim to move.
--- lanes, segments, ranks, run_ats, ids: the places after which to look.
-CREATE FUNCTION rota.park(
-    lanes text[], segments integer[], ranks integer[], run_ats timestamptz[], ids uuid[], tenants text[], lim integer)
-RETURNS void
-LANGUAGE plpgsql
+-- As rota.lanes, with those that have due jobs in older segments.
+CREATE FUNCTION rota.list_queues(queues text[], exclude text[], segment integer) RETURNS text[]
+LANGUAGE plpgsql STABLE
 SET search_path = rota, pg_temp
 AS $$
 DECLARE
-    most CONSTANT integer := 5000;
-    reach integer := lim / greatest(cardinality(lanes), 1) + 1;
-    moved integer;
+    lane CONSTANT text[] := rota.lanes(queues, exclude, segment);
 BEGIN
-    LOOP
-        UPDATE rota.queued SET due = NULL WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM rota.queued
-             WHERE due AND tenant = ANY (tenants) AND ctid = ANY (ARRAY(
-                   SELECT front.ctid
-                     FROM unnest(lanes, segments, ranks, run_ats, ids) AS l(queue, segment, rank, run_at, id), LATERAL (
-                       SELECT q.ctid, q.tenant FROM rota.queued AS q
-                        WHERE q.due AND q.segment = l.segment AND q.queue = l.queue
-                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
-                        ORDER BY q.rank, q.run_at, q.id LIMIT reach) AS front
-                    WHERE front.tenant = ANY (tenants)))
-               FOR UPDATE SKIP LOCKED));
-        GET DIAGNOSTICS moved = ROW_COUNT;
-        EXIT WHEN moved = 0 OR reach * cardinality(lanes) > most;
-        reach := reach * 4;
-    END LOOP;
-END
-$$;
-
--- The first jobs of each tenant that is no longer paused come back, as many as a claim of lim jobs can
--- take. Nothing parked: one probe.
-CREATE FUNCTION rota.unpark(queues text[], exclude text[], paused text[], lim integer) RETURNS void
-LANGUAGE plpgsql
-SET search_path = rota, pg_temp
-AS $$
-#variable_conflict use_column
-BEGIN
-    PERFORM FROM rota.queued WHERE due IS NULL ORDER BY tenant, queue LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
+    IF queues IS NOT NULL THEN
+        RETURN lane;
     END IF;
-    UPDATE rota.queued SET due = true, segment = {newest segment} WHERE ctid = ANY (ARRAY(
-        WITH RECURSIVE lane(tenant, queue) AS (  -- one index probe each
-            (SELECT tenant, queue FROM rota.queued WHERE due IS NULL ORDER BY tenant, queue LIMIT 1)
-            UNION ALL
-            SELECT beyond.* FROM lane, LATERAL (
-                SELECT q.tenant, q.queue FROM rota.queued AS q
-                 WHERE q.due IS NULL AND (q.tenant, q.queue) > (lane.tenant, lane.queue)
-                 ORDER BY q.tenant, q.queue LIMIT 1) AS beyond)
-        SELECT f.place FROM lane, LATERAL (
-            SELECT q.ctid AS place FROM rota.queued AS q
-             WHERE q.due IS NULL AND q.tenant = lane.tenant AND q.queue = lane.queue
-             ORDER BY q.rank, q.run_at, q.id LIMIT lim FOR UPDATE SKIP LOCKED) AS f
-         WHERE NOT lane.tenant = ANY (coalesce(paused, '{}')) AND NOT lane.queue = ANY (exclude)
-           AND (queues IS NULL OR lane.queue = ANY (queues))));
+    RETURN ARRAY(
+        SELECT q FROM unnest(lane) AS q
+        UNION
+        SELECT q FROM (SELECT * FROM rota.segments ORDER BY version DESC LIMIT 1) AS s, LATERAL (
+            SELECT unnest(rota.lanes(NULL, '{}', c)) AS q FROM unnest(s.closed) AS c
+            UNION ALL SELECT unnest(s.old_queue)) AS o
+         WHERE NOT q = ANY (exclude));
 END
 $$;
 
@@ -110,9 +68,10 @@ $$;
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are
 -- still seen; and if it does not find enough, the claim starts from the front as well.
+-- free, hints, freed: see rota.claim_fairly, which does the work as soon as there are tenants, rules or held jobs.
 CREATE FUNCTION rota.claim(
     worker text, lim integer, lease_s double precision, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, now timestamptz)
+    exclude_tenants text[], since json, free integer, hints json, freed text[], now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     {claimed types})
@@ -127,6 +86,8 @@ DECLARE
     last_id CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     met CONSTANT bigint := {dead due};
     met_later CONSTANT bigint := {dead later};
+    met_live CONSTANT bigint := {live due};
+    is_fair boolean;
     version bigint;  -- of the list of segments
     known bigint;
     newest integer;
@@ -139,7 +100,7 @@ DECLARE
     strand_rank integer[];
     strand_at timestamptz[];
     strand_id uuid[];
-    lane text[];  -- queues that may still hold a job to claim, the most urgent first
+    line text[];  -- queues that may still hold a job to claim, the most urgent first
     head integer[];  -- the best rank of each
     -- the place in each up to which it has been read: (rank, run_at, id)
     seen_rank integer[];
@@ -158,28 +119,37 @@ DECLARE
     passed bigint;
     lease_until CONSTANT timestamptz := now + lease_s * interval '1 second';
 BEGIN
+    -- A session that sets a rule waits for the claims under way, and those that follow know it.
+    PERFORM pg_advisory_xact_lock_shared({rules lock});
     SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}' OR s.late_from IS NOT NULL,
-           s.later_from
-      INTO version, newest, several, awaiting, later_from
+           s.later_from, s.fair
+      INTO version, newest, several, awaiting, later_from, is_fair
       FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
     IF NOT FOUND THEN  -- emptied by hand; rota.check_segments adds what it does not name
-        INSERT INTO rota.segments AS s (version, newest) VALUES (1, 0) ON CONFLICT DO NOTHING;
-        SELECT 1, 0, false, false, '-infinity' INTO version, newest, several, awaiting, later_from;
+        INSERT INTO rota.segments AS s (version, newest, fair, many, rules) VALUES (1, 0, true, true, 255)
+        ON CONFLICT DO NOTHING;
+        SELECT 1, 0, false, false, '-infinity', true INTO version, newest, several, awaiting, later_from, is_fair;
     END IF;
     next_due_at := rota.promote(later_from, now);
+    IF is_fair AND wanted > 0 THEN
+        RETURN QUERY
+        SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
+                                        hints, freed, next_due_at, now);
+        RETURN;
+    END IF;
     run_at := now::text;
     RETURN NEXT;
     IF wanted > 0 AND since IS NOT NULL AND NOT several THEN  -- more urgent ones could lie in any segment
         SELECT array_agg(c.queue), array_agg(CASE WHEN u.urgent THEN first ELSE c.rank END),
                array_agg(c.run_at), array_agg(c.id)
-          INTO lane, seen_rank, seen_at, seen_id
+          INTO line, seen_rank, seen_at, seen_id
           FROM json_to_recordset(since) AS c(queue text, rank integer, run_at timestamptz, id uuid), LATERAL (
                SELECT EXISTS (SELECT FROM rota.queued AS q
                                WHERE q.due AND q.segment = newest AND q.queue = c.queue AND q.rank < c.rank) AS urgent
                ) AS u;
     END IF;
     WHILE wanted > 0 LOOP
-        IF lane IS NULL THEN
+        IF line IS NULL THEN
             IF looks > 0 THEN
                 -- a session that moved jobs to another segment meanwhile, or committed one into an older segment
                 IF awaiting AND looks = 1 THEN
@@ -193,56 +163,44 @@ BEGIN
                 EXIT WHEN version = known OR looks > 3;
             END IF;
             looks := looks + 1;
-            PERFORM rota.unpark(queues, exclude, exclude_tenants, lim);
-            lane := rota.lanes(queues, exclude, newest);
-            IF several AND queues IS NULL THEN
-                lane := ARRAY(
-                    SELECT q FROM unnest(lane) AS q
-                    UNION
-                    SELECT q FROM (SELECT * FROM rota.segments ORDER BY version DESC LIMIT 1) AS s, LATERAL (
-                        SELECT unnest(rota.lanes(NULL, '{}', c)) AS q FROM unnest(s.closed) AS c
-                        UNION ALL SELECT unnest(s.old_queue)) AS o
-                     WHERE NOT q = ANY (exclude));
-            END IF;
-            IF lane = '{}' THEN
-                lane := NULL;
+            line := CASE WHEN several THEN rota.list_queues(queues, exclude, newest)
+                         ELSE rota.lanes(queues, exclude, newest) END;
+            IF line = '{}' THEN
+                line := NULL;
                 CONTINUE;
             END IF;
-            seen_rank := array_fill(first, ARRAY[cardinality(lane)]);
-            seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(lane)]);
-            seen_id := array_fill(last_id, ARRAY[cardinality(lane)]);
+            seen_rank := array_fill(first, ARRAY[cardinality(line)]);
+            seen_at := array_fill('-infinity'::timestamptz, ARRAY[cardinality(line)]);
+            seen_id := array_fill(last_id, ARRAY[cardinality(line)]);
             strand := NULL;
         END IF;
-        IF strand IS NULL AND (several OR exclude_tenants IS NOT NULL) THEN
+        IF strand IS NULL AND several THEN
             SELECT array_agg(s.queue), array_agg(s.segment), array_agg(s.rank), array_agg(s.run_at), array_agg(s.id)
               INTO strand, strand_segment, strand_rank, strand_at, strand_id
-              FROM rota.list_strands(lane) AS s;
-            IF exclude_tenants IS NOT NULL AND looks > 0 AND strand IS NOT NULL THEN
-                PERFORM rota.park(strand, strand_segment, strand_rank, strand_at, strand_id, exclude_tenants, lim);
-            END IF;
+              FROM rota.list_strands(line) AS s;
         END IF;
-        IF cardinality(lane) = 1 THEN
+        IF cardinality(line) = 1 THEN
             sharing := 1;  -- a single queue: it may contribute all it has
             top := 2147483648;
         ELSE
             IF several THEN
-                SELECT array_agg(lane[h.ord] ORDER BY h.rank, h.run_at, h.id),
+                SELECT array_agg(line[h.ord] ORDER BY h.rank, h.run_at, h.id),
                        array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
                        array_agg(seen_rank[h.ord] ORDER BY h.rank, h.run_at, h.id),
                        array_agg(seen_at[h.ord] ORDER BY h.rank, h.run_at, h.id),
                        array_agg(seen_id[h.ord] ORDER BY h.rank, h.run_at, h.id)
-                  INTO lane, head, seen_rank, seen_at, seen_id
+                  INTO line, head, seen_rank, seen_at, seen_id
                   FROM rota.merge_segments(
-                       lane, seen_rank, seen_at, seen_id, strand, strand_segment, strand_rank, strand_at, strand_id,
-                       tasks, exclude_tenants, 2147483648, cardinality(lane)) AS h;
+                       line, seen_rank, seen_at, seen_id, strand, strand_segment, strand_rank, strand_at, strand_id,
+                       tasks, exclude_tenants, 2147483648, cardinality(line)) AS h;
             ELSE
                 SELECT array_agg(l.queue ORDER BY h.rank, h.run_at, h.id),
                        array_agg(h.rank ORDER BY h.rank, h.run_at, h.id),
                        array_agg(l.rank ORDER BY h.rank, h.run_at, h.id),
                        array_agg(l.run_at ORDER BY h.rank, h.run_at, h.id),
                        array_agg(l.id ORDER BY h.rank, h.run_at, h.id)
-                  INTO lane, head, seen_rank, seen_at, seen_id
-                  FROM unnest(lane, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
+                  INTO line, head, seen_rank, seen_at, seen_id
+                  FROM unnest(line, seen_rank, seen_at, seen_id) AS l(queue, rank, run_at, id), LATERAL (
                        SELECT q.rank, q.run_at, q.id FROM rota.queued AS q
                         WHERE q.due AND q.segment = newest AND q.queue = l.queue
                           AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
@@ -250,7 +208,7 @@ BEGIN
                           AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
                         ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS h;
             END IF;
-            CONTINUE WHEN lane IS NULL;
+            CONTINUE WHEN line IS NULL;
             SELECT count(*) INTO sharing FROM unnest(head) AS r WHERE r = head[1];
             top := CASE WHEN sharing > 1 THEN head[1]::bigint + 1 ELSE coalesce(head[2], 2147483648) END;
         END IF;
@@ -258,19 +216,19 @@ BEGIN
             SELECT array_agg(m.place), array_agg(m.ord), array_agg(m.rank), array_agg(m.run_at), array_agg(m.id)
               INTO places, givers, given_rank, given_at, given_id
               FROM rota.merge_segments(
-                   lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing],
+                   line[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing],
                    strand, strand_segment, strand_rank, strand_at, strand_id, tasks, exclude_tenants, top, wanted) AS m;
             -- only now, so that no more are locked than are taken
             SELECT array_agg(q.place) INTO places FROM (
                 SELECT ctid AS place FROM rota.queued WHERE ctid = ANY (places) AND id = ANY (given_id) AND due
-                    AND queue = ANY (lane[1:sharing]) AND (tasks IS NULL OR task = ANY (tasks))
+                    AND queue = ANY (line[1:sharing]) AND (tasks IS NULL OR task = ANY (tasks))
                     AND (exclude_tenants IS NULL OR NOT tenant = ANY (exclude_tenants))
                    FOR UPDATE SKIP LOCKED) AS q;
         ELSE
             -- from all that share at once: a thousand queues cost one statement, as one does
             SELECT array_agg(p.place), array_agg(p.ord) INTO places, givers
               FROM (SELECT f.place, l.ord
-                      FROM unnest(lane[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
+                      FROM unnest(line[1:sharing], seen_rank[1:sharing], seen_at[1:sharing], seen_id[1:sharing])
                            WITH ORDINALITY AS l(queue, rank, run_at, id, ord), LATERAL (
                            SELECT q.ctid AS place FROM rota.queued AS q
                             WHERE q.due AND q.segment = newest AND q.queue = l.queue AND q.rank < top
@@ -298,8 +256,8 @@ BEGIN
         END IF;
         asked := wanted;
         wanted := wanted - coalesce(cardinality(places), 0);
-        IF wanted > 0 AND cardinality(lane) = 1 AND (NOT several OR coalesce(cardinality(givers), 0) < asked) THEN
-            lane := NULL;
+        IF wanted > 0 AND cardinality(line) = 1 AND (NOT several OR coalesce(cardinality(givers), 0) < asked) THEN
+            line := NULL;
         ELSIF wanted > 0 THEN
             -- a lane that gave less than its share has nothing more to give up to here
             SELECT array_agg(CASE WHEN NOT kept THEN (top - 1)::integer WHEN several THEN coalesce(last_rank, rank) ELSE rank END
@@ -317,6 +275,10 @@ BEGIN
                    AS s;
         END IF;
     END LOOP;
+    IF {live due} - met_live - 2 * (lim - wanted) - 2 * coalesce(cardinality(seen_rank), 0) > {many passed}
+       AND (tasks IS NOT NULL OR exclude_tenants IS NOT NULL) THEN
+        PERFORM rota.hold(rota.list_queues(queues, exclude, newest), tasks, exclude_tenants, lim);
+    END IF;
     passed := {dead due} - met - 2 * (lim - wanted) - 2 * coalesce(cardinality(seen_rank), 0);
     IF greatest(passed, {dead later} - met_later) > {many dead} OR (several OR awaiting) AND random() < 0.05 THEN
         PERFORM rota.tidy(passed, {dead later} - met_later, false);

@@ -104,9 +104,10 @@ BEGIN
         DELETE FROM rota.done WHERE id = ANY (free) RETURNING *
     ), stored AS (
         INSERT INTO rota.queued (
-            {carried except run_at, attempt, started_at, progress, crashes, expires_at, snoozes}, run_at, attempt, due, segment)
+            {carried except run_at, attempt, started_at, progress, crashes, expires_at, snoozes}, run_at, attempt, due, segment,
+            lane)
         SELECT {carried except run_at, attempt, started_at, progress, crashes, expires_at, snoozes},
-               coalesce(next_at, now), 0, coalesce(next_at, now) <= now, {newest segment}
+               coalesce(next_at, now), 0, coalesce(next_at, now) <= now, {newest segment}, {line lane}
           FROM taken
         ON CONFLICT DO NOTHING
     ), recorded AS (
@@ -138,7 +139,7 @@ AS $$
     WITH moved AS (
         UPDATE rota.queued SET run_at = coalesce(next_at, run_at), due = coalesce(next_at, run_at) <= now,
                                rank = coalesce(new_rank, rank), queue = coalesce(new_queue, queue),
-                               segment = {newest segment}
+                               segment = {newest segment}, lane = {line lane}
          WHERE id = ANY (ids) RETURNING id)
     SELECT coalesce(array_agg(id), '{}') FROM moved
 $$;

@@ -16,27 +16,33 @@ DECLARE
     wanted integer;
     fresh uuid[];
     stale uuid[];
+    has_tenants boolean;
 BEGIN
     WITH given AS MATERIALIZED (
         SELECT * FROM json_to_recordset(jobs) AS j({new types})
     ), stored AS (
         INSERT INTO rota.queued AS q (
-            id, created_at, run_at, rank, payload, due, segment,
+            id, created_at, run_at, rank, payload, due, segment, lane,
             {options})
         SELECT g.id, at, coalesce(g.run_at, at), -coalesce(g.priority, 0),
                CASE WHEN octet_length(g.payload_json) <= {large} THEN g.payload_json::json
                     WHEN g.payload_json IS NULL THEN '{}' END,
                coalesce(g.run_at, at) <= at AND ({sees newest} OR coalesce(g.run_at, at) < at), {newest segment},
+               {line lane of g},
                {options given of g}
           FROM given AS g
         ON CONFLICT DO NOTHING
-        RETURNING q.id, q.payload IS NULL AS is_large
+        RETURNING q.id, q.payload IS NULL AS is_large, q.tenant <> 'default' AS has_tenant
     ), apart AS (
         INSERT INTO rota.payloads (job, body)
         SELECT g.id, g.payload_json::json FROM given AS g JOIN stored AS s ON s.id = g.id WHERE s.is_large
         ON CONFLICT DO NOTHING
     )
-    SELECT (SELECT count(*) FROM given), array_agg(s.id) INTO wanted, fresh FROM stored AS s;
+    SELECT (SELECT count(*) FROM given), array_agg(s.id), bool_or(s.has_tenant)
+      INTO wanted, fresh, has_tenants FROM stored AS s;
+    IF has_tenants AND NOT {many tenants} THEN
+        PERFORM rota.note_tenants();
+    END IF;
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
     SELECT array_agg(r.id) INTO stale FROM rota.running AS r WHERE r.id = ANY (fresh);
     IF again THEN
@@ -78,13 +84,17 @@ AS $$
 #variable_conflict use_variable
 BEGIN
     INSERT INTO rota.queued (
-        id, payload, created_at, run_at, rank, due, segment,
+        id, payload, created_at, run_at, rank, due, segment, lane,
         {options except key})
     SELECT unnest(ids), unnest(payloads), created_at, run_at, rank, due, {newest segment},
+           {line lane},
            {options except key};
     -- A claim that moved one of these ids away while the insert waited for it shows only now.
     IF EXISTS (SELECT FROM rota.running AS r WHERE r.id = ANY (ids)) THEN
         RAISE unique_violation;
+    END IF;
+    IF tenant <> 'default' AND NOT {many tenants} THEN
+        PERFORM rota.note_tenants();
     END IF;
     IF wake THEN
         PERFORM pg_notify('rota_wake', rota.hint_of(queue));

@@ -68,13 +68,13 @@ BEGIN
         RETURN;
     END IF;
     IF j.on_conflict = 'replace' AND holder <> j.id THEN
-        UPDATE rota.queued SET
-            (payload, rank, run_at, due, segment, attempt, error, cancel_requested, crashes, snoozes, progress,
+        UPDATE rota.queued AS q SET
+            (payload, rank, run_at, due, segment, lane, attempt, error, cancel_requested, crashes, snoozes, progress,
              {options except tenant, key}) =
             (CASE WHEN octet_length(j.payload_json) <= {large} THEN j.payload_json::json END,
              -coalesce(j.priority, 0), coalesce(j.run_at, now),
              coalesce(j.run_at, now) <= now AND ({sees newest} OR coalesce(j.run_at, now) < now),
-             {newest segment}, 0, NULL, false, NULL, NULL, NULL,
+             {newest segment}, {line lane of q}, 0, NULL, false, NULL, NULL, NULL,
              {options given of j except tenant, key})
          WHERE id = holder
         RETURNING holder, 'replaced', 'queued' INTO id, outcome, state;

@@ -81,8 +81,61 @@ BEGIN
 END
 $$;
 
+-- What claims must know about the rules, and what runs already counts under them. The caller keeps claims away.
+CREATE FUNCTION rota.enforce_rules() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    kinds CONSTANT integer := (SELECT coalesce(bit_or(CASE l.scope
+            WHEN 'queue' THEN 1 WHEN 'task' THEN 2 WHEN 'tenant' THEN 4 WHEN 'key' THEN 8 WHEN 'family' THEN 16 ELSE 0 END
+            | CASE WHEN l.strict THEN 128 ELSE 0 END), 0)
+          FROM rota.limits AS l)
+        | (SELECT coalesce(bit_or(CASE WHEN t.weight <> 1 THEN 32 ELSE 0 END | CASE WHEN t.budget IS NULL THEN 0 ELSE 64 END), 0)
+             FROM rota.tenants AS t);
+BEGIN
+    UPDATE rota.running AS r SET ruled = coalesce(r.ruled, 0) | u.bits
+      FROM (SELECT x.id, ((CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'queue:' || x.queue) THEN 1 ELSE 0 END)
+                 | (CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'task:' || x.task) THEN 2 ELSE 0 END)
+                 | (CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'tenant:' || x.tenant)
+                           OR EXISTS (SELECT FROM rota.tenants AS t WHERE t.name = x.tenant AND t.budget IS NOT NULL) THEN 4 ELSE 0 END)
+                 | (CASE WHEN x.concurrency_key IS NOT NULL AND EXISTS (
+                           SELECT FROM rota.limits AS l WHERE l.name = 'key:' || x.concurrency_key
+                                   OR l.scope = 'family' AND starts_with(x.concurrency_key, l.subject)) THEN 8 ELSE 0 END))::smallint AS bits
+              FROM rota.running AS x) AS u
+     WHERE r.id = u.id AND coalesce(r.ruled, 0) | u.bits <> coalesce(r.ruled, 0);
+    UPDATE rota.segments SET version = version + 1, fair = fair OR kinds <> 0, rules = kinds::smallint
+     WHERE version = (SELECT max(s.version) FROM rota.segments AS s) AND (rules <> kinds OR kinds <> 0 AND NOT fair);
+END
+$$;
+
+-- Keep claims away until the transaction ends; those under way are waited for, up to some seconds. They wait in turn
+-- for a quarter of a second at most, since a session may hold them up whose client has stopped reading.
+CREATE FUNCTION rota.stop_claims() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET lock_timeout = '250ms'
+AS $$
+BEGIN
+    FOR try IN 1..12 LOOP
+        BEGIN
+            PERFORM FROM rota.segments ORDER BY version DESC LIMIT 1 FOR UPDATE;  -- which no claim waits for
+            PERFORM pg_advisory_xact_lock({rules lock});
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.1);
+        END;
+    END LOOP;
+    RAISE lock_not_available USING
+        MESSAGE = 'rules were not changed: a claim of another session has been under way for seconds',
+        HINT = 'Try again; find that session in pg_stat_activity, and end it if its program hangs.';
+END
+$$;
+
 -- Each rule is {kind, name, version} and its columns; one that is to be deleted has the kind only.
--- In the order of their names, so that two programs that declare the same never wait for each other.
+-- In the order of their names, so that two programs that declare the same never wait for each other. When it
+-- returns, every claim that follows obeys them.
 CREATE FUNCTION rota.put_rules(rules json, now timestamptz) RETURNS TABLE (ord bigint, version bigint)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -90,6 +143,7 @@ AS $$
 DECLARE
     given json;
 BEGIN
+    PERFORM rota.stop_claims();
     FOR ord, given IN
         SELECT r.ord, r.value FROM json_array_elements(rules) WITH ORDINALITY AS r (value, ord)
          ORDER BY r.value->>'kind', r.value->>'name'
@@ -102,5 +156,6 @@ BEGIN
         END;
         RETURN NEXT;
     END LOOP;
+    PERFORM rota.enforce_rules();
 END
 $$;

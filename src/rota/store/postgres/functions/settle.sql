@@ -3,14 +3,17 @@
 
 -- Settle what ended. ids to outputs: plain successes, see rota.succeed; changes: all other ends, see
 -- rota.finish. woken: queues that got back a job which is due. settled_at: now, for a claim that must follow.
+-- freed: the lanes where a limit has a place again, for rota.claim_fairly; slots: the queues of those jobs that hold others.
 CREATE FUNCTION rota.settle(
     ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, changes json, now timestamptz,
-    OUT refused uuid[], OUT woken text[], OUT settled_at timestamptz)
+    OUT refused uuid[], OUT woken text[], OUT settled_at timestamptz, OUT freed text[], OUT slots text[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off SET enable_nestloop = off
 SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+    part record;
 BEGIN
     settled_at := now;
     IF changes IS NOT NULL AND ids IS NOT NULL THEN
@@ -20,10 +23,17 @@ BEGIN
           ORDER BY r.id FOR UPDATE;
     END IF;
     IF changes IS NOT NULL THEN
-        SELECT f.refused, f.woken INTO refused, woken FROM rota.finish(changes, now) AS f;
+        SELECT f.refused, f.woken, f.freed, f.slots INTO refused, woken, freed, slots FROM rota.finish(changes, now) AS f;
     END IF;
     IF ids IS NOT NULL THEN
-        refused := refused || rota.succeed(ids, tokens, workers, began, outputs, now);
+        SELECT * INTO part FROM rota.succeed(ids, tokens, workers, began, outputs, now);
+        refused := refused || part.refused;
+        freed := freed || part.freed;
+        slots := slots || part.slots;
+    END IF;
+    IF slots IS NOT NULL THEN
+        slots := ARRAY(SELECT DISTINCT u.queue FROM unnest(slots) AS u(queue)
+                        WHERE EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL AND q.queue = u.queue));
     END IF;
 END
 $$;
@@ -32,10 +42,9 @@ $$;
 -- were others before it. began: when the task's code did, in microseconds since 1970, in the order of ids
 -- (ascending, so that two workers never wait for each other); outputs: JSON texts or nulls, NULL if none
 -- has any.
--- Returns the jobs that were refused.
 CREATE FUNCTION rota.succeed(
-    ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, now timestamptz)
-RETURNS uuid[]
+    ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, now timestamptz,
+    OUT refused uuid[], OUT freed text[], OUT slots text[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -86,8 +95,9 @@ BEGIN
            array_agg(tenant) FILTER (WHERE schedule IS NOT NULL),
            array_agg(schedule) FILTER (WHERE schedule IS NOT NULL),
            array_agg('epoch'::timestamptz + began[array_position(ids, id)] * interval '1 microsecond')
-               FILTER (WHERE schedule IS NOT NULL)
-      INTO held, holders, tenants, keys, run_tenants, run_names, run_began FROM taken;
+               FILTER (WHERE schedule IS NOT NULL),
+           {freed lanes}, array_agg(DISTINCT queue) FILTER (WHERE ruled & 15 <> 0)
+      INTO held, holders, tenants, keys, run_tenants, run_names, run_began, freed, slots FROM taken;
     IF run_names IS NOT NULL THEN
         PERFORM rota.count_runs(
             run_tenants, run_names, array_fill('succeeded'::text, ARRAY[cardinality(run_names)]), run_began,
@@ -98,15 +108,15 @@ BEGIN
         PERFORM rota.end_keys(tenants, keys, holders, array_fill(true, ARRAY[cardinality(holders)]), now);
     END IF;
     IF cardinality(ids) > coalesce(cardinality(held), 0) THEN
-        RETURN ARRAY(SELECT i FROM unnest(ids) AS i WHERE NOT i = ANY (coalesce(held, '{}')));
+        refused := ARRAY(SELECT i FROM unnest(ids) AS i WHERE NOT i = ANY (coalesce(held, '{}')));
     END IF;
-    RETURN NULL;
 END
 $$;
 
 -- All other ends. With an outcome, the attempt is recorded: tried, by, ended_at, own_error, logs_json and
 -- spent are of the attempt; blamed: the job's error is the attempt's as well.
-CREATE FUNCTION rota.finish(changes json, now timestamptz, OUT refused uuid[], OUT woken text[])
+CREATE FUNCTION rota.finish(
+    changes json, now timestamptz, OUT refused uuid[], OUT woken text[], OUT freed text[], OUT slots text[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -127,6 +137,7 @@ DECLARE
     run_began timestamptz[];
     payers text[];
     amounts double precision[];
+    unbegun json;
     follow json;
     lines json;
 BEGIN
@@ -163,10 +174,11 @@ BEGIN
     ), returned AS (
         INSERT INTO rota.queued (
             {carried except run_at, attempt, cost_cents, started_at, error, progress, crashes, expires_at, snoozes},
-            run_at, attempt, cost_cents, error, progress, crashes, expires_at, snoozes, cancel_requested, due, segment)
+            run_at, attempt, cost_cents, error, progress, crashes, expires_at, snoozes, cancel_requested, due, segment,
+            lane)
         SELECT {carried except run_at, attempt, cost_cents, started_at, error, progress, crashes, expires_at, snoozes},
                next_at, counted, cost, fault, reached, lost, still_expires, snoozed, cancel_requested, next_at <= now,
-               {newest segment}
+               {newest segment}, {line lane}
           FROM held WHERE state = 'queued'
     ), recorded AS (
         INSERT INTO rota.attempts (
@@ -190,13 +202,19 @@ BEGIN
            array_agg(code_began) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
            array_agg(tenant) FILTER (WHERE charged > 0), array_agg(charged) FILTER (WHERE charged > 0),
+           {freed lanes}, array_agg(DISTINCT queue) FILTER (WHERE ruled & 15 <> 0),
+           json_agg(json_build_array(queue, task, tenant, concurrency_key, units, started_at)) FILTER (
+               WHERE state = 'queued' AND ruled & 16 <> 0 AND code_began IS NULL AND outcome IS NULL),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
            (SELECT json_agg(l) FROM held AS h, LATERAL json_array_elements(h.audit) AS l WHERE h.audit IS NOT NULL)
       INTO wanted, held, ended, queues, tasks, states, tenants, keys, removed, run_tenants, run_names, run_states, run_began,
-           woken, payers, amounts, follow, lines
+           woken, payers, amounts, freed, slots, unbegun, follow, lines
       FROM held;
     IF payers IS NOT NULL THEN
         PERFORM rota.spend(payers, amounts, now);
+    END IF;
+    IF unbegun IS NOT NULL THEN
+        PERFORM rota.give_back(unbegun, now);
     END IF;
     IF ended IS NOT NULL THEN
         PERFORM rota.count_ended(queues, tasks, states, array_fill(now, ARRAY[cardinality(ended)]), 1);

@@ -9,6 +9,28 @@ ALTER TABLE rota.done ADD COLUMN concurrency_key text COLLATE "C";
 ALTER TABLE rota.done ADD COLUMN units integer;
 ALTER TABLE rota.done ADD COLUMN price double precision;
 
+-- The lane that a job waits in. In the line: NULL, or '' once there are tenants beside the default one. Held, that
+-- is due but out of the line (due IS NULL): '' of its tenant, k:KEY of its key, t:TASK of its task.
+ALTER TABLE rota.queued ADD COLUMN lane text COLLATE "C";
+-- Which limits a job counts under: 1 of its queue, 2 task, 4 tenant, 8 key; 16: it took from a bucket.
+ALTER TABLE rota.running ADD COLUMN ruled smallint;
+UPDATE rota.queued SET lane = '' WHERE due IS NULL OR tenant <> 'default';
+DROP INDEX rota.queued_parked;
+CREATE INDEX queued_tenant ON rota.queued (segment, queue, rank, tenant, run_at, id) WHERE due AND lane IS NOT NULL;
+CREATE INDEX queued_held ON rota.queued (queue, rank, lane, tenant, run_at, id) WHERE due IS NULL;
+CREATE INDEX queued_retried ON rota.queued (concurrency_key) WHERE concurrency_key IS NOT NULL AND attempt > 0;
+CREATE INDEX running_queue ON rota.running (queue) WHERE ruled & 1 <> 0;
+CREATE INDEX running_task ON rota.running (task) WHERE ruled & 2 <> 0;
+CREATE INDEX running_tenant ON rota.running (tenant) WHERE ruled & 4 <> 0;
+CREATE INDEX running_key ON rota.running (concurrency_key) WHERE ruled & 8 <> 0;
+-- Whether claims have to look for lanes and rules at all; whether there are tenants beside the default one; which
+-- kinds of rules there are: 1 queue, 2 task, 4 tenant, 8 key, 16 family, 32 weight, 64 budget,
+-- 128 strict.
+ALTER TABLE rota.segments ADD COLUMN fair boolean NOT NULL DEFAULT false;
+ALTER TABLE rota.segments ADD COLUMN many boolean NOT NULL DEFAULT false;
+ALTER TABLE rota.segments ADD COLUMN rules smallint NOT NULL DEFAULT 0;
+UPDATE rota.segments SET fair = true, many = true WHERE EXISTS (SELECT FROM rota.queued WHERE lane IS NOT NULL);
+
 CREATE TABLE rota.limits (
     name text COLLATE "C" PRIMARY KEY,
     scope text COLLATE "C" NOT NULL,  -- queue, task, tenant, key, family
@@ -47,11 +69,11 @@ CREATE TABLE rota.tenants (
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 
--- What tenants have spent, in cents, by hour, day and month; slots keep concurrent workers from waiting for one
--- row.
+-- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day; slots keep
+-- concurrent workers from waiting for one row.
 CREATE TABLE rota.spending (
     tenant text COLLATE "C" NOT NULL,
-    unit text COLLATE "C" NOT NULL,  -- hour, day, month
+    unit text COLLATE "C" NOT NULL,  -- hour, day, month, bytes
     begins timestamptz NOT NULL,
     slot smallint NOT NULL,
     amount double precision NOT NULL,
@@ -61,7 +83,4 @@ CREATE TABLE rota.spending (
 COMMENT ON TABLE rota.limits IS 'Limits on what runs at once and how fast. Change them with rota limits set.';
 COMMENT ON TABLE rota.buckets IS 'The rates of single keys, where a limit is for a family of keys.';
 COMMENT ON TABLE rota.tenants IS 'What tenants are entitled to. Change it with rota tenants set.';
-COMMENT ON TABLE rota.spending IS 'What tenants have spent, in cents.';
-
--- For the quota of waiting jobs: the count of one tenant's, beside millions of others.
-CREATE INDEX queued_of_tenant ON rota.queued (tenant) WHERE tenant <> 'default';
+COMMENT ON TABLE rota.spending IS 'What tenants have spent, and the bytes they have enqueued.';

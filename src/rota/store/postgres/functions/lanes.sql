@@ -1,0 +1,215 @@
+-- Lanes: who shares a claim, and where jobs wait that may not begin. The line of a queue is its due jobs in order.
+-- A job that a claim meets but may not take is held: it leaves the line once, waits in the lane of what holds it
+-- up, and is served from there. Nothing is brought back, so no wake-up can be lost.
+
+-- There are tenants beside the default one: from now on claims share between them. In the caller's transaction,
+-- which may be long: so it never waits, and another program notes it later.
+CREATE FUNCTION rota.note_tenants() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_seqscan = off
+AS $$
+BEGIN
+    IF {sees newest} AND has_table_privilege('rota.segments', 'UPDATE') THEN
+        UPDATE rota.segments SET version = version + 1, fair = true, many = true
+         WHERE version = (SELECT s.version FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1
+                             FOR UPDATE SKIP LOCKED) AND NOT many;
+    END IF;
+END
+$$;
+
+-- Jobs at the front of the lanes that the caller may not take leave the line, so that a million of them are
+-- passed once, and not with every claim. It reads no further than a claim of lim jobs does; the more it finds
+-- the further, up to some thousands of jobs for one claim to move.
+-- tasks: the caller's, NULL for any; exclude_tenants: those it skips, NULL for none.
+CREATE FUNCTION rota.hold(lanes text[], tasks text[], exclude_tenants text[], lim integer) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    most CONSTANT integer := 5000;
+    reach integer := greatest(lim, {many passed}) / greatest(cardinality(lanes), 1) + 1;
+    moved integer;
+BEGIN
+    IF NOT (SELECT s.fair FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1) THEN
+        UPDATE rota.segments SET version = version + 1, fair = true
+         WHERE version = (SELECT s.version FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1
+                             FOR UPDATE SKIP LOCKED);
+        IF NOT FOUND THEN
+            RETURN;  -- another session changes it: the next claim will do
+        END IF;
+    END IF;
+    LOOP
+        UPDATE rota.queued SET
+            due = NULL, lane = CASE WHEN tasks IS NULL OR task = ANY (tasks) THEN '' ELSE 't:' || task END
+         WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM rota.queued
+             WHERE due AND ctid = ANY (ARRAY(
+                   SELECT front.ctid
+                     FROM rota.list_strands(lanes) AS l, LATERAL (
+                       SELECT q.ctid, q.tenant, q.task FROM rota.queued AS q
+                        WHERE q.due AND q.segment = l.segment AND q.queue = l.queue
+                          AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+                        ORDER BY q.rank, q.run_at, q.id LIMIT reach) AS front
+                    WHERE NOT front.task = ANY (tasks) OR front.tenant = ANY (exclude_tenants)))
+               FOR UPDATE SKIP LOCKED));
+        GET DIAGNOSTICS moved = ROW_COUNT;
+        EXIT WHEN moved = 0 OR reach * cardinality(lanes) > most;
+        reach := reach * 4;
+    END LOOP;
+END
+$$;
+
+-- The queues that hold jobs, one index probe each.
+CREATE FUNCTION rota.held_queues(queues text[], exclude text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    IF queues IS NOT NULL THEN
+        RETURN '{}';  -- they are looked into anyway
+    END IF;
+    RETURN ARRAY(
+        WITH RECURSIVE lane(queue) AS (
+            (SELECT q.queue FROM rota.queued AS q WHERE q.due IS NULL ORDER BY q.queue LIMIT 1)
+            UNION ALL
+            SELECT (SELECT q.queue FROM rota.queued AS q WHERE q.due IS NULL AND q.queue > lane.queue
+                     ORDER BY q.queue LIMIT 1)
+              FROM lane WHERE lane.queue IS NOT NULL)
+        SELECT queue FROM lane WHERE queue IS NOT NULL AND NOT queue = ANY (exclude));
+END
+$$;
+
+-- Lanes of held jobs of one queue and rank, from a lane and tenant on and round, up to most; not those that
+-- the caller may not take from. One index probe each.
+CREATE FUNCTION rota.walk_lanes(
+    queue text, rank integer, from_lane text, from_tenant text, most integer, tasks text[], exclude_tenants text[])
+RETURNS TABLE (lane text, tenant text)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE step(lane, tenant, n, has_wrapped, is_closed) AS (
+        SELECT from_lane COLLATE "C", from_tenant COLLATE "C", 0, false, false
+        UNION ALL
+        SELECT b.lane, b.tenant, s.n + 1, b.has_wrapped,
+               CASE WHEN b.lane = '' THEN coalesce(b.tenant = ANY (exclude_tenants), false)
+                    ELSE b.lane LIKE 't:%' AND NOT coalesce(substr(b.lane, 3) = ANY (tasks), true) END
+          FROM step AS s, LATERAL (
+            (SELECT q.lane, q.tenant, s.has_wrapped FROM rota.queued AS q
+              WHERE q.due IS NULL AND q.queue = walk_lanes.queue AND q.rank = walk_lanes.rank
+                -- of a task that the caller does not know, no tenant
+                AND (q.lane, q.tenant) > (CASE WHEN s.is_closed AND s.lane <> '' THEN s.lane || chr(1) ELSE s.lane END, s.tenant)
+              ORDER BY q.lane, q.tenant LIMIT 1)
+            UNION ALL
+            (SELECT q.lane, q.tenant, true FROM rota.queued AS q
+              WHERE NOT s.has_wrapped AND q.due IS NULL AND q.queue = walk_lanes.queue AND q.rank = walk_lanes.rank
+              ORDER BY q.lane, q.tenant LIMIT 1)
+            LIMIT 1) AS b
+         WHERE s.n < most AND NOT (b.has_wrapped AND (b.lane, b.tenant) > (from_lane, from_tenant)))
+    SELECT s.lane, s.tenant FROM step AS s WHERE s.n > 0 AND NOT s.is_closed;
+END
+$$;
+
+-- The same over all queues and ranks, from a place on to the end. Closed lanes are named as well: they count.
+CREATE FUNCTION rota.walk_held(
+    from_queue text, from_rank integer, from_lane text, from_tenant text, most integer, queues text[], exclude text[],
+    tasks text[], exclude_tenants text[])
+RETURNS TABLE (queue text, rank integer, lane text, tenant text, is_closed boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE step(queue, rank, lane, tenant, n, is_closed) AS (
+        SELECT from_queue COLLATE "C", from_rank, from_lane COLLATE "C", from_tenant COLLATE "C", 0, false
+        UNION ALL
+        SELECT b.queue, b.rank, b.lane, b.tenant, s.n + 1,
+               b.queue = ANY (exclude) OR NOT coalesce(b.queue = ANY (queues), true)
+               OR CASE WHEN b.lane = '' THEN coalesce(b.tenant = ANY (exclude_tenants), false)
+                       ELSE b.lane LIKE 't:%' AND NOT coalesce(substr(b.lane, 3) = ANY (tasks), true) END
+          FROM step AS s, LATERAL (
+            SELECT q.queue, q.rank, q.lane, q.tenant FROM rota.queued AS q
+             WHERE q.due IS NULL
+               AND (q.queue, q.rank, q.lane, q.tenant) > (
+                   s.queue, s.rank, CASE WHEN s.is_closed AND s.lane <> '' THEN s.lane || chr(1) ELSE s.lane END, s.tenant)
+             ORDER BY q.queue, q.rank, q.lane, q.tenant LIMIT 1) AS b
+         WHERE s.n < most)
+    SELECT s.queue, s.rank, s.lane, s.tenant, s.is_closed FROM step AS s WHERE s.n > 0;
+END
+$$;
+
+-- The lanes of held jobs that this round of a claim looks into: some in turn (step: their order), those where a place
+-- was freed, and those of the candidates, whose own turn comes after.
+CREATE FUNCTION rota.choose_lanes(
+    pick integer[], has_held boolean[], names text[], held_to integer[], from_lanes text[], from_tenants text[], rank integer,
+    js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[])
+RETURNS TABLE (j integer, lane text, tenant text, step integer)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    in_turn CONSTANT integer := 16;
+    fresh CONSTANT integer[] := ARRAY(  -- queues whose lanes this claim has not looked into yet
+        SELECT u.j FROM unnest(pick, has_held) WITH ORDINALITY AS u(i, has_held, j)
+         WHERE u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
+BEGIN
+    RETURN QUERY
+    SELECT x.j, x.lane, x.tenant, max(x.step)::integer FROM (
+        SELECT f.j, w.lane, w.tenant, w.step
+          FROM unnest(fresh) AS f(j), LATERAL rota.walk_lanes(
+               names[pick[f.j]], choose_lanes.rank, coalesce(from_lanes[pick[f.j]], ''), coalesce(from_tenants[pick[f.j]], ''),
+               greatest(in_turn / cardinality(fresh), 1), tasks, exclude_tenants)
+               WITH ORDINALITY AS w(lane, tenant, step)
+        UNION ALL
+        SELECT f.j, h.lane, h.tenant, NULL
+          FROM unnest(fresh) AS f(j), unnest(freed) AS d(lane), LATERAL (
+               SELECT q.lane, q.tenant FROM rota.queued AS q
+                WHERE q.due IS NULL AND q.queue = names[pick[f.j]] AND q.rank = choose_lanes.rank
+                  AND q.lane = CASE WHEN d.lane LIKE 'n:%' THEN '' ELSE d.lane END
+                  AND (q.tenant = substr(d.lane, 3) OR d.lane NOT LIKE 'n:%')
+                ORDER BY q.tenant LIMIT 1) AS h
+        UNION ALL
+        SELECT c.j, h.lane, h.tenant, NULL
+          FROM (SELECT DISTINCT u.j, u.tenant, l.lane
+                  FROM unnest(js, tenants, task_names, keys) AS u(j, tenant, task, key), LATERAL (
+                       VALUES (''), ('t:' || u.task), ('k:' || u.key)) AS l(lane)
+                 WHERE has_held[u.j] AND l.lane IS NOT NULL) AS c, LATERAL (
+               SELECT q.lane, q.tenant FROM rota.queued AS q
+                WHERE q.due IS NULL AND q.queue = names[pick[c.j]] AND q.rank = choose_lanes.rank AND q.lane = c.lane
+                  AND q.tenant = c.tenant LIMIT 1) AS h) AS x
+     GROUP BY x.j, x.lane, x.tenant;
+END
+$$;
+
+-- The jobs of these keys that wait for their retry and are due, but not among the given ones: the first of each.
+CREATE FUNCTION rota.pick_retried(
+    known_keys text[], known_ids uuid[], names text[], rank integer, known_tasks text[], exclude_tenants text[],
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    SELECT array_agg(n.j::integer), array_agg(f.queue), array_agg(f.place), array_agg(f.id), array_agg(f.run_at), array_agg(f.tenant),
+           array_agg(f.task), array_agg(f.key), array_agg(f.units), array_agg(f.price),
+           array_agg(CASE WHEN f.is_held THEN 1 ELSE 2 END::smallint), array_agg(f.lane)
+      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+      FROM (SELECT DISTINCT k FROM unnest(known_keys) AS k WHERE k IS NOT NULL) AS k(key), LATERAL (
+           SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane,
+                  q.due, q.due IS NULL AS is_held, q.rank
+             FROM rota.queued AS q WHERE q.concurrency_key = k.key AND q.attempt > 0
+            ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS f
+      JOIN unnest(names) WITH ORDINALITY AS n(queue, j) ON n.queue = f.queue
+      LEFT JOIN unnest(known_ids) AS u(id) ON u.id = f.id
+     WHERE u.id IS NULL AND f.due IS NOT false AND f.rank = coalesce(pick_retried.rank, f.rank)
+       AND (known_tasks IS NULL OR f.task = ANY (known_tasks))
+       AND (exclude_tenants IS NULL OR NOT f.tenant = ANY (exclude_tenants));
+END
+$$;

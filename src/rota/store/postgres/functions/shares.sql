@@ -1,0 +1,178 @@
+-- Fair shares: within a queue and a rank, tenants share a claim by weight, and what one does not use the others get.
+-- core/jobs/admission.py has the same arithmetic.
+
+-- Tenants with jobs in the line of a queue and rank, from one on and round, up to most. One index probe each.
+CREATE FUNCTION rota.walk_tenants(segments integer[], queue text, rank integer, from_tenant text, most integer)
+RETURNS TABLE (tenant text)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE step(tenant, n, has_wrapped) AS (
+        SELECT from_tenant COLLATE "C", 0, from_tenant = ''
+        UNION ALL
+        SELECT coalesce(b.tenant, a.tenant), s.n + 1, b.tenant IS NULL OR s.has_wrapped
+          FROM step AS s, LATERAL (
+            SELECT min(t.tenant) AS tenant FROM unnest(segments) AS g(segment), LATERAL (
+                SELECT q.tenant FROM rota.queued AS q
+                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
+                   AND q.rank = walk_tenants.rank AND q.tenant > s.tenant
+                 ORDER BY q.tenant LIMIT 1) AS t) AS b, LATERAL (
+            SELECT min(t.tenant) AS tenant FROM unnest(segments) AS g(segment), LATERAL (
+                SELECT q.tenant FROM rota.queued AS q
+                 WHERE b.tenant IS NULL AND NOT s.has_wrapped
+                   AND q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
+                   AND q.rank = walk_tenants.rank
+                 ORDER BY q.tenant LIMIT 1) AS t) AS a
+         WHERE s.n < most AND coalesce(b.tenant, a.tenant) IS NOT NULL
+           AND NOT ((b.tenant IS NULL OR s.has_wrapped) AND from_tenant <> '' AND coalesce(b.tenant, a.tenant) > from_tenant))
+    SELECT s.tenant FROM step AS s WHERE s.n > 0;
+END
+$$;
+
+-- How many tenants have jobs in the line of a queue and rank, as far as counted, and the sum of their weights.
+CREATE FUNCTION rota.weigh_tenants(
+    segments integer[], queue text, rank integer, most integer, has_weights boolean, OUT n integer, OUT weight double precision)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    SELECT count(*), sum(CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END) INTO n, weight
+      FROM rota.walk_tenants(segments, queue, rank, '', most) AS t;
+END
+$$;
+
+CREATE FUNCTION rota.weight_of(tenant text) RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    RETURN coalesce((SELECT t.weight FROM rota.tenants AS t WHERE t.name = tenant AND t.weight > 0 AND t.weight < 'infinity'), 1);
+END
+$$;
+
+-- What a tenant of weight 1 may have of each queue's share, what the worker has in hand included; how many tenants
+-- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line.
+CREATE FUNCTION rota.share_out(
+    js integer[], tenants text[], pick integer[], share integer[], waiting integer[], weights double precision[],
+    holder text[], holding integer[], has_weights boolean, names text[], rank integer, segment integer)
+RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH tenant AS MATERIALIZED (
+        SELECT c.j, c.tenant, c.n, CASE WHEN has_weights THEN rota.weight_of(c.tenant) ELSE 1 END AS weight,
+               coalesce(h.n, 0) AS held
+          FROM (SELECT u.j, u.tenant, count(*) AS n FROM unnest(js, tenants) AS u(j, tenant) GROUP BY 1, 2) AS c
+          LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
+    ), queue AS MATERIALIZED (
+        SELECT t.j, share[t.j] AS share, count(*) AS seen, sum(t.n) AS n, waiting[pick[t.j]] AS waiting,
+               (share[t.j] + greatest(sum(t.held), (
+                   SELECT sum(h.n) FROM unnest(holder, holding) AS h(tenant, n)
+                    WHERE cardinality(holder) <= 64 AND EXISTS (  -- of more, only those that the line shows
+                          SELECT FROM rota.queued AS q
+                           WHERE q.due AND q.lane IS NOT NULL AND q.segment = share_out.segment AND q.queue = names[pick[t.j]]
+                             AND q.rank = share_out.rank AND q.tenant = h.tenant)))
+               ) / greatest(weights[pick[t.j]], sum(t.weight)) AS rate
+          FROM tenant AS t GROUP BY t.j
+    )
+    SELECT p.j::integer, q.rate,
+           CASE WHEN q.n < q.share THEN 0  -- the line has no more
+                WHEN q.waiting <= q.seen THEN 1
+                ELSE least(q.waiting - q.seen, greatest(
+                     ceil(o.over / greatest(1, ceil(q.rate))), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
+           q.seen
+      FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
+      LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(0, ceil(q.rate * t.weight) - t.held))) AS over
+                   FROM tenant AS t JOIN queue AS q ON q.j = t.j GROUP BY t.j) AS o ON o.j = p.j;
+END
+$$;
+
+-- Jobs of tenants that the line does not show, from one tenant on and round; the last tenant met, and those whose turn
+-- it is whatever the order of arrival. rate: see rota.share_out; shown: the tenants in the line.
+CREATE FUNCTION rota.pick_tenants(
+    segments integer[], queue text, rank integer, from_tenant text, walk integer, j integer, share integer, rate double precision,
+    shown text[], known_tasks text[], exclude_tenants text[], holder text[], holding integer[], has_weights boolean,
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[], OUT last text,
+    OUT firsts text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    met text[];
+BEGIN
+    SELECT array_agg(t.tenant ORDER BY t.i), (array_agg(t.tenant ORDER BY t.i DESC))[1] INTO met, last
+      FROM rota.walk_tenants(segments, queue, rank, from_tenant, 2 * walk) WITH ORDINALITY AS t(tenant, i);
+    SELECT array_agg(t.tenant ORDER BY t.i) INTO met
+      FROM (SELECT u.tenant, u.i FROM unnest(met) WITH ORDINALITY AS u(tenant, i) LEFT JOIN unnest(shown) AS s(tenant) ON s.tenant = u.tenant
+             WHERE s.tenant IS NULL AND NOT coalesce(u.tenant = ANY (exclude_tenants), false) ORDER BY u.i LIMIT walk) AS t;
+    IF met IS NULL THEN
+        RETURN;
+    END IF;
+    firsts := met[1:share / 16 + (random() * 16 < share % 16)::integer];
+    SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
+           array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
+           array_agg(x.lane)
+      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+      FROM (SELECT y.*, row_number() OVER (PARTITION BY y.tenant ORDER BY y.run_at, y.id) AS nth
+              FROM (SELECT f.*, m.most
+                      FROM (SELECT t.tenant, greatest(1, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END)
+                                                         - coalesce(h.n, 0))::integer AS most
+                              FROM unnest(met) AS t(tenant) LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant) AS m,
+                           unnest(segments) AS g(segment), LATERAL (
+                           SELECT l.* FROM (
+                               SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane
+                                 FROM rota.queued AS q
+                                WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = pick_tenants.queue
+                                  AND q.rank = pick_tenants.rank AND q.tenant = m.tenant
+                                ORDER BY q.run_at, q.id LIMIT m.most + 16) AS l
+                            WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT m.most) AS f) AS y) AS x
+     WHERE x.nth <= x.most;
+END
+$$;
+
+-- The candidates in a fair order: of each tenant those within its share as they arrived, then the others round the
+-- tenants by weight. Within a tenant nothing changes its order. verdict: see rota.admit; the lanes are those with more
+-- jobs than were read: what is behind them joins them.
+CREATE FUNCTION rota.order_fairly(
+    js integer[], queues text[], places tid[], ids uuid[], ats timestamptz[], tenants text[], tasks text[], keys text[],
+    all_units integer[], prices double precision[], origins smallint[], lanes text[], rates double precision[], firsts text[],
+    holder text[], holding integer[], has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
+    known_tasks text[], exclude_tenants text[])
+RETURNS TABLE (
+    j integer, queue text, place tid, id uuid, run_at timestamptz, tenant text, task text, key text, units integer,
+    price double precision, origin smallint, lane text, verdict smallint)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT x.j, x.queue, x.place, x.id, x.run_at, x.tenant, x.task, x.key, x.units, x.price, x.origin, x.lane,
+           CASE WHEN x.origin = 1 THEN
+                    CASE WHEN NOT coalesce(x.task = ANY (known_tasks), true) THEN 2
+                         WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END
+                WHEN full_js IS NULL THEN 0
+                WHEN (x.j, 'k:' || x.key, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 8
+                WHEN (x.j, 't:' || x.task, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 2
+                WHEN (x.j, '', x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 4
+                ELSE 0 END::smallint
+      FROM (SELECT y.*, coalesce(rates[y.j] IS NULL OR y.nth <= ceil(rates[y.j] * y.weight) - y.held, false) AS is_within
+              FROM (SELECT c.*, coalesce(h.n, 0) AS held, f.tenant IS NOT NULL AS is_first,
+                           CASE WHEN has_weights THEN rota.weight_of(c.tenant) ELSE 1 END AS weight,
+                           row_number() OVER (PARTITION BY c.j, c.tenant ORDER BY c.run_at, c.id) AS nth
+                      FROM unnest(js, queues, places, ids, ats, tenants, tasks, keys, all_units, prices, origins, lanes) AS c(
+                           j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
+                      LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
+                      LEFT JOIN unnest(firsts) AS f(tenant) ON f.tenant = c.tenant) AS y) AS x
+     ORDER BY x.j, CASE WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
+              CASE WHEN x.is_within THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
+END
+$$;
