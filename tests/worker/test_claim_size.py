@@ -9,7 +9,14 @@ import pytest
 
 from rota import Rota
 from rota.testing import FakeClock, drain
-from rota.worker.claim_size import MOST_AT_ONCE, Throughput, claim_size, seconds_until, wait_unfinished
+from rota.worker.claim_size import (
+    MOST_AT_ONCE,
+    Throughput,
+    begin_at_once,
+    claim_size,
+    seconds_until,
+    wait_unfinished,
+)
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -30,6 +37,23 @@ def test_claim_size_is_the_free_slots_and_half_of_what_starts_at_once(
     rate: float, held: int, requested: int, size: int
 ) -> None:
     assert claim_size(32, rate, held, requested) == size
+
+
+@pytest.mark.parametrize(
+    ("rate", "held", "requested", "size"),
+    [
+        (0.0, 0, 0, 32),
+        (0.0, 30, 4, 0),  # never fewer than none
+        (90.0, 32, 0, 0),  # jobs of a third of a second: a slot counts when it is free
+        (20_000.0, 32, 0, 200),  # jobs of a millisecond: all of these begin within a hundredth of a second
+        (20_000.0, 150, 50, 32),
+        (1e9, 0, 0, 1032),
+    ],
+)
+def test_jobs_under_a_limit_are_claimed_for_slots_that_are_free_or_about_to_be(
+    rate: float, held: int, requested: int, size: int
+) -> None:
+    assert begin_at_once(32, rate, held, requested) == size
 
 
 def test_throughput_is_measured_over_the_last_moments() -> None:

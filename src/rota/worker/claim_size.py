@@ -6,6 +6,7 @@ from datetime import datetime
 
 AHEAD_S = 0.05  # beyond the free slots, claim what is likely to start within this time
 MAX_AHEAD = 1000
+AT_ONCE_S = 0.01  # jobs under a limit: in a hundredth of a second a slot is as good as free
 SHORTEST_WAIT_S = 0.001
 MEASURE_EVERY_S = 0.02
 MOST_AT_ONCE = 32  # claims in a row that bring nothing though the store has not looked everywhere
@@ -34,6 +35,15 @@ def claim_size(concurrency: int, rate: float, held: int, requested: int) -> int:
     most = concurrency + min(int(rate * AHEAD_S), MAX_AHEAD)
     # Claim half at a time: one half runs while the next is fetched.
     return min(most - held - requested, max(concurrency, most // 2))
+
+
+def begin_at_once(concurrency: int, rate: float, held: int, requested: int) -> int:
+    """How many would begin at once: in the free slots, and in those that quick jobs are about to free.
+
+    Jobs under a limit are claimed for these alone. One that waits here for a slot keeps others from running
+    elsewhere, so the time is short; jobs that take longer than it are claimed for free slots only.
+    """
+    return max(concurrency + min(int(rate * AT_ONCE_S), MAX_AHEAD) - held - requested, 0)
 
 
 def seconds_until(at: datetime | None, now: datetime, longest: float) -> float:

@@ -34,7 +34,7 @@ from ..runtime.events import about
 from ..runtime.failpoints import hit
 from ..store.calls import settle
 from ..store.protocol import Store
-from .claim_size import MOST_AT_ONCE, Throughput, claim_size, seconds_until, wait_unfinished
+from .claim_size import MOST_AT_ONCE, Throughput, begin_at_once, claim_size, seconds_until, wait_unfinished
 from .deadline import StoreDeadline
 from .environment import WorkerEnvironment
 from .execution import FENCE, Execution, note_overrun
@@ -231,7 +231,7 @@ class Turns:
             exclude_queues=options.exclude_queues,
             tasks=names,
             until=self._clock.now() + timedelta(seconds=options.lease_s),
-            free=max(self.slots.free - self._requested, 0),
+            free=min(limit, begin_at_once(options.concurrency, rate, len(self.slots), self._requested)),
             holds=self.slots.holds(),
         )
         return narrow_claim(request, gates.active())
