@@ -57,7 +57,19 @@ def test_a_limit_that_was_lowered_is_full_and_the_other_holders_are_counted() ->
 
 def test_a_tenant_does_not_learn_how_much_of_a_shared_limit_is_in_use() -> None:
     full = LimitFacts(held=limit("queue:mail", running=40, most=40), is_shared=True)
-    assert why(limits=[full]).summary == "Limit queue:mail is full."
+    (reason,) = why(limits=[full]).reasons
+    assert (reason.text, reason.remedy) == (
+        "Limit queue:mail is full.",
+        "It begins when a job under it ends.",
+    )
+
+
+def test_the_command_that_raises_a_limit_keeps_the_rest_of_it() -> None:
+    both = limit(running=1, most=1, rate="10/s", burst=20, tokens=20.0, strict=True, rule="key:account:*")
+    (reason,) = why(limits=[LimitFacts(held=both, holders=[HOLDER])]).reasons
+    assert (reason.remedy or "").endswith(
+        "rota limits set 'key:account:*' --running 2 --rate 10/s --burst 20 --strict"
+    )
 
 
 def test_limits_that_admit_more_are_not_in_the_way() -> None:
@@ -96,7 +108,7 @@ def test_a_job_larger_than_the_burst_would_wait_for_ever() -> None:
     (reason,) = why(job(units=1200), limits=[LimitFacts(held=small)]).reasons
     assert reason.code == "oversized" and reason.clears_at is None
     assert "takes 1,200 units, and limit key:openai never has more than 100" in reason.text
-    assert "--burst 1200" in (reason.remedy or "")
+    assert (reason.remedy or "").endswith("rota limits set key:openai --rate 100/m --burst 1200")
 
 
 def test_a_strict_key_waits_for_the_retry_of_another_job() -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from ..core.jobs.limits import is_family
 from ..core.jobs.periods import period_ends
+from ..core.jobs.why_limits import set_command
 from ..core.tenants import level, money
 from ..model import (
     Finding,
@@ -71,10 +72,9 @@ async def _of_full(store: Store, held: Held, now: datetime) -> Sequence[Finding]
         f"under it since {_began(holders[-1]):%Y-%m-%d %H:%M} UTC; job {first.id} on worker {first.worker} "
         "has held it longest"
     )
-    rule = quote(held.rule or held.name)
     remedy = (
         f"See whether it still works: rota jobs show {first.id}. Or raise the limit: "
-        f"rota limits set {rule} --running {(held.most or 0) + 1}"
+        f"{set_command(held, running=(held.most or 0) + 1)}"
     )
     return [Finding(check="limits", level="warning", text=text, remedy=remedy)]
 
@@ -108,13 +108,12 @@ def _is_oversized(job: Job, held: Held | None) -> bool:
 
 
 def _too_small(held: Held, job: Job) -> Finding:
-    rule, rate = quote(held.rule or held.name), quote(held.rate or "")
     return Finding(
         check="limits",
         level="problem",
         text=f"job {job.id} can never begin: it takes {job.units:,} units, and the burst of limit "
         f"{held.name} is {held.burst:,}",
-        remedy=f"Raise it: rota limits set {rule} --rate {rate} --burst {job.units}. Or cancel the job.",
+        remedy=f"Raise it: {set_command(held, burst=job.units)}. Or cancel the job.",
     )
 
 

@@ -70,12 +70,11 @@ def _full(facts: LimitFacts) -> Iterable[Reason]:
     if held.most is None or held.running < held.most:
         return
     count = "" if facts.is_shared else f" ({held.running} of {held.most})"
-    rule = quote(held.rule or held.name)
+    larger = f", or with a larger limit: {set_command(held, running=held.most + 1)}"
     yield Reason(
         code="limit_full",
         text=f"Limit {_named(held)} is full{count}{_held_by(facts)}.",
-        remedy=f"It begins when one of them ends, or with a larger limit: "
-        f"rota limits set {rule} --running {held.most + 1}",
+        remedy="It begins when a job under it ends" + ("." if facts.is_shared else larger),
         limit=held.name,
         blocker=facts.holders[0].id if facts.holders else None,
     )
@@ -99,10 +98,11 @@ def _used_up(job: Job, facts: LimitFacts, now: datetime) -> Iterable[Reason]:
     if job.units > 1:
         at = max(at, now + timedelta(seconds=(job.units - held.tokens) * every_s(held)))
     needs = "the next token comes" if job.units == 1 else f"it takes {job.units:,} units, which are there"
+    rate = "" if facts.is_shared else f" ({held.rate})"
     yield Reason(
         code="rate",
-        text=f"The rate of {_named(held)} ({held.rate}) is used up: {needs} at {exact(at)}.",
-        remedy=f"Wait, or allow more: rota limits set {quote(held.rule or held.name)} --rate RATE",
+        text=f"The rate of {_named(held)}{rate} is used up: {needs} at {exact(at)}.",
+        remedy=None if facts.is_shared else f"Wait, or allow more: {set_command(held, rate='RATE')}",
         clears_at=at,
         limit=held.name,
     )
@@ -115,8 +115,7 @@ def _oversized(job: Job, held: Held) -> Iterable[Reason]:
         code="oversized",
         text=f"It takes {job.units:,} units, and limit {_named(held)} never has more than {held.burst:,}, "
         "its burst.",
-        remedy=f"Raise the burst: rota limits set {quote(held.rule or held.name)} --rate {quote(held.rate)} "
-        f"--burst {job.units}",
+        remedy=f"Raise the burst: {set_command(held, burst=job.units)}",
         limit=held.name,
     )
 
@@ -139,6 +138,14 @@ def _strict(job: Job, facts: LimitFacts) -> Iterable[Reason]:
 def _named(held: Held) -> str:
     """The limit, with the family that it belongs to."""
     return held.name if held.rule in ("", held.name) else f"{held.name} (of {held.rule})"
+
+
+def set_command(held: Held, **changes: int | str) -> str:
+    """The command that replaces the limit by one with these changes: it names the whole limit."""
+    now = {"running": held.most, "rate": held.rate, "burst": held.burst if held.rate else None}
+    given = {name: value for name, value in {**now, **changes}.items() if value is not None}
+    options = [f"--{name} {quote(str(value))}" for name, value in given.items()]
+    return " ".join(["rota limits set", quote(held.rule or held.name), *options, *["--strict"] * held.strict])
 
 
 def every_s(held: Held) -> float:
