@@ -127,6 +127,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "CALENDAR_MODES": ("CalendarMode", get_args(model.CalendarMode)),
     "SCHEDULE_SOURCES": ("ScheduleSource", get_args(model.Source)),
     "GATE_SCOPES": ("GateScope", get_args(model.Scope)),
+    "PERIODS": ("BudgetPeriod", get_args(model.Period)),
     "ROLES": ("Role", get_args(model.Role)),
     "PERMISSIONS": ("Permission", access.PERMISSIONS),
     "AUDIT_RESULTS": ("AuditResult", get_args(model.AuditResult)),

@@ -46,6 +46,7 @@ TASKS = (  # name, queue, duration in seconds, one in this many jobs fails
     ("sync_inventory", "sync", 6.5, 25),
     ("render_invoice", "pdf", 3.1, 70),
 )
+COSTS = {"render_invoice": 18.0, "resize_image": 9.0}  # cents a job
 ERRORS = {
     "send_receipt": ("SMTPServerDisconnected", "the mail server hung up after DATA"),
     "charge_card": ("CardDeclined", "the bank says: insufficient funds"),
@@ -70,6 +71,7 @@ async def fill(app: Rota) -> None:
     for step in range(STEPS):
         await _work(store, step, now - STEP * (STEPS - step))
     await _today(store, now)
+    await _rules(app)
     await _people(app)
 
 
@@ -128,6 +130,7 @@ def _settlement(job: Job, at: datetime, in_outage: bool) -> Settlement:
         output_json=None if failed else _json({"done": True, "bytes": 2048 + number % 977}),
         error_json=error,
         started_at=at - timedelta(seconds=took),
+        cost_cents=0.0 if failed else COSTS.get(job.task, 0.0),
         record=_attempt(job, at - timedelta(seconds=took), at, error) if failed else None,
     )
 
@@ -188,6 +191,20 @@ def _heartbeat(name: str, held: Sequence[Job], now: datetime) -> Heartbeat:
     ]
     leases = [Lease(id=job.id, lease_token=job.lease_token) for job in held]
     return Heartbeat(worker=name, document=_json(details), lease_s=LEASE_S, leases=leases, notes=notes)
+
+
+async def _rules(app: Rota) -> None:
+    """Limits, and what tenants may."""
+    await app.limits.set("queue:mail", running=40)
+    await app.limits.set("queue:sync", running=1)
+    await app.limits.set("tenant:acme", running=20, rate="1000/h")
+    await app.limits.set("task:charge_card", running=5, rate="100/m", burst=20)
+    await app.limits.set("key:account:*", running=1)
+    await app.limits.set("key:openai", rate="90000/m")
+    await app.tenants.set(
+        "acme", weight=3, max_priority=5, waiting=1000, schedules=2, budget="50.00/day", budget_alert=0.8
+    )
+    await app.tenants.set("globex", budget="20.00/day", budget_alert=0.5, retention_days=14)
 
 
 async def _people(app: Rota) -> None:

@@ -32,6 +32,8 @@ VIEWS = {
     "schedule-edit": "/schedules/new",
     "workers": "/workers",
     "tenants": "/tenants",
+    "tenant": "/tenants/acme",
+    "limits": "/limits?edit=queue:mail",
     "gates": "/gates",
     "audit": "/audit",
     "doctor": "/doctor",

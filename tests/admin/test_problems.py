@@ -63,3 +63,19 @@ def test_an_interrupted_bulk_step_tells_how_far_it_came(site: Site, monkeypatch:
     assert (answer.status, answer.code, answer.json["done"]) == (503, "interrupted", 300)
     assert answer.json["detail"] == "The store failed after 300 jobs: send the request again to continue."
     assert answer.headers["Retry-After"] == "5"
+
+
+def test_a_quota_that_is_used_up_is_a_429_with_the_reason(each_site: Site) -> None:
+    token = each_site.token()
+    put = each_site.ask("PUT", f"{API}/tenants/acme", {"waiting": 0, "budget": "5.00/day"}, token=token)
+    assert (put.status, put.json["quotas"][0]["most"], put.json["budget"]["cents"]) == (200, 0, 500.0)
+    refused = each_site.post(f"{API}/jobs", {"task": "work", "tenant": "acme"}, token)
+    assert (refused.status, refused.json["code"]) == (429, "quota_exceeded")
+    assert "tenant 'acme' may have 0 waiting jobs" in refused.json["detail"]
+    assert each_site.post(f"{API}/jobs", {"task": "work", "tenant": "other"}, token).status == 201
+    own = each_site.token("admin", tenant="acme")
+    assert each_site.get(f"{API}/tenants/acme", own).status == 200
+    assert each_site.get(f"{API}/tenants/other", own).status == 404
+    assert each_site.ask("PUT", f"{API}/tenants/acme", {"waiting": 9}, token=own).status == 403
+    wrong = each_site.ask("PUT", f"{API}/tenants/acme", {"budget": "5.00"}, token=token)
+    assert (wrong.status, wrong.json["field"]) == (422, "budget")

@@ -9,7 +9,7 @@ import msgspec
 from sites import API, Site
 
 from rota.admin.prometheus import PrometheusText, escaped
-from rota.model import Heartbeat
+from rota.model import ClaimRequest, Heartbeat
 from rota.runtime.metrics import WorkerMetrics
 
 LINE = re.compile(r'[a-z_:][a-z0-9_:]*(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+$')
@@ -82,3 +82,20 @@ def test_label_cannot_break_out_of_its_quotes() -> None:
     text = PrometheusText()
     text.add("x", "gauge", "Help.", 1, name='"} 5\nevil 1')
     assert len(str(text).splitlines()) == 3
+
+
+def test_the_fullest_limits_are_exported(site: Site) -> None:
+    async def limit() -> None:
+        for n in range(120):
+            await site.rota.limits.set(f"queue:{n:03}", running=10)
+        await site.rota.limits.set("queue:zz", running=1, rate="4/s")
+        site.rota.task(name="work", queue="zz")(lambda: None)
+        await site.rota.enqueue("work")
+        await (await site.rota.stores.get()).turn((), ClaimRequest(worker="w", limit=1, lease_s=60), None)
+
+    site.do(limit)
+    lines = site.get("/metrics", site.token("viewer")).body.decode().splitlines()
+    assert 'rota_limit_running{limit="queue:zz"} 1' in lines
+    assert 'rota_limit_most{limit="queue:zz"} 1' in lines
+    assert any(line.startswith('rota_limit_tokens{limit="queue:zz"} ') for line in lines)
+    assert sum(line.startswith("rota_limit_running{") for line in lines) == 100

@@ -40,3 +40,13 @@ def test_a_mistake_is_named(folder: Path) -> None:
     assert wrong.exit_code == 2 and "budget='50.00': has no period" in wrong.stderr
     assert "nothing to change" in invoke("tenants", "set", "acme").stderr
     assert "neither a number nor none" in invoke("tenants", "weight", "acme", "much").stderr
+
+
+def test_a_quota_that_is_used_up_ends_with_code_1_and_the_reason(folder: Path) -> None:
+    output("tenants", "quota", "acme", "--waiting", "0", "--schedules", "0")
+    refused = invoke("jobs", "enqueue", "add", "--tenant", "acme")
+    assert refused.exit_code == 1 and "tenant 'acme' may have 0 waiting jobs" in refused.stderr
+    refused = invoke(
+        "schedules", "create", "--name", "x", "--task", "add", "--every", "1h", "--tenant", "acme"
+    )
+    assert refused.exit_code == 1 and "tenant 'acme' may have 0 schedules" in refused.stderr

@@ -86,6 +86,37 @@ async def fan_out(ctx: Context) -> None:
             ctx.enqueue(work)
 
 
+# --- limits --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def measured(ctx: Context) -> Iterator[None]:
+    """Record the start with the time of the claim, and the end however it comes."""
+    assert ctx.job.started_at is not None
+    claimed_us = round(ctx.job.started_at.timestamp() * 1e6)
+    run_log.began(ctx.job.id, ctx.job.lease_token, ctx.worker, claimed_us * 1000)
+    try:
+        yield
+    finally:
+        run_log.ended(ctx.job.id, ctx.job.lease_token, ctx.worker)
+
+
+@app.task(backoff=Backoff(base=0.1, factor=1, jitter=0.2))
+async def limited(ctx: Context, ms: int, fails: bool) -> None:
+    with measured(ctx):
+        await asyncio.sleep(ms / 1000)
+        if fails and ctx.attempt == 1:
+            raise ConnectionError("the first attempt fails")
+
+
+@app.task(backoff=Backoff(base=0.1, factor=1, jitter=0.2))
+def limited_thread(ctx: Context, ms: int, fails: bool) -> None:
+    with measured(ctx):
+        time.sleep(ms / 1000)
+        if fails and ctx.attempt == 1:
+            raise ConnectionError("the first attempt fails")
+
+
 # --- handlers that wait --------------------------------------------------------------------------
 
 

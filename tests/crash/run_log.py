@@ -4,7 +4,8 @@ Owns the format of its lines. Each line is one ``os.write`` on an O_APPEND descr
 ``kill -9`` of the writer and never mixes with the lines of another process.
 
 ``A id n``: the store acknowledged the job. ``U n``: enqueueing raised, so it may or may not be stored.
-``S id token worker pid t`` and ``E …``: a handler started and finished. ``T id token state``: the
+``S id token worker pid t claimed`` and ``E …``: a handler started and finished; ``claimed`` is when, in
+nanoseconds of the store's clock, if it matters. ``T id token state``: the
 store accepted the outcome that a worker sent.
 """
 
@@ -24,6 +25,7 @@ class Execution:
     pid: int
     began: float
     ended: float | None  # None: it never finished
+    claimed_ns: int = 0
 
 
 class RunLog:
@@ -39,8 +41,8 @@ class RunLog:
     def write(self, *fields: object) -> None:
         os.write(self._file, (" ".join(map(str, fields)) + "\n").encode())
 
-    def began(self, job: str, token: int, worker: str) -> None:
-        self.write("S", job, token, worker, os.getpid(), time.time())
+    def began(self, job: str, token: int, worker: str, claimed_ns: int = 0) -> None:
+        self.write("S", job, token, worker, os.getpid(), time.time(), claimed_ns)
 
     def ended(self, job: str, token: int, worker: str) -> None:
         self.write("E", job, token, worker, os.getpid(), time.time())
@@ -61,6 +63,6 @@ class RunLog:
     def executions(self) -> list[Execution]:
         ends = {(f[1], f[2]): float(f[5]) for f in self.lines("E")}
         return [
-            Execution(f[1], int(f[2]), f[3], int(f[4]), float(f[5]), ends.get((f[1], f[2])))
+            Execution(f[1], int(f[2]), f[3], int(f[4]), float(f[5]), ends.get((f[1], f[2])), int(f[6]))
             for f in self.lines("S")
         ]

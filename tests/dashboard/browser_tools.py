@@ -24,6 +24,7 @@ VIEWS = (
     "/calendars",
     "/workers",
     "/tenants",
+    "/limits",
     "/gates",
     "/audit",
     "/doctor",

@@ -33,7 +33,7 @@ def test_problems_come_first_with_a_command_to_copy(visit: Visit) -> None:
 
 
 def test_all_checks_pass_and_a_second_run_finds_what_broke(browser: Browser, idle: Site) -> None:
-    with visiting(browser, idle, idle.token("operator")) as visitor:
+    with visiting(browser, idle, idle.token("operator", expires_s=3600)) as visitor:
         visitor.open("/doctor")
         well = visitor.page.get_by_role("heading", name="All checks passed")
         expect(well).to_be_visible()

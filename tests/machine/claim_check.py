@@ -109,7 +109,12 @@ class ClaimCheck:
     # --- nothing idle ------------------------------------------------------------------------
 
     def check_all_are_held_up(self) -> None:
-        """Of a claim that found no more: something holds up every job that is due."""
+        """Of a claim that found no more: something holds up every job that is due.
+
+        Without a free slot a claim is ahead of time: it need not look behind limited jobs that would run.
+        """
+        if self.want.free == 0:
+            return
         for job in self.due:
             assert self._held_up(job, []), f"{job} could have begun"
 

@@ -9,7 +9,9 @@ import psycopg
 import pytest
 from psycopg import errors
 from psycopg.rows import dict_row
+from psycopg.types.json import Json
 
+from rota.core.jobs.key_templates import fill
 from rota.store.postgres.waker import hint_of
 
 
@@ -141,3 +143,54 @@ def test_null_options_mean_the_defaults(sql: Any) -> None:
     sql.execute("SELECT rota.enqueue('send', on_conflict => NULL, key => 'k')")
     (job,) = jobs(sql)
     assert (job["queue"], job["tenant"], job["priority"], job["max_attempts"]) == ("default", "default", 0, 3)
+
+
+def publish(sql: Any, **options: Any) -> None:
+    sql.execute(
+        "INSERT INTO rota.documents (kind, key, version, updated_at, body) "
+        "VALUES ('task', 'send', 1, now(), %s)",
+        (Json({"options": options}),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "key"),
+    [
+        ("account:{id}", "account:7"),
+        ("{a.b}/{name}/{paid}{none}", "1.5/ä {x}/truenull"),
+        ("{{id}}:{id}:{0}{ }", "{id}:7:{0}{ }"),
+        ("plain", "plain"),
+    ],
+)
+def test_a_jobs_concurrency_key_is_filled_from_its_payload_as_by_the_program(
+    sql: Any, template: str, key: str
+) -> None:
+    payload = '{"id":7,"a":{"b":1.5},"name":"ä {x}","paid":true,"none":null}'
+    assert fill("concurrency_key", template, payload) == key
+    publish(sql, concurrency_key=template, units=2, price=1.5)
+    sql.execute("SELECT rota.enqueue('send', %s)", (payload,))
+    sql.execute("SELECT rota.enqueue('send', concurrency_key => 'own', units => 3, price => 0)")
+    found = [(job["concurrency_key"], job["units"], job["price"]) for job in jobs(sql)]
+    assert found == [(key, 2, 1.5), ("own", 3, 0.0)]
+
+
+def test_what_a_job_counts_under_is_checked_in_sql_too(sql: Any) -> None:
+    publish(sql, concurrency_key="account:{id}")
+    sql.execute(
+        "INSERT INTO rota.limits (name, scope, subject, every_ns, burst) VALUES "
+        "('key:a:*', 'family', 'a:', 1000, 10), ('key:a:big', 'key', 'a:big', 1000, 99), "
+        "('queue:mail', 'queue', 'mail', 1000, 5)"
+    )
+    sql.execute("SELECT rota.enqueue('x', concurrency_key => 'a:1', units => 10)")
+    sql.execute("SELECT rota.enqueue('x', concurrency_key => 'a:big', units => 11)")
+    for call, said in (
+        ("'send'", "payload has no text or number id"),
+        ("'x', units => 0", "units is 0, but must be from 1"),
+        ("'x', price => -1", "price is -1, but must be"),
+        ("'x', concurrency_key => repeat('x', 201)", "concurrency_key is"),
+        ("'x', concurrency_key => 'a:1', units => 11", "units is 11, but the burst of limit key:a:* is 10"),
+        ("'x', queue => 'mail', units => 6", "units is 6, but the burst of limit queue:mail is 5"),
+    ):
+        with pytest.raises(errors.InvalidParameterValue) as caught:
+            sql.execute(f"SELECT rota.enqueue({call})")
+        assert said in str(caught.value)

@@ -97,3 +97,33 @@ async def test_drain_works_from_sync_tests(lite: Rota) -> None:
     async def nightly() -> None: ...
 
     assert await asyncio.to_thread(drain_sync, lite, advance="1d") == 1
+
+
+async def test_drain_advances_to_when_a_rate_admits_the_next_jobs() -> None:
+    clock = FakeClock()
+    app = Rota("sqlite://:memory:", clock=clock)
+
+    @app.task(queue="mail")
+    async def send() -> None: ...
+
+    await app.limits.set("queue:mail", rate="1/10s")
+    await send.enqueue_many({} for _ in range(4))
+    began = clock.now()
+    assert await drain(app) == 1
+    assert await drain(app, advance="15s") == 1
+    assert await drain(app, advance=True) == 2
+    assert clock.now() - began == timedelta(seconds=30)
+    await app.close()
+
+
+async def test_drain_leaves_jobs_that_a_budget_never_admits() -> None:
+    app = Rota("sqlite://:memory:", clock=FakeClock())
+
+    @app.task(price=200)
+    async def draw() -> None: ...
+
+    await app.tenants.set("acme", budget="1.00/day")
+    job = await draw.options(tenant="acme").enqueue()
+    assert await drain(app, advance=True) == 0
+    assert (await job.refresh()).state == "queued"
+    await app.close()

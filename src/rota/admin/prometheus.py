@@ -10,10 +10,12 @@ from typing import Any, Literal, get_args
 from ..model import DepthByTenant, PageRequest, ScheduleFilter, Scope, State
 from ..operate import Operations
 from ..operate.views import WorkerView
+from ..operate.views.limits import fullness
 from ..operate.workers import worker_record, worker_views
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MOST_SCHEDULES = 1000
+MOST_LIMITS = 100
 MOST_TENANTS = 100
 MOST_COUNTED = 100_000  # live jobs
 Kind = Literal["gauge", "counter", "histogram"]
@@ -67,6 +69,7 @@ async def render(operations: Operations, requests: Mapping[str, int], listeners:
     await _jobs(text, operations)
     await _tenants(text, operations)
     await _gates_and_schedules(text, operations)
+    await _limits(text, operations)
     await _workers(text, operations)
     for name, value in sorted((await operations.store()).gauges.items()):
         text.add(f"rota_store_{_name(name)}", "gauge", "Of this process's own store object.", value)
@@ -113,6 +116,21 @@ async def _gates_and_schedules(text: PrometheusText, operations: Operations) -> 
 
 def _late(next_run_at: datetime | None, now: datetime) -> float:
     return max((now - next_run_at).total_seconds(), 0.0) if next_run_at is not None else 0.0
+
+
+async def _limits(text: PrometheusText, operations: Operations) -> None:
+    """Of the fullest only: there may be a limit for each customer."""
+    found = [key for limit in (await operations.limits.list()).items for key in (limit.keys or (limit,))]
+    for limit in sorted(found, key=fullness, reverse=True)[:MOST_LIMITS]:
+        text.add(
+            "rota_limit_running", "gauge", "Running jobs under a limit.", limit.running, limit=limit.name
+        )
+        if limit.most is not None:
+            text.add("rota_limit_most", "gauge", "Jobs that a limit lets run at once.",
+                     limit.most, limit=limit.name)  # fmt: skip
+        if limit.tokens is not None:
+            text.add("rota_limit_tokens", "gauge", "Units of a limit's rate that could begin now.",
+                     limit.tokens, limit=limit.name)  # fmt: skip
 
 
 async def _workers(text: PrometheusText, operations: Operations) -> None:

@@ -29,6 +29,7 @@ COMMANDS = {
     "queues": ("queues", "List, pause and resume queues."),
     "tasks": ("tasks", "List, pause and resume tasks."),
     "tenants": ("tenants", "List, pause and resume tenants."),
+    "limits": ("limits", "List, show, set and drop limits on what runs at once and how fast."),
     "pause": ("gates", "Pause everything, or one queue, task, tenant or schedule."),
     "resume": ("gates", "Resume everything, or one queue, task, tenant or schedule."),
     "gates": ("gates", "List what is paused, by whom and why."),

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from .limit import Limit
 from .value import Value
 
 
@@ -27,3 +28,4 @@ class TaskDeclaration(Value, frozen=True, kw_only=True):
     parameters: tuple[TaskParameter, ...] = ()
     open_ended: bool = False  # takes other arguments as well
     description: str = ""
+    limit: Limit | None = None  # on its jobs, over all workers

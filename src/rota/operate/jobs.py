@@ -45,7 +45,7 @@ from .why_facts import why_facts
 
 ENQUEUE_OPTIONS = (
     "queue", "priority", "run_at", "delay", "key", "key_for", "key_per", "on_conflict", "max_attempts",
-    "timeout", "auto_remove", "parent", "expires", "keep",
+    "timeout", "auto_remove", "parent", "expires", "keep", "concurrency_key", "units", "price",
 )  # fmt: skip
 
 

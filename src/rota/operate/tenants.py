@@ -33,6 +33,7 @@ from ..model import (
     gate_id,
 )
 from ..runtime.heavy import heavy_response
+from ..runtime.tenant_watch import BYTES, bytes_of
 from ..store.protocol import Store
 from .actions import ActionGroup, requires
 from .requests import PutTenantRequest, TenantsRequest
@@ -97,6 +98,7 @@ class TenantActions(ActionGroup):
             if is_same(before, after):
                 return before
             if (await store.put_rules([after], self.services.clock.store_now))[0] is not None:
+                self.services.runtime.tenants.forget()
                 return before
         raise IllegalMove(f"tenant {name!r} is being changed by others: try again")
 
@@ -136,6 +138,10 @@ class TenantActions(ActionGroup):
         in_use = {use.name: use for use in await store.survey(TenantsInUse(at, tuple(names), MOST_READ))}
         limits = await store.survey(Limits(at, tuple(f"tenant:{name}" for name in names)))
         held = {one.name: one for one in limits}
+        for name in names:
+            if (rule := facts.rules.get(name)) is not None and rule.bytes_per_day is not None:
+                found = bytes_of(await store.documents(BYTES, name), facts.now)
+                in_use[name] = msgspec.structs.replace(in_use[name], bytes_today=found)
         return [facts.view(name, in_use.get(name), held.get(f"tenant:{name}")) for name in names]
 
 

@@ -1,8 +1,8 @@
 """``Runtime``: the few things that every service of one app needs, in one value.
 
 Owns the settings in force, the clock, the ids, the hooks, the records of running services, the open
-stores and the loop for callers that are not async. Must never know tasks, schedules, workers or the app:
-a service that needs one of those is given it by name.
+stores, the rules of tenants and the loop for callers that are not async. Must never know tasks, schedules,
+workers or the app: a service that needs one of those is given it by name.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .events import Hooks
 from .portal import Portal
 from .service_records import ServiceRecords
 from .stores import StorePerLoop
+from .tenant_watch import TenantWatch
 
 
 class Bound(NamedTuple):
@@ -25,6 +26,7 @@ class Bound(NamedTuple):
     settings: Settings
     clock: Clock
     stores: StorePerLoop
+    tenants: TenantWatch
 
 
 class Runtime:
@@ -38,6 +40,7 @@ class Runtime:
         self.records = ServiceRecords()
         self.denied = DeniedRequests()
         self.stores = StorePerLoop(settings.url, self.clock)
+        self.tenants = TenantWatch(self.clock)
 
     @property
     def portal(self) -> Portal:
@@ -50,12 +53,13 @@ class Runtime:
 
     def rebind(self, clock: Clock | None, **given: Any) -> Bound:
         """Work with these settings, and this clock if one is given; what was in use, to ``restore`` it."""
-        before = Bound(self.settings, self.clock, self.stores)
+        before = Bound(self.settings, self.clock, self.stores, self.tenants)
         self.settings = config.replaced(self.settings, **given)
         self.clock = clock or self.clock
         self.stores = StorePerLoop(self.settings.url, self.clock)
+        self.tenants = TenantWatch(self.clock)
         return before
 
     def restore(self, before: Bound) -> None:
         """Use again what ``rebind`` returned. Close what is in use first."""
-        self.settings, self.clock, self.stores = before
+        self.settings, self.clock, self.stores, self.tenants = before

@@ -58,6 +58,7 @@ class ScheduleEdits:
         """Store a new schedule; its first fire is counted from now."""
         name, tenant = fresh.name, fresh.tenant
         schedule = require_next_run(await self._drafts.start(store, fresh))
+        await self._runtime.tenants.check_schedules(store, tenant)
         if (await store.put_schedules([schedule], self._runtime.clock.now()))[0] is None:
             raise AlreadyRegistered(
                 f"tenant {tenant!r} already has a schedule named {name!r}: update it, "
@@ -74,6 +75,8 @@ class ScheduleEdits:
         for _ in range(ATTEMPTS):
             before = await find(store, name, tenant)
             after = fresh if before is None else keep_grid(before, change(before), self._runtime.clock.now())
+            if before is None:
+                await self._runtime.tenants.check_schedules(store, tenant)
             if before is None or _differ(before, after, TIMING | {"enabled"}):
                 after = require_next_run(await self._drafts.restart(store, before, after))
             if after == before:

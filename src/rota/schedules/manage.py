@@ -256,6 +256,7 @@ class Schedules:
             store = await self._runtime.stores.get()
             job = scheduled_job(schedule, fire, await self._task(store, schedule), self._runtime.settings)
             job = msgspec.structs.replace(job, id=self._runtime.ids.new(now), origin="manual")
+            (job,) = await self._runtime.tenants.admitted(store, [job])
             (inserted,) = await store.insert([job], now)
             entry.after = {"job": job.id}
             return from_new(job, inserted, now, self._access)
@@ -279,6 +280,7 @@ class Schedules:
         jobs = await not_stored(store, await off_the_loop(past_jobs))
         if jobs and not dry_run:
             async with self._edits.audited("backfill", name, tenant) as entry:
+                jobs = list(await self._runtime.tenants.admitted(store, jobs))
                 results = await store.insert(jobs, self._runtime.clock.now(), retrying=True)
                 jobs = [job for job, one in zip(jobs, results, strict=True) if one.outcome == "created"]
                 entry.after = {"since": since, "until": until, "jobs": len(jobs)}

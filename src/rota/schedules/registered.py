@@ -135,6 +135,8 @@ class RegisteredSchedules:
                     )
                 declared = keep_grid(stored, fresh, self._runtime.clock.now())
                 write = msgspec.structs.replace(stored, **{name: getattr(declared, name) for name in OWN})
+            if stored is None:
+                await self._runtime.tenants.check_schedules(store, fresh.tenant)
             if stored is None or write != stored:
                 write = await self._drafts.restart(store, stored, write)
                 if (await store.put_schedules([write], self._runtime.clock.now()))[0] is None:

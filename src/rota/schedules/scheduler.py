@@ -16,13 +16,14 @@ import msgspec
 
 from ..config import Settings
 from ..core.jobs.gates import active, over_schedule
+from ..core.jobs.key_templates import concurrency_key
 from ..core.jobs.lifecycle import cancel
 from ..core.jobs.options import NO_OPTIONS, Options, expiry
 from ..core.schedules.calendars import Calendar
-from ..core.schedules.firing import DueFire, FireDecision, decide, job_id
+from ..core.schedules.firing import DueFire, FireDecision, decide, job_id, switched_off
 from ..core.schedules.names import key_of
 from ..core.schedules.rules import spread
-from ..errors import StoreError, StoreUnavailable
+from ..errors import OptionError, StoreError, StoreUnavailable
 from ..model import LIVE, AuditEntry, DueSchedules, Firing, Gate, JobFilter, NewJob, PageRequest, Schedule
 from ..runtime.clock import monotonic
 from ..runtime.events import Event
@@ -119,9 +120,13 @@ class Scheduler:
             for schedule in schedules
         ]
         tasks = await self._published.options_for_schedules(self._store)
+        made = [self._made(before, one, tasks) for before, one in zip(schedules, decisions, strict=True)]
+        decisions = [decision for decision, _ in made]
+        await self._runtime.tenants.rules(self._store)
+        governed = self._runtime.tenants.at_hand
         firings = [
-            Firing(schedule=decision.schedule, expected=before.version, jobs=self._jobs(decision, tasks))
-            for before, decision in zip(schedules, decisions, strict=True)
+            Firing(schedule=decision.schedule, expected=before.version, jobs=tuple(governed(jobs)))
+            for before, (decision, jobs) in zip(schedules, made, strict=True)
         ]
         hit("fire.before")
         refused = await self._write(firings, now)
@@ -194,10 +199,16 @@ class Scheduler:
                 self._runtime.hooks.emit(event)
         return entries
 
-    def _jobs(self, decision: FireDecision, tasks: Mapping[str, Options]) -> tuple[NewJob, ...]:
+    def _made(
+        self, before: Schedule, decision: FireDecision, tasks: Mapping[str, Options]
+    ) -> tuple[FireDecision, tuple[NewJob, ...]]:
+        """The decision with its jobs; a schedule whose jobs cannot be made is disabled."""
         schedule = decision.schedule
-        task = tasks.get(schedule.task, NO_OPTIONS)
-        return tuple(scheduled_job(schedule, fire, task, self._runtime.settings) for fire in decision.fires)
+        task, settings = tasks.get(schedule.task, NO_OPTIONS), self._runtime.settings
+        try:
+            return decision, tuple(scheduled_job(schedule, fire, task, settings) for fire in decision.fires)
+        except OptionError as error:
+            return switched_off(before, f"its jobs cannot be made: {error}"), ()
 
     async def _cancel_previous(self, decision: FireDecision, now: datetime) -> None:
         """Only after the fire is stored: a scheduler that came too late must not cancel another's run."""
@@ -259,4 +270,7 @@ def scheduled_job(schedule: Schedule, fire: DueFire, task: Options, settings: Se
         scheduled_for=fire.at,
         expires_at=expiry(task, fire.at),
         keep=task.keep,
+        concurrency_key=concurrency_key(task, schedule.payload_json, settings.secret_fields),
+        units=task.units,
+        price=task.price,
     )

@@ -165,7 +165,15 @@ class StoreWithin(Protocol):
     async def put_schedules(self, schedules: Sequence[Schedule], now: datetime) -> Sequence[int | None]: ...
     async def delete_schedules(self, ids: Sequence[str]) -> Sequence[str]: ...
     async def documents(self, kind: str, key: str) -> Sequence[Document]: ...
+    async def survey(self, question: Question[Answer]) -> Answer: ...
     async def append_audit(self, entries: Sequence[AuditEntry]) -> None: ...
+
+
+class CallerStore(StoreWithin, Protocol):
+    """A store in the transaction of a caller's connection. Unless that ``is_async``, nothing here waits."""
+
+    @property
+    def is_async(self) -> bool: ...
 
 
 class Store(Protocol):
@@ -224,10 +232,11 @@ class Store(Protocol):
         Raises ConfigError for a connection of an unknown kind, or without ``capabilities.transactional``.
         """
 
-    def within(self, connection: Any) -> StoreWithin:
+    def within(self, connection: Any) -> CallerStore:
         """Schedules on the caller's own connection, in its transaction, which the caller commits.
 
-        ``schedules`` there need only find one by tenant and name. Raises ConfigError as ``insert_with``.
+        ``schedules`` there need only find one by tenant and name, and ``survey`` only answer ``TenantRules``
+        and ``TenantsInUse``: how many waiting jobs and schedules. Raises ConfigError as ``insert_with``.
         """
 
     async def turn(

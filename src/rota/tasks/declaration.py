@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Unpack, overload
 
+from ..core.jobs.limits import check_task_limit
 from ..core.jobs.options import DeclaredOptions, TaskOptions, options
 from ..core.schedules.options import OF_THE_SCHEDULE, RecurringOptions
 from ..durations import Duration
@@ -76,9 +77,11 @@ class TaskDeclarations(ABC):
 
     def _build(self, function: Callable[..., Any], given: dict[str, Any]) -> Task[..., Any]:
         name = choose_name(function, given.pop("name", None), self._prefix)
-        executor = given.pop("executor", None)
+        executor, limit = given.pop("executor", None), given.pop("limit", None)
         chosen = options({**self._defaults, **given}, for_task=name)
-        return FunctionTask(function, name, chosen, choose_executor(function, executor, name))
+        task = FunctionTask(function, name, chosen, choose_executor(function, executor, name))
+        task.limit = None if limit is None else check_task_limit(name, limit)
+        return task
 
     @abstractmethod
     def _declare(self, task: Task[..., Any], schedule: Mapping[str, Any] | None) -> None:

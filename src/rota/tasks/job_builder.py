@@ -11,7 +11,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..core.jobs.key_templates import check_bulk_key, filled_key, kept_for
+from ..core.jobs.key_templates import (
+    check_bulk_key,
+    concurrency_key,
+    filled_key,
+    is_template,
+    kept_for,
+)
 from ..core.jobs.options import Options, check_id_time, due, expiry
 from ..errors import OptionError, PayloadError
 from ..model import Backoff, NewJob
@@ -38,7 +44,8 @@ class JobBuilder:
             check_id_time(chosen.id, now)
         id = chosen.id or self._runtime.ids.new(now)
         job = self._job(id, name, text, chosen, now, running or CURRENT.get())
-        return job if chosen.key is None else replace(job, key=filled_key(chosen, text, now, self._secrets))
+        filled = self._filled(chosen, text, now)
+        return replace(job, **filled) if filled else job
 
     def many(
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options, now: datetime
@@ -53,10 +60,20 @@ class JobBuilder:
         ids = self._runtime.ids.run(now, len(texts))
         if chosen.key is not None:
             check_bulk_key(chosen.key)
-            keys = [filled_key(chosen, text, now, self._secrets) for text in texts]
-            made = zip(ids, texts, keys, strict=True)
-            return [replace(job, id=id, payload_json=text, key=key) for id, text, key in made]
-        return [replace(job, id=id, payload_json=text) for id, text in zip(ids, texts, strict=True)]
+        if chosen.key is None and not is_template(chosen.concurrency_key):
+            return [replace(job, id=id, payload_json=text) for id, text in zip(ids, texts, strict=True)]
+        filled = [self._filled(chosen, text, now) for text in texts]
+        made = zip(ids, texts, filled, strict=True)
+        return [replace(job, id=id, payload_json=text, **keys) for id, text, keys in made]
+
+    def _filled(self, chosen: Options, text: str, now: datetime) -> dict[str, str | None]:
+        """The keys that the arguments fill."""
+        filled: dict[str, str | None] = {}
+        if chosen.key is not None:
+            filled["key"] = filled_key(chosen, text, now, self._secrets)
+        if is_template(chosen.concurrency_key):
+            filled["concurrency_key"] = concurrency_key(chosen, text, self._secrets)
+        return filled
 
     @property
     def _secrets(self) -> tuple[str, ...]:

@@ -7,7 +7,9 @@ read the rules themselves, so that one is in force as soon as it is written.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -19,6 +21,8 @@ from ..runtime.portal import Portal
 from ..runtime.runtime import Runtime
 from ..runtime.sync_twins import sync_twin
 from ..store.protocol import Store
+
+log = logging.getLogger("rota.limits")
 
 TRIES = 20  # of a change that others get ahead of
 
@@ -97,6 +101,20 @@ class AppLimits:
             if version is not None:
                 return before
         raise StoreError(f"limit {name!r} was changed by others all the time: try again")
+
+
+async def declare_limits(store: Store, declared: Mapping[str, Limit | None], now: datetime | None) -> None:
+    """Write what the code says about these names, where the store has it differently."""
+    for _ in range(TRIES):
+        stored = {rule.name: rule for rule in await store.survey(LimitRules(tuple(declared)))}
+        rules = [
+            replace(stored.get(name, LimitRule(name=name)), declared=limit)
+            for name, limit in declared.items()
+            if limit != (stored[name].declared if name in stored else None)
+        ]
+        if not rules or None not in await store.put_rules(rules, now):
+            return
+    log.warning("the limits of tasks could not be declared: others change them all the time")
 
 
 def _without_chosen(rule: LimitRule) -> LimitRule:

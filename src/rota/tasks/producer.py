@@ -20,6 +20,7 @@ from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
 from ..runtime.sync_twins import call_sync, run_here
 from ..store.protocol import Store
+from .bursts import BurstCheck
 from .current import RunningJob
 from .handle import Handles, JobAccess, JobHandle, from_job, from_new
 from .job_builder import JobBuilder
@@ -41,6 +42,7 @@ class Producer:
         self.published = published
         self._access = access
         self._builder = JobBuilder(runtime, registry)
+        self._bursts = BurstCheck(runtime)
 
     def has(self, name: str) -> bool:
         """Whether the task's code is here."""
@@ -57,6 +59,10 @@ class Producer:
             chosen = await self._declared(store, name, chosen, began)
         now = self.runtime.clock.now()
         new = self._builder.one(name, arguments, chosen, now)
+        if new.units is not None:
+            await self._bursts.check(store, [new])
+        if not self.runtime.tenants.has_nothing:
+            (new,) = await self._admitted(store, [new], began)
         try:
             if chosen.id is None:
                 inserted = (await store.insert([new], now))[0]
@@ -73,6 +79,7 @@ class Producer:
             chosen = run_here("enqueue", self._declared_within(name, chosen))
             now = self.runtime.clock.now()
             new = self._builder.one(name, arguments, chosen, now)
+            (new,) = self._admitted_within_sync(chosen, [new], "enqueue")
             (inserted,) = self._insert_with_sync(chosen, [new], "enqueue")
             return self._handle_within(new, inserted, now)
         return call_sync(self.runtime.portal, "enqueue", self.enqueue, name, arguments, chosen)
@@ -84,12 +91,15 @@ class Producer:
             both = merge(self._registry.options(name), chosen)
         else:
             both = merge(await self.published.options(store, name), chosen)
-        return self._builder.one(name, arguments, both, self.runtime.clock.now())
+        new = self._builder.one(name, arguments, both, self.runtime.clock.now())
+        await self._bursts.check(store, [new])
+        return new
 
     async def enqueue_as(self, new: NewJob, id: JobId | None) -> JobHandle:
         """Store a prepared job. Under an id promised earlier it is stored once, however often it is asked."""
         began = monotonic()
         store, now = await self._store(began), self.runtime.clock.now()
+        (new,) = await self._admitted(store, [new], began)
         if id is None:
             return await self._handle(store, new, (await self._insert(store, [new], now, began))[0], now)
         new = replace(new, id=id)
@@ -102,7 +112,9 @@ class Producer:
     def build(self, name: str, arguments: Any, chosen: Options, now: datetime, running: RunningJob) -> NewJob:
         """The job that the running one wants, everything checked and nothing written."""
         base = self._registry.options(name) if self.has(name) else self.published.options_at_hand(name)
-        return self._builder.one(name, arguments, merge(base, chosen), now, running)
+        new = self._builder.one(name, arguments, merge(base, chosen), now, running)
+        self._bursts.check_at_hand([new])
+        return self.runtime.tenants.at_hand([new])[0]
 
     # --- many ------------------------------------------------------------------------------------
 
@@ -116,10 +128,13 @@ class Producer:
         elif name not in self._registry.tasks:
             chosen = await self._declared(store, name, chosen, began)
         now = self.runtime.clock.now()
-        jobs = self._builder.many(name, arguments, chosen, now)
+        jobs: Sequence[NewJob] = self._builder.many(name, arguments, chosen, now)
         if store is not None:
+            await self._bursts.check(store, jobs if chosen.units is not None else ())
+            jobs = await self._admitted(store, jobs, began)
             inserted = await self._insert(store, jobs, now, began)
         else:
+            jobs = await self._admitted_within(chosen, jobs)
             inserted = await self._insert_with(chosen, jobs)
         _raise_if_duplicates(jobs, inserted)
         return Handles(jobs, inserted, now, self._access)
@@ -135,10 +150,14 @@ class Producer:
             chosen = portal.call(self._declared, store, name, chosen, began)
         now = self.runtime.clock.now()
         # The caller's iterable may be bound to its thread, as a database cursor is: read it here.
-        jobs = self._builder.many(name, arguments, chosen, now)
+        jobs: Sequence[NewJob] = self._builder.many(name, arguments, chosen, now)
         if store is not None:
+            if chosen.units is not None:
+                portal.call(self._bursts.check, store, jobs)
+            jobs = portal.call(self._admitted, store, jobs, began)
             inserted = portal.call(self._insert, store, jobs, now, began)
         else:
+            jobs = self._admitted_within_sync(chosen, jobs, "enqueue_many")
             inserted = self._insert_with_sync(chosen, jobs, "enqueue_many")
         _raise_if_duplicates(jobs, inserted)
         return Handles(jobs, inserted, now, self._access)
@@ -163,6 +182,34 @@ class Producer:
             return chosen
         within = self.runtime.stores.root().within(chosen.connection)
         return merge(await self.published.options_within(within, name), chosen)
+
+    # --- what tenants may ------------------------------------------------------------------------
+
+    async def _admitted(self, store: Store, jobs: Sequence[NewJob], began: float) -> Sequence[NewJob]:
+        """The jobs as their tenants' rules let them be stored; QuotaExceeded before anything is."""
+        tenants = self.runtime.tenants
+        if tenants.has_nothing or not jobs:
+            return jobs
+
+        def ask() -> Awaitable[Sequence[NewJob]]:
+            return tenants.admitted(store, jobs)
+
+        try:
+            return await ask()
+        except StoreUnavailable as error:
+            return await self.runtime.stores.patience.outlast(ask, error, began, self._patience_s)
+
+    async def _admitted_within(self, chosen: Options, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
+        """The same in the caller's transaction."""
+        tenants = self.runtime.tenants
+        if tenants.has_nothing or not jobs:
+            return jobs
+        return await tenants.admitted_within(self.runtime.stores.root().within(chosen.connection), jobs)
+
+    def _admitted_within_sync(self, chosen: Options, jobs: Sequence[NewJob], verb: str) -> Sequence[NewJob]:
+        if self.runtime.stores.root().within(chosen.connection).is_async:
+            return jobs  # refused by the insert, before anything is sent
+        return run_here(verb, self._admitted_within(chosen, jobs))
 
     # --- waiting through an outage ---------------------------------------------------------------
 
@@ -201,6 +248,7 @@ class Producer:
         chosen = await self._declared_within(name, chosen)
         now = self.runtime.clock.now()
         new = self._builder.one(name, arguments, chosen, now)
+        (new,) = await self._admitted_within(chosen, [new])
         (inserted,) = await self._insert_with(chosen, [new])
         return self._handle_within(new, inserted, now)
 
@@ -219,6 +267,7 @@ class Producer:
     def _answer_of(
         self, chosen: Options, jobs: Sequence[NewJob]
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
+        self._bursts.check_at_hand(jobs if chosen.units is not None else ())
         store, retrying = self.runtime.stores.root(), chosen.id is not None
         return store.insert_with(chosen.connection, jobs, self._known_now(), retrying=retrying)
 

@@ -24,6 +24,7 @@ from ..model import Backoff, Document, TaskDeclaration, TaskParameter
 from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
 from ..store.protocol import Store, StoreWithin
+from .limits import declare_limits
 from .registry import Registry
 from .task import Task
 
@@ -166,6 +167,9 @@ class PublishedTasks:
         documents = await store.documents(KIND)
         self._take(documents)
         stored = {one.key: one for one in documents}
+        await self._publish_limits(
+            store, [name for name, body in mine.items() if self._written.get(name) != body]
+        )
         for name, body in mine.items():
             there = stored.get(name)
             is_new = self._written.get(name) != body
@@ -182,6 +186,20 @@ class PublishedTasks:
         if task is not None and task.is_shared and await self.find(store, name) is None:
             await store.put_document(KIND, name, self._body(task), 0, self._runtime.clock.now())
             self._read_at = monotonic() - FRESH_S
+
+    async def _publish_limits(self, store: Store, names: Sequence[str]) -> None:
+        """Make the limits that these tasks declare, or no longer declare, those of the code."""
+        declared = {
+            f"task:{name}": task.limit for name in names if (task := self._registry.get(name)) is not None
+        }
+        if not declared:
+            return
+        try:
+            await declare_limits(store, declared, self._runtime.clock.store_now)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:  # a worker whose role may not write rules still runs jobs
+            log.warning("the limits that tasks declare could not be stored: %s", error)
 
     def _declarations(self) -> dict[str, str]:
         shared = [task for task in self._registry if task.is_shared]
@@ -208,6 +226,7 @@ def declaration(task: Task[..., Any], settings: Settings) -> TaskDeclaration:
         ),
         open_ended=signature.open_ended or len(signature.parameters) > MOST_PARAMETERS,
         description=" ".join((task.__doc__ or "").strip().partition("\n\n")[0].split())[:LONGEST_DESCRIPTION],
+        limit=task.limit,
     )
 
 

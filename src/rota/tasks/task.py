@@ -15,7 +15,7 @@ from ..core.jobs.key_templates import check_placeholders
 from ..core.jobs.options import JobOptions, Options, merge, name_text, options
 from ..core.payload.codec import TaskSignature
 from ..errors import ConfigError, PayloadError
-from ..model import Executor, NewJob
+from ..model import Executor, Limit, NewJob
 from ..runtime.runtime import Runtime
 from .current import RunningJob
 from .handle import JobHandle
@@ -67,6 +67,7 @@ class Task(Generic[P, R_co]):
     """
 
     producer: TaskProducer
+    limit: Limit | None = None  # on its jobs, over all workers, unless another is set at run time
     is_shared = True  # published for other programs; False: what one tenant registers
 
     def __init__(
@@ -83,8 +84,10 @@ class Task(Generic[P, R_co]):
         self.executor: Executor = executor
         self.producer = producer
         self.signature = TaskSignature.of(fn, task=name)
-        if chosen.key is not None and not self.signature.open_ended:
-            check_placeholders(f"task {name!r}: key", chosen.key, self.signature.names)
+        if not self.signature.open_ended:
+            for what in ("key", "concurrency_key"):
+                if (template := getattr(chosen, what)) is not None:
+                    check_placeholders(f"task {name!r}: {what}", template, self.signature.names)
         self.__doc__ = fn.__doc__
         self.__name__ = getattr(fn, "__name__", name)
         self.__qualname__ = getattr(fn, "__qualname__", name)

@@ -27,6 +27,7 @@ from .clock import FakeClock
 PAGE = 1000
 LONGEST_S = 100 * 366 * 86400.0
 LIMIT = 10_000  # attempts and fires of one call: more than a test means to make
+MOST_FRUITLESS = 100  # stops in a row, for jobs that a limit or budget holds up, at which none begins
 
 
 class EndlessDrain(RotaError):
@@ -44,14 +45,15 @@ async def drain(
 
     Returns when nothing is due: a job that failed and will be retried later, or that was enqueued with a
     delay, stays queued. With a FakeClock, ``advance`` also moves time: a duration (seconds, ``"2d"``, a
-    timedelta) by that much, stopping at every fire and every due job on the way; ``True`` until no job is
-    left, retries included. An error in a task is not raised here: inspect the job, or await its ``result()``.
+    timedelta) by that much, stopping at every fire and every due job on the way, and when a rate or budget
+    admits the next job; ``True`` until no job is left, retries included. An error in a task is not raised
+    here: inspect the job, or await its ``result()``.
     """
     end = _end(app, advance)
     drained = _Drain(app, concurrency, limit)
     while True:
         await drained.run_due()
-        next_job = await _next_job(app) if advance is not False else None
+        next_job = await _next_job(app, drained.admits_at) if advance is not False else None
         if next_job is None and not isinstance(end, datetime):
             return drained.attempts
         stop = await _next_stop(app, next_job)
@@ -81,6 +83,13 @@ class _Drain:
         self._app, self._concurrency, self._limit = app, concurrency, limit
         self._fires = fires
         self._left = limit
+        self._next_claim_at: datetime | None = None
+        self._fruitless = 0
+
+    @property
+    def admits_at(self) -> datetime | None:
+        """When jobs may begin that are due and held up; None: the last times that was said, none did."""
+        return self._next_claim_at if self._fruitless < MOST_FRUITLESS else None
 
     async def run_due(self) -> None:
         """Fire what is due, then run what is due, until neither is."""
@@ -98,6 +107,8 @@ class _Drain:
                     self._count(1)
             await worker.run()
         self.attempts += worker.finished
+        self._next_claim_at = worker.turns.next_due_at
+        self._fruitless = 0 if worker.finished else self._fruitless + 1
         self._count(worker.finished)
 
     def _count(self, done: int) -> None:
@@ -129,16 +140,22 @@ def _end(app: Rota, advance: bool | float | str | timedelta) -> datetime | None:
     return app.clock.now() + timedelta(seconds=seconds("advance", advance, 0.0, LONGEST_S))
 
 
-async def _next_job(app: Rota) -> datetime | None:
-    """When the next job of this app's tasks is due. One that is due and cannot run is paused: it stays."""
+async def _next_job(app: Rota, admits_at: datetime | None) -> datetime | None:
+    """When the next job of this app's tasks may begin. One that is due and cannot run is held up or paused.
+
+    ``admits_at``: when the store expects that something held up may begin. A paused job stays.
+    """
     store, now = await app.stores.get(), app.clock.now()
     where, page = JobFilter(states=(State.QUEUED,)), PageRequest(limit=PAGE)
     found: datetime | None = None
     while True:
         answer = await store.jobs(where, page)
         for job in answer.items:
-            if job.task in app.registry.tasks and job.run_at > now and (found is None or job.run_at < found):
-                found = job.run_at
+            if job.task not in app.registry.tasks:
+                continue
+            at = job.run_at if job.run_at > now else admits_at
+            if at is not None and at > now and (found is None or at < found):
+                found = at
         if answer.next is None:
             return found
         page = PageRequest(limit=PAGE, cursor=answer.next)

@@ -55,6 +55,7 @@ DOCUMENTS_KEPT_S = {
     "idempotency": 24 * 3600.0,
     "session": 12 * 3600.0,
     "task": 30 * 24 * 3600.0,
+    "tenant_bytes": 48 * 3600.0,
 }
 
 Rescued = Callable[[Job, State], None]

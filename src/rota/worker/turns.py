@@ -121,6 +121,7 @@ class Turns:
         self.sent_at = monotonic()  # when the last turn was sent
         self._environment = environment
         self._clock = environment.clock
+        self.next_due_at: datetime | None = None  # when a claim can bring more, as the last one said
         self._fruitless = 0  # claims in a row that brought nothing, though the store wants to look further
         self._released = 0  # claimed jobs that were released before they started
         self._requested = 0  # jobs that the turns under way may bring
@@ -194,6 +195,8 @@ class Turns:
             await self._recover(batch, error)
             return 0.0  # nothing was claimed, and more may be due
         else:
+            if request is not None:
+                self.next_due_at = result.next_due_at
             hit("claim.after" if result.jobs else "settle.after")
             await self._report(batch, result.refused)
         finally:  # whatever happens to the report: these leases are ours

@@ -22,7 +22,7 @@ from ..runtime.events import Hooks
 from ..runtime.fleet import Fleet, WorkerSeen
 from ..runtime.gate_watch import GateWatch
 from ..runtime.metrics import WorkerMetrics
-from ..runtime.service import Tick, repeat
+from ..runtime.service import Tick, pause, repeat
 from ..runtime.service_records import ServiceRecord, ServiceRecords, ServiceStatus, listener_status
 from ..schedules.scheduler import Scheduler
 from ..store.protocol import Store
@@ -45,6 +45,7 @@ SERVICES_STOP_S = 1.0
 SIGN_OFF_S = 2.0
 GATES_SHARE = 0.8  # of the age that a claim allows
 PUBLISH_EVERY_S = 30.0  # what was declared meanwhile; costs nothing if there is nothing new
+LIMITS_S = 10.0  # to wait for the limits that tasks declare; a store that does not take them holds up no job
 GATES_WHEN_IDLE = 7  # poll intervals: longer than those between two polls
 
 
@@ -97,6 +98,7 @@ class Worker:
         self._loop = TurnLoop(self._environment, self.turns, self._reconnect)
         self._shutdown = Shutdown(self._environment, self.turns, self._reconnect)
         self._heartbeats: HeartbeatThread | None = None
+        self._has_published = asyncio.Event()
         self._started_at = clock.now()
         self._environment.gates.changed = self._on_gates_changed
         if scheduler is not None:
@@ -117,6 +119,7 @@ class Worker:
             self.reporter.emit("worker.started")
             log.info("worker %s started: %s", self.id, self._summary())
             with self.records.showing(self._reconnect):
+                await self._await_limits()
                 await self._loop.run()
                 await self._shutdown.run()
         finally:
@@ -129,6 +132,7 @@ class Worker:
     def drain(self) -> None:
         """Claim nothing more; finish what runs, within the shutdown timeout."""
         self.turns.drain()
+        self._has_published.set()
 
     def force(self) -> None:
         """Release at once what runs."""
@@ -182,7 +186,13 @@ class Worker:
     async def _publish(self) -> float:
         """Let those who do not have the tasks' code know what they declare."""
         await self._published.publish(self._environment.store)
+        self._has_published.set()
         return PUBLISH_EVERY_S
+
+    async def _await_limits(self) -> None:
+        """No job begins before the limits that the code declares are in force."""
+        if any(task.limit is not None for task in self._environment.registry):
+            await pause(LIMITS_S, self._has_published)
 
     async def _check_gates(self) -> float:
         """Read the gates often enough for a claim not to have to; an idle worker reads them when it polls."""

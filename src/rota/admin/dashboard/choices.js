@@ -58,6 +58,9 @@ export const SCHEDULE_SOURCES = /** @type {const} */ (["code", "user", "registry
 export const GATE_SCOPES = /** @type {const} */ (["all", "queue", "task", "tenant", "schedule"]);
 /** @typedef {(typeof GATE_SCOPES)[number]} GateScope */
 
+export const PERIODS = /** @type {const} */ (["hour", "day", "week", "month"]);
+/** @typedef {(typeof PERIODS)[number]} BudgetPeriod */
+
 export const ROLES = /** @type {const} */ (["producer", "viewer", "operator", "admin"]);
 /** @typedef {(typeof ROLES)[number]} Role */
 

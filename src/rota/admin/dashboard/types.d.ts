@@ -247,6 +247,9 @@ export interface EnqueueRequest {
   auto_remove?: boolean | null;
   expires?: string | number | null;
   keep?: number | null;
+  concurrency_key?: string | null;
+  units?: number | null;
+  price?: number | null;
   tags?: string[];
   parent?: string | null;
   idempotency_key?: string | null;
@@ -462,6 +465,13 @@ export interface JobsRequest {
   order?: "newest" | "oldest";
 }
 
+export interface Limit {
+  running?: number | null;
+  rate?: string | null;
+  burst?: number | null;
+  strict?: boolean;
+}
+
 export interface LimitView {
   name: string;
   scope: string;
@@ -477,7 +487,7 @@ export interface LimitView {
   source: string;
   declared: DeclaredLimitView | null;
   rule: string;
-  keys?: LimitView[];
+  keys: LimitView[];
   holders?: HolderView[];
   warning?: string | null;
 }
@@ -858,6 +868,7 @@ export interface TaskDeclaration {
   parameters?: TaskParameter[];
   open_ended?: boolean;
   description?: string;
+  limit?: Limit | null;
 }
 
 export interface TaskParameter {
@@ -903,18 +914,18 @@ export interface TenantView {
   cost_cents: number;
   estimated: boolean;
   gate: GateView | null;
-  waiting?: number;
-  done?: number;
-  failed?: number;
-  weight?: number;
-  share?: number | null;
-  max_priority?: number | null;
-  limit?: TenantLimitView | null;
-  quotas?: QuotaView[];
-  spent_cents?: number;
-  budget?: BudgetView | null;
-  retention_days?: number | null;
-  updated_at?: string | null;
+  waiting: number;
+  done: number;
+  failed: number;
+  weight: number;
+  share: number | null;
+  max_priority: number | null;
+  limit: TenantLimitView | null;
+  quotas: QuotaView[];
+  spent_cents: number;
+  budget: BudgetView | null;
+  retention_days: number | null;
+  updated_at: string | null;
 }
 
 export interface TenantsRequest {

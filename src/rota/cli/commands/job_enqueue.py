@@ -55,6 +55,12 @@ FIRST_POLL_S, LAST_POLL_S = 0.05, 1.0
               "[default: the task's]")  # fmt: skip
 @click.option("--keep", type=parse_duration, callback=checked("keep"), metavar="DURATION",
               help="Keep the job for this long once it has finished.  [default: the task's]")  # fmt: skip
+@click.option("--concurrency-key", callback=checked("concurrency_key"), metavar="KEY",
+              help="The limit key:KEY that it counts under.  [default: the task's]")  # fmt: skip
+@click.option("--units", type=int, callback=checked("units"),
+              help="Units it takes from each rate it is under.  [default: the task's, or 1]")  # fmt: skip
+@click.option("--price", type=float, callback=checked("price"), metavar="CENTS",
+              help="Cents reserved from the tenant's budget.  [default: the task's]")  # fmt: skip
 @click.option("--tag", "tags", multiple=True, callback=checked("tags"), help="Tag (repeatable).")
 @click.option("--auto-remove", is_flag=True, default=None, help="Delete the job when it succeeds.")
 @click.option("--wait", is_flag=True, help="Wait until the job finishes and print its output.")

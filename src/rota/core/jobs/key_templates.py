@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -21,6 +22,11 @@ from .options import Options, name_text
 _PATH = r"[^\W\d]\w*(?:\.\w+)*"
 _PLACEHOLDER = re.compile(rf"\{{\{{({_PATH})\}}\}}|\{{({_PATH})\}}")
 _MONDAY = datetime(2001, 1, 1, tzinfo=UTC)  # periods of days and weeks begin at midnight, in UTC
+
+
+def is_template(text: str | None) -> bool:
+    """Whether it may have placeholders."""
+    return text is not None and "{" in text
 
 
 def placeholders(template: str) -> list[str]:
@@ -39,20 +45,31 @@ def fill(what: str, template: str, payload_json: str, secrets: Sequence[str] = (
     """The template with the job's arguments in place of its placeholders; none that is secret by its name."""
     if "{" not in template:
         return template
-    arguments: Any = None
+    first, *others = _parts(what, template, tuple(secrets))
+    if not others:
+        return first
+    arguments = msgspec.json.decode(payload_json)
+    pieces = [first]
+    for path, text in zip(others[::2], others[1::2], strict=True):
+        pieces += (_text(what, template, path, arguments), text)
+    return name_text(what, "".join(pieces))
 
-    def value(match: re.Match[str]) -> str:
-        nonlocal arguments
+
+@lru_cache(maxsize=256)  # one template fills the keys of a whole batch
+def _parts(what: str, template: str, secrets: tuple[str, ...]) -> Sequence[str]:
+    """A text, then in turns the path of a placeholder and the text after it."""
+    parts, end = [""], 0
+    for match in _PLACEHOLDER.finditer(template):
         literal, path = match.groups()
+        parts[-1] += template[end : match.start()]
+        end = match.end()
         if literal is not None:
-            return f"{{{literal}}}"
-        _check_open(what, template, path, secrets)
-        if arguments is None:
-            arguments = msgspec.json.decode(payload_json)
-        return _text(what, template, path, arguments)
-
-    filled = _PLACEHOLDER.sub(value, template)
-    return name_text(what, filled) if filled != template else template
+            parts[-1] += f"{{{literal}}}"
+        else:
+            _check_open(what, template, path, secrets)
+            parts += (path, "")
+    parts[-1] += template[end:]
+    return parts
 
 
 def filled_key(chosen: Options, payload_json: str, now: datetime, secrets: Sequence[str] = ()) -> str:
@@ -60,6 +77,12 @@ def filled_key(chosen: Options, payload_json: str, now: datetime, secrets: Seque
     assert chosen.key is not None
     key = fill("key", chosen.key, payload_json, secrets)
     return key if chosen.key_per is None else in_period("key", key, chosen.key_per, now)
+
+
+def concurrency_key(chosen: Options, payload_json: str, secrets: Sequence[str] = ()) -> str | None:
+    """The key of a limit that one job counts under, filled from its arguments."""
+    given = chosen.concurrency_key
+    return given if given is None else fill("concurrency_key", given, payload_json, secrets)
 
 
 def kept_for(chosen: Options) -> float | None:

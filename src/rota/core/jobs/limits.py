@@ -97,6 +97,19 @@ def check_rule(name: Any, limit: Limit) -> str:
     return checked
 
 
+def check_task_limit(task: str, limit: Any) -> Limit:
+    """The limit that a task declares, if it makes sense."""
+    if not isinstance(limit, Limit):
+        raise OptionError(
+            f"task {task!r}: limit={_short(limit)}: must be a Limit, such as Limit(running=5, rate='100/m')"
+        )
+    try:
+        check_rule(f"task:{task}", limit)
+    except OptionError as error:
+        raise OptionError(f"task {task!r}: {error}") from None
+    return limit
+
+
 def describe_limit(limit: Limit) -> str:
     """In words: "at most 5 running, and 100/m with a burst of 20"."""
     parts = []

@@ -13,7 +13,7 @@ import msgspec
 from ... import durations
 from ...durations import Duration
 from ...errors import OptionError
-from ...model import Backoff, Executor, OnConflict
+from ...model import Backoff, Executor, Limit, OnConflict
 from ..ids import is_id, unix_ms
 from .backoff import LONGEST, BackoffFunction, check, check_function
 from .retries import ErrorTypes, check_error_types
@@ -96,6 +96,7 @@ class DeclaredOptions(TaskOptions, total=False):
 
     name: str | None  # default: the function's own name
     executor: Executor | None  # default: async for ``async def``, thread for ``def``
+    limit: Limit | None  # on all its jobs together, over all workers
 
 
 class JobOptions(SharedOptions, total=False):

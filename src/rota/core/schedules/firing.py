@@ -114,7 +114,7 @@ def decide(
 ) -> FireDecision:
     """What to do about a schedule that is due to be checked."""
     if not schedule.enabled:  # its row could not be read
-        return _off(schedule, schedule.reason or "its row cannot be read")
+        return switched_off(schedule, schedule.reason or "its row cannot be read")
     try:
         rule = rule_of(schedule)
         jitter = spread(schedule.jitter, key_of(schedule))
@@ -138,7 +138,7 @@ def decide(
             manual=schedule.manual_run_at == schedule.next_run_at,
         )
     except (InvalidSchedule, OverflowError) as error:
-        return _off(schedule, str(error))
+        return switched_off(schedule, str(error))
     due = tuple(DueFire(at=at, origin=origin) for at, origin in found.fire_at)
     run, held, skipped = _overlap(schedule, due, busy)
     after = _with_next(schedule, found.next_run_at, held, jitter, now)
@@ -160,7 +160,7 @@ def _first_look(schedule: Schedule, now: datetime, calendar: Calendar | None) ->
     """
     started = start(schedule, counted_from(schedule, now), calendar)
     if started.next_run_at is None and schedule.source != "code":
-        return _off(
+        return switched_off(
             schedule, "it would never fire: its time is over; give a later at or until, then enable it"
         )
     return FireDecision(schedule=started)
@@ -175,7 +175,8 @@ def counted_from(schedule: Schedule, now: datetime) -> datetime:
     return written
 
 
-def _off(schedule: Schedule, why: str) -> FireDecision:
+def switched_off(schedule: Schedule, why: str) -> FireDecision:
+    """The schedule disabled, for it cannot fire."""
     off = msgspec.structs.replace(schedule, enabled=False, reason=why, check_at=None, held=())
     return FireDecision(schedule=off, broken=why)
 

@@ -89,6 +89,9 @@ class EnqueueRequest(ActionRequest, frozen=True, kw_only=True):
     auto_remove: bool | None = None
     expires: Timestamp | Seconds | None = None  # seconds after it is due, or a time
     keep: Seconds | None = None  # how long to keep it once it has finished
+    concurrency_key: Name | None = None  # the limit ``key:…`` that it counts under
+    units: int | None = None  # what it takes from the buckets of rates
+    price: float | None = None  # cents reserved from its tenant's budget while it runs
     tags: Annotated[tuple[Name, ...], Meta(max_length=20)] = ()
     parent: Text | None = None
     idempotency_key: Text | None = None  # over HTTP: the header Idempotency-Key

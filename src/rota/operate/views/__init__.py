@@ -19,7 +19,7 @@ from .jobs import (
     enqueued_view,
     job_view,
 )
-from .limits import LimitView, limit_view, with_holders
+from .limits import HolderView, LimitView, limit_view, with_holders
 from .schedules import (
     Backfill,
     CalendarView,
@@ -71,6 +71,7 @@ __all__ = [
     "FireView",
     "Fires",
     "GateView",
+    "HolderView",
     "JobView",
     "LimitView",
     "NewToken",

@@ -48,7 +48,7 @@ class LimitView(View, frozen=True, kw_only=True):
     source: str  # "run time" or "code"
     declared: DeclaredLimitView | None
     rule: str  # the name of the rule in force: of one key of a family, that of the family
-    keys: tuple[LimitView, ...] = ()  # of a family: the fullest of its keys
+    keys: tuple[LimitView, ...]  # of a family: the fullest of its keys
     holders: tuple[HolderView, ...] = ()  # the running jobs, the oldest first; only of a single limit
     warning: str | None = None  # only in the answer to a change: why it may have no effect
 
@@ -75,6 +75,13 @@ _SAME = (
     "source", "rule",
 )  # fmt: skip
 _HOLDER = HolderView.__struct_fields__
+
+
+def fullness(view: LimitView) -> float:
+    """How much of a limit is in use, from 0 to 1."""
+    running = 0.0 if view.most is None else view.running / view.most
+    rate = 0.0 if view.tokens is None or view.burst is None else 1 - view.tokens / view.burst
+    return max(running, rate)
 
 
 def _is_full(held: Held) -> bool:

@@ -57,18 +57,18 @@ class TenantView(View, frozen=True, kw_only=True):
     cost_cents: float  # of the newest jobs
     estimated: bool
     gate: GateView | None
-    waiting: int = 0  # due now or later
-    done: int = 0  # of the newest jobs, those that have succeeded
-    failed: int = 0  # of the newest jobs
-    weight: float = 1.0
-    share: float | None = None  # of the work of all tenants that have due jobs now; None: it has none
-    max_priority: int | None = None
-    limit: TenantLimitView | None = None
-    quotas: tuple[QuotaView, ...] = ()
-    spent_cents: float = 0.0  # in the period of its budget; without one: since midnight UTC
-    budget: BudgetView | None = None
-    retention_days: float | None = None
-    updated_at: Timestamp | None = None  # when its rule was last changed; None: it has none
+    waiting: int  # due now or later
+    done: int  # of the newest jobs, those that have succeeded
+    failed: int  # of the newest jobs
+    weight: float
+    share: float | None  # of the work of all tenants that have due jobs now; None: it has none
+    max_priority: int | None
+    limit: TenantLimitView | None
+    quotas: tuple[QuotaView, ...]
+    spent_cents: float  # in the period of its budget; without one: since midnight UTC
+    budget: BudgetView | None
+    retention_days: float | None
+    updated_at: Timestamp | None  # when its rule was last changed; None: it has none
 
 
 def budget_view(rule: TenantRule, use: TenantUse, now: datetime) -> BudgetView | None:

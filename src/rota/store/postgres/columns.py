@@ -13,7 +13,9 @@ from ...core.jobs.options import (
     FOREVER,
     LONGEST_NAME,
     MOST_ATTEMPTS,
+    MOST_CENTS,
     MOST_TAGS,
+    MOST_UNITS,
     PRIORITY_LIMIT,
     SHORTEST_TIMEOUT,
 )
@@ -206,5 +208,7 @@ LISTS: Mapping[str, ColumnList] = {
     "shortest timeout": _constant(SHORTEST_TIMEOUT),
     "longest timeout": _constant(int(LONGEST)),
     "most tags": _constant(MOST_TAGS),
+    "most units": _constant(MOST_UNITS),
+    "most cents": _constant(int(MOST_CENTS)),
     "longest key": _constant(int(FOREVER)),
 }

@@ -699,11 +699,11 @@ CREATE TABLE rota.tenants (
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 
--- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day; slots keep
--- concurrent workers from waiting for one row.
+-- What tenants have spent, in cents, by hour, day and month; slots keep concurrent workers from waiting for one
+-- row.
 CREATE TABLE rota.spending (
     tenant text COLLATE "C" NOT NULL,
-    unit text COLLATE "C" NOT NULL,  -- hour, day, month, bytes
+    unit text COLLATE "C" NOT NULL,  -- hour, day, month
     begins timestamptz NOT NULL,
     slot smallint NOT NULL,
     amount double precision NOT NULL,
@@ -713,7 +713,10 @@ CREATE TABLE rota.spending (
 COMMENT ON TABLE rota.limits IS 'Limits on what runs at once and how fast. Change them with rota limits set.';
 COMMENT ON TABLE rota.buckets IS 'The rates of single keys, where a limit is for a family of keys.';
 COMMENT ON TABLE rota.tenants IS 'What tenants are entitled to. Change it with rota tenants set.';
-COMMENT ON TABLE rota.spending IS 'What tenants have spent, and the bytes they have enqueued.';
+COMMENT ON TABLE rota.spending IS 'What tenants have spent, in cents.';
+
+-- For the quota of waiting jobs: the count of one tenant's, beside millions of others.
+CREATE INDEX queued_of_tenant ON rota.queued (tenant) WHERE tenant <> 'default';
 
 INSERT INTO rota.migrations (version, name) VALUES (14, '0014_limits');
 
@@ -2316,12 +2319,73 @@ BEGIN
 END
 $$;
 
+-- A key with its placeholders filled from the arguments, as core/jobs/key_templates.py does it.
+CREATE OR REPLACE FUNCTION rota.fill_key(template text, payload json) RETURNS text
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    filled text := '';
+    rest text := template;
+    found text[];
+    value json;
+BEGIN
+    LOOP
+        found := regexp_match(rest, '^(.*?)(\{\{([[:alpha:]_][[:alnum:]_]*(?:\.[[:alnum:]_]+)*)\}\}|\{([[:alpha:]_][[:alnum:]_]*(?:\.[[:alnum:]_]+)*)\})(.*)$');
+        IF found IS NULL THEN
+            RETURN filled || rest;
+        END IF;
+        IF found[3] IS NOT NULL THEN
+            filled := filled || found[1] || '{' || found[3] || '}';
+        ELSE
+            value := payload #> string_to_array(found[4], '.');
+            IF value IS NULL OR json_typeof(value) IN ('object', 'array') THEN
+                RAISE invalid_parameter_value USING
+                    MESSAGE = format('the concurrency_key of the task is %L, but the payload has no text or number %s',
+                                     template, found[4]);
+            END IF;
+            filled := filled || found[1] || (CASE json_typeof(value) WHEN 'string' THEN value #>> '{}' ELSE value::text END);
+        END IF;
+        rest := found[5];
+    END LOOP;
+END
+$$;
+
+-- Refuses units that a rate never has at once: the job would wait for ever.
+CREATE OR REPLACE FUNCTION rota.check_units(units integer, queue text, task text, tenant text, concurrency_key text) RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    small record;
+BEGIN
+    IF NOT has_table_privilege('rota.limits', 'SELECT') THEN
+        RETURN;
+    END IF;
+    SELECT l.name, l.burst INTO small FROM rota.limits AS l
+     WHERE l.burst < units AND (
+           l.name IN ('queue:' || queue, 'task:' || task, 'tenant:' || tenant)
+        OR l.name = (SELECT k.name FROM rota.limits AS k
+                      WHERE k.scope IN ('key', 'family')
+                        AND (k.name = 'key:' || concurrency_key
+                             OR (k.scope = 'family' AND starts_with(concurrency_key, k.subject)))
+                      ORDER BY k.scope = 'key' DESC, length(k.subject) DESC LIMIT 1))
+     LIMIT 1;
+    IF FOUND THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = format('units is %s, but the burst of limit %s is %s, so the job would wait for ever: '
+                             'raise the burst, or take at most %s units', units, small.name, small.burst, small.burst);
+    END IF;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION rota.enqueue(
     task text, payload json DEFAULT '{}', queue text DEFAULT NULL, priority integer DEFAULT NULL,
     tenant text DEFAULT NULL, run_at timestamptz DEFAULT NULL, key text DEFAULT NULL,
     on_conflict text DEFAULT NULL, max_attempts integer DEFAULT NULL, timeout double precision DEFAULT NULL,
     auto_remove boolean DEFAULT NULL, tags text[] DEFAULT NULL, delay interval DEFAULT NULL,
-    key_for interval DEFAULT NULL, expires interval DEFAULT NULL, keep interval DEFAULT NULL)
+    key_for interval DEFAULT NULL, expires interval DEFAULT NULL, keep interval DEFAULT NULL,
+    concurrency_key text DEFAULT NULL, units integer DEFAULT NULL, price double precision DEFAULT NULL)
 RETURNS uuid
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -2345,6 +2409,9 @@ BEGIN
     max_attempts := coalesce(max_attempts, (own->>'max_attempts')::integer, 3);
     expires := coalesce(expires, make_interval(secs => (own->>'expires')::double precision));
     keep := coalesce(keep, make_interval(secs => (own->>'keep')::double precision));
+    concurrency_key := coalesce(concurrency_key, rota.fill_key(own->>'concurrency_key', payload));
+    units := coalesce(units, (own->>'units')::integer);
+    price := coalesce(price, (own->>'price')::double precision);
     auto_remove := coalesce(auto_remove, (own->>'auto_remove')::boolean, false);
     tags := coalesce(tags, CASE WHEN json_typeof(own->'tags') = 'array'
                                 THEN ARRAY(SELECT json_array_elements_text(own->'tags')) END, '{}');
@@ -2369,6 +2436,10 @@ BEGIN
             format('expires is %s, but must be longer than 0 and at most 100 years', expires)
         WHEN extract(epoch FROM keep) NOT BETWEEN 0 AND 3153600000 THEN
             format('keep is %s, but must be from 0 to 100 years', keep)
+        WHEN units NOT BETWEEN 1 AND 1000000000 THEN
+            format('units is %s, but must be from 1 to 1000000000', units)
+        WHEN NOT price BETWEEN 0 AND 1000000000000 THEN
+            format('price is %s, but must be a number of cents from 0 to 1000000000000', price)
         WHEN NOT isfinite(run_at) THEN format('run_at is %s, but must be an instant', run_at)
         WHEN cardinality(tags) > 20 THEN
             format('a job may have at most 20 tags, %s were given', cardinality(tags))
@@ -2377,14 +2448,18 @@ BEGIN
         RAISE invalid_parameter_value USING MESSAGE = wrong;
     END IF;
     PERFORM rota.check_name(what, value) FROM (
-        VALUES ('task', task), ('queue', queue), ('tenant', tenant), ('key', key)) AS n(what, value);
+        VALUES ('task', task), ('queue', queue), ('tenant', tenant), ('key', key),
+               ('concurrency_key', concurrency_key)) AS n(what, value);
     PERFORM rota.check_name('tag', coalesce(tag, '')) FROM unnest(tags) AS tag;
+    IF units > 1 THEN
+        PERFORM rota.check_units(units, queue, task, tenant, concurrency_key);
+    END IF;
     SELECT * INTO stored FROM rota.insert_jobs(json_build_array(json_build_object(
         'id', made, 'task', task, 'payload_json', payload::text, 'queue', queue, 'tenant', tenant,
         'priority', priority, 'run_at', coalesce(run_at, now + delay), 'max_attempts', max_attempts,
         'timeout', timeout, 'key', key, 'key_for', extract(epoch FROM key_for), 'on_conflict', on_conflict, 'auto_remove', auto_remove,
         'tags', tags, 'origin', 'sql', 'expires_at', coalesce(run_at, now + delay, now) + expires,
-        'keep', extract(epoch FROM keep))), now, false, true);
+        'keep', extract(epoch FROM keep), 'concurrency_key', concurrency_key, 'units', units, 'price', price)), now, false, true);
     IF stored.outcome = 'refused' THEN
         RAISE unique_violation USING
             MESSAGE = format('job %s already holds the key %L of tenant %L', stored.id, key, coalesce(tenant, 'default'));
@@ -2395,7 +2470,7 @@ $$;
 
 COMMENT ON FUNCTION rota.enqueue(
     text, json, text, integer, text, timestamptz, text, text, integer, double precision, boolean, text[], interval, interval,
-    interval, interval) IS
+    interval, interval, text, integer, double precision) IS
     'Store a job and return its id. It exists if and only if the transaction commits.';
 
 -- Leases: kept alive by heartbeats, taken over when they have expired.

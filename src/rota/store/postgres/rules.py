@@ -49,26 +49,26 @@ _IN_USE = f"""
 WITH asked AS (
     SELECT a.name,
            date_trunc(coalesce(t.period, 'day'), n.now AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' AS begins,
-           CASE coalesce(t.period, 'day') WHEN 'week' THEN 'day' ELSE coalesce(t.period, 'day') END AS unit,
-           date_trunc('day', n.now AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' AS today
+           CASE coalesce(t.period, 'day') WHEN 'week' THEN 'day' ELSE coalesce(t.period, 'day') END AS unit
       FROM unnest(%s::text[]) AS a (name) CROSS JOIN (SELECT {NOW} AS now) AS n
       LEFT JOIN rota.tenants AS t ON t.name = a.name AND t.period IN ('hour', 'day', 'week', 'month')
-), waiting AS (
-    SELECT tenant, count(*) AS n FROM (SELECT tenant FROM rota.queued LIMIT %s) AS q
-     WHERE tenant IN (SELECT name FROM asked) GROUP BY 1
 ), running AS (
     SELECT tenant, count(*) AS n, sum(price) AS reserved
       FROM (SELECT tenant, price FROM rota.running LIMIT %s) AS r
      WHERE tenant IN (SELECT name FROM asked) GROUP BY 1
 )
-SELECT a.name, coalesce(w.n, 0), coalesce(r.n, 0),
+SELECT a.name, CASE a.name
+           WHEN 'default' THEN (SELECT count(*) FROM (SELECT tenant FROM rota.queued LIMIT %s) AS q
+                                 WHERE q.tenant = 'default')
+           ELSE (SELECT count(*) FROM (SELECT FROM rota.queued AS q
+                                        WHERE q.tenant = a.name AND q.tenant <> 'default' LIMIT %s) AS q)
+       END, coalesce(r.n, 0),
        (SELECT count(*) FROM (SELECT FROM rota.schedules AS s WHERE s.tenant = a.name LIMIT %s) AS s),
-       (SELECT coalesce(sum(amount), 0)::bigint FROM rota.spending AS s
-         WHERE s.tenant = a.name AND s.unit = 'bytes' AND s.begins >= a.today),
+       0,
        (SELECT coalesce(sum(amount), 0) FROM rota.spending AS s
          WHERE s.tenant = a.name AND s.unit = a.unit AND s.begins >= a.begins),
        coalesce(r.reserved, 0)
-  FROM asked AS a LEFT JOIN waiting AS w ON w.tenant = a.name LEFT JOIN running AS r ON r.tenant = a.name
+  FROM asked AS a LEFT JOIN running AS r ON r.tenant = a.name
  ORDER BY a.name COLLATE "C"
 """
 _WAITING_TENANTS = """
@@ -171,7 +171,7 @@ async def _in_use(
 async def tenants_in_use(
     connections: Connections, now: datetime | None, names: Sequence[str], most: int
 ) -> list[TenantUse]:
-    params = (sorted(set(names)), now, most, most, most)
+    params = (sorted(set(names)), now, most, most, most, most)
     rows = await connections.rows(_IN_USE, params)
     return [TenantUse(**dict(zip(TenantUse.__struct_fields__, row, strict=True))) for row in rows]
 

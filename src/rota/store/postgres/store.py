@@ -45,7 +45,7 @@ from ...model import (
     TurnResult,
 )
 from ..hints import HintHub
-from ..protocol import StoreWithin, Waker
+from ..protocol import CallerStore, Waker
 from ..sql import external, external_kinds
 from ..sql.within import ScriptedStore
 from . import audit_queries, claims, health_checks, job_counts, job_pages, schedule_queries, schema
@@ -177,10 +177,12 @@ class PostgresStore:
         on = external_kinds.caller(connection, "postgresql", self._address.shown)
         return external.run(self._caller_schema.check(function_for(jobs), script(jobs, now, retrying)), on)
 
-    def within(self, connection: Any) -> StoreWithin:
+    def within(self, connection: Any) -> CallerStore:
         on = external_kinds.caller(connection, "postgresql", self._address.shown)
         return ScriptedStore(
-            PostgresScripts(), lambda script: external.run(self._caller_schema.check(PUT, script), on)
+            PostgresScripts(),
+            lambda script: external.run(self._caller_schema.check(PUT, script), on),
+            on.is_async,
         )
 
     async def turn(

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
-from ...model import AuditEntry, Document, Page, PageRequest, Schedule, ScheduleFilter
+from ...model import AuditEntry, Document, Page, PageRequest, Schedule, ScheduleFilter, TenantRule, TenantUse
 from ..sql.external import Script
+from ..sql.rules import tenant_fault
 from .rows import audit_lines, document, text
 
 PUT = "rota.put_schedules(json,timestamptz)"  # to see whether the connection leads to our schema
@@ -37,6 +38,16 @@ SELECT kind, key, version, updated_at, CAST(body AS text) FROM rota.documents WH
 """
 _MAY_READ = "SELECT has_table_privilege('rota.documents', 'SELECT')"
 _AUDIT = "SELECT CAST(rota.append_audit(CAST(CAST(? AS text) AS json)) AS text)"
+_MAY_READ_TENANTS = """
+SELECT has_table_privilege('rota.tenants', 'SELECT') AND has_table_privilege('rota.queued', 'SELECT')
+"""
+_TENANTS = "SELECT CAST(to_jsonb(t) AS text) FROM rota.tenants AS t"
+_DEFAULT = "(SELECT q.tenant FROM rota.queued AS q LIMIT {most}) AS q WHERE q.tenant = 'default'"
+_OF_TENANT = "(SELECT FROM rota.queued AS q WHERE q.tenant = ? AND q.tenant <> 'default' LIMIT {most}) AS q"
+_IN_USE = """
+SELECT (SELECT count(*) FROM {queued}),
+       (SELECT count(*) FROM (SELECT FROM rota.schedules AS s WHERE s.tenant = ? LIMIT {most}) AS s)
+"""
 _NEVER = "infinity"  # how the table writes "not before it is edited"
 
 
@@ -63,6 +74,23 @@ class PostgresScripts:
         ((may_read,),) = yield _MAY_READ, ()
         rows = (yield _DOCUMENT, (kind, key)) if may_read else ()
         return [document(tuple(row)) for row in rows]
+
+    def tenant_rules(self, names: Sequence[str] | None) -> Script[Sequence[TenantRule]]:
+        """None for a role that may not read them, as above."""
+        ((may_read,),) = yield _MAY_READ_TENANTS, ()
+        rows = (yield _TENANTS, ()) if may_read else ()
+        found = [msgspec.json.decode(row[0]) for row in rows]
+        return [
+            msgspec.convert(columns, TenantRule)
+            for columns in found
+            if tenant_fault(columns) is None and (names is None or columns["name"] in names)
+        ]
+
+    def tenant_in_use(self, name: str, most: int) -> Script[TenantUse]:
+        queued = (_DEFAULT if name == "default" else _OF_TENANT).format(most=int(most))
+        params = (name,) if name == "default" else (name, name)
+        ((waiting, schedules),) = yield _IN_USE.format(queued=queued, most=int(most)), params
+        return TenantUse(name=name, waiting=int(waiting), schedules=int(schedules))
 
     def audit(self, entries: Sequence[AuditEntry]) -> Script[None]:
         yield _AUDIT, (text(audit_lines(entries)),)

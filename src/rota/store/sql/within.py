@@ -10,10 +10,23 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
-from ...errors import ConfigError
-from ...model import AuditEntry, Document, Page, PageRequest, Schedule, ScheduleFilter
+from ...errors import ConfigError, StoreError
+from ...model import (
+    Answer,
+    AuditEntry,
+    Document,
+    Page,
+    PageRequest,
+    Question,
+    Schedule,
+    ScheduleFilter,
+    TenantRule,
+    TenantRules,
+    TenantsInUse,
+    TenantUse,
+)
 from .external import Script
 
 R = TypeVar("R")
@@ -27,15 +40,22 @@ class Scripts(Protocol):
     def put(self, schedules: Sequence[Schedule], now: datetime) -> Script[Sequence[int | None]]: ...
     def delete(self, ids: Sequence[str]) -> Script[Sequence[str]]: ...
     def document(self, kind: str, key: str) -> Script[Sequence[Document]]: ...
+    def tenant_rules(self, names: Sequence[str] | None) -> Script[Sequence[TenantRule]]: ...
+    def tenant_in_use(self, name: str, most: int) -> Script[TenantUse]: ...
     def audit(self, entries: Sequence[AuditEntry]) -> Script[None]: ...
 
 
 class ScriptedStore:
     """A ``StoreWithin``. With a connection that is not async, nothing here ever waits."""
 
-    def __init__(self, scripts: Scripts, run: Run) -> None:
+    def __init__(self, scripts: Scripts, run: Run, is_async: bool) -> None:
         self._scripts = scripts
         self._run = run
+        self._is_async = is_async
+
+    @property
+    def is_async(self) -> bool:
+        return self._is_async
 
     async def schedules(self, where: ScheduleFilter, page: PageRequest) -> Page[Schedule]:
         return await self._ask(self._scripts.schedules(where, page))
@@ -48,6 +68,17 @@ class ScriptedStore:
 
     async def documents(self, kind: str, key: str) -> Sequence[Document]:
         return await self._ask(self._scripts.document(kind, key))
+
+    async def survey(self, question: Question[Answer]) -> Answer:
+        answer: Any
+        match question:
+            case TenantRules(names=names):
+                answer = await self._ask(self._scripts.tenant_rules(names))
+            case TenantsInUse(names=names, most=most):
+                answer = [await self._ask(self._scripts.tenant_in_use(name, most)) for name in names]
+            case _:
+                raise StoreError(f"{type(question).__name__} cannot be asked in a caller's transaction")
+        return cast(Answer, answer)
 
     async def append_audit(self, entries: Sequence[AuditEntry]) -> None:
         await self._ask(self._scripts.audit(entries))

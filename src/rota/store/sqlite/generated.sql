@@ -473,10 +473,10 @@ CREATE TABLE rota_tenants (
   updated_at     INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day.
+-- What tenants have spent, in cents, by hour, day and month.
 CREATE TABLE rota_spending (
   tenant TEXT    NOT NULL,
-  unit   TEXT    NOT NULL,  -- hour, day, month, bytes
+  unit   TEXT    NOT NULL,  -- hour, day, month
   begins INTEGER NOT NULL,
   amount REAL    NOT NULL,
   PRIMARY KEY (tenant, unit, begins)
@@ -521,6 +521,9 @@ CREATE TRIGGER rota_limits_dropped AFTER DELETE ON rota_limits BEGIN UPDATE rota
 CREATE TRIGGER rota_tenants_added AFTER INSERT ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
 CREATE TRIGGER rota_tenants_changed AFTER UPDATE ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
 CREATE TRIGGER rota_tenants_dropped AFTER DELETE ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
+
+-- For the quota of waiting jobs: the count of one tenant's live jobs, beside those of others.
+CREATE INDEX rota_jobs_of_tenant ON rota_jobs (tenant) WHERE tenant <> 'default' AND finished_at IS NULL;
 
 INSERT INTO rota_migrations (version, name) VALUES (13, '0013_limits');
 
@@ -1247,22 +1250,43 @@ FROM json_each(:tenants) AS asked CROSS JOIN rota_jobs ON rota_jobs.rowid IN (
 );
 
 -- sql/tenant_in_use.sql
+WITH running AS (
+  SELECT count(*) AS jobs, coalesce(sum(price), 0.0) AS reserved FROM (
+    SELECT tenant, price FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
+  WHERE tenant = :tenant
+)
 SELECT
-  (SELECT count(*) FROM (
-     SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
-     WHERE finished_at IS NULL AND state = 'queued' LIMIT :most)
-   WHERE tenant = :tenant),
-  (SELECT count(*) FROM (
-     SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
-   WHERE tenant = :tenant),
+  CASE WHEN :tenant = 'default' THEN
+    (SELECT count(*) FROM (
+       SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
+       WHERE finished_at IS NULL AND state = 'queued' LIMIT :most)
+     WHERE tenant = 'default')
+  ELSE max(0, (SELECT count(*) FROM (
+       SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_of_tenant
+       WHERE tenant = :tenant AND tenant <> 'default' AND finished_at IS NULL
+       LIMIT :most + (SELECT jobs FROM running))) - running.jobs)
+  END,
+  running.jobs,
   (SELECT count(*) FROM (SELECT 1 FROM rota_schedules WHERE tenant = :tenant LIMIT :most)),
-  (SELECT CAST(coalesce(sum(amount), 0) AS INTEGER) FROM rota_spending
-   WHERE tenant = :tenant AND unit = 'bytes' AND begins >= :today),
+  0,
   (SELECT coalesce(sum(amount), 0.0) FROM rota_spending
    WHERE tenant = :tenant AND unit = :unit AND begins >= :begins),
-  (SELECT coalesce(sum(price), 0.0) FROM (
-     SELECT tenant, price FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
-   WHERE tenant = :tenant);
+  running.reserved
+FROM running;
+
+-- sql/tenant_quota.sql
+SELECT
+  CASE WHEN ? = 'default' THEN
+    (SELECT count(*) FROM (
+       SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
+       WHERE finished_at IS NULL AND state = 'queued' LIMIT ?)
+     WHERE tenant = 'default')
+  ELSE
+    (SELECT count(*) FROM (
+       SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_of_tenant
+       WHERE tenant = ? AND tenant <> 'default' AND finished_at IS NULL AND state = 'queued' LIMIT ?))
+  END,
+  (SELECT count(*) FROM (SELECT 1 FROM rota_schedules WHERE tenant = ? LIMIT ?));
 
 -- sql/tenants_in_line.sql
 -- The tenants that wait in a queue at a rank: one index probe each.

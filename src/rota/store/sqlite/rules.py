@@ -23,7 +23,7 @@ from ..sql.rules import (
     tenant_fault,
     wanted_names,
 )
-from .rows import DAY, as_json, instant, micros, readable_instant
+from .rows import as_json, instant, micros, readable_instant
 from .statements import statement
 from .writer import Transaction
 
@@ -32,7 +32,7 @@ NS = 1000  # in a microsecond
 
 _NAMED = "WHERE name IN (SELECT value FROM json_each(?))"
 _LIMITS = f"SELECT {', '.join(LIMIT_COLUMNS)} FROM rota_limits"
-_TENANTS = f"SELECT {', '.join(TENANT_COLUMNS)} FROM rota_tenants"
+TENANTS = f"SELECT {', '.join(TENANT_COLUMNS)} FROM rota_tenants"
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -70,8 +70,8 @@ def _stored_version(transaction: Transaction, rule: Rule) -> int:
         row = transaction.execute(f"{_LIMITS} WHERE name = ?", (rule.name,)).fetchone()
         stored = None if row is None else _limit_rule(LimitRow(*row))
         return 0 if stored is None else stored.version
-    row = transaction.execute(f"{_TENANTS} WHERE name = ?", (rule.name,)).fetchone()
-    tenant = None if row is None else _tenant_rule(row)
+    row = transaction.execute(f"{TENANTS} WHERE name = ?", (rule.name,)).fetchone()
+    tenant = None if row is None else tenant_rule(row)
     return 0 if tenant is None else tenant.version
 
 
@@ -100,7 +100,7 @@ def _limit_rule(row: LimitRow) -> LimitRule | None:
     return limit_rule(row, readable_instant(row.updated_at))
 
 
-def _tenant_rule(row: Sequence[Any]) -> TenantRule | None:
+def tenant_rule(row: Sequence[Any]) -> TenantRule | None:
     columns = dict(zip(TENANT_COLUMNS, row, strict=True))
     if tenant_fault(columns) is not None:
         return None
@@ -113,7 +113,7 @@ def limit_rules(connection: sqlite3.Connection, names: Sequence[str] | None) -> 
 
 
 def tenant_rules(connection: sqlite3.Connection, names: Sequence[str] | None) -> Sequence[TenantRule]:
-    rules = [_tenant_rule(row) for row in _rows(connection, _TENANTS, names)]
+    rules = [tenant_rule(row) for row in _rows(connection, TENANTS, names)]
     return [rule for rule in rules if rule is not None]
 
 
@@ -158,7 +158,6 @@ def _tenant_in_use(
         "most": most,
         "unit": "day" if period in (None, "week") else period,
         "begins": micros(period_begins(period or "day", instant(now))),
-        "today": now - now % DAY,
     }
     row = connection.execute(statement("tenant_in_use"), given).fetchone()
     return TenantUse(name=name, **dict(zip(TenantUse.__struct_fields__[1:], row, strict=True)))
@@ -171,5 +170,5 @@ def waiting_tenants(connection: sqlite3.Connection, after: str, most: int) -> Se
 
 def check_rules(connection: sqlite3.Connection) -> Sequence[Finding]:
     limits = connection.execute(f"{_LIMITS} LIMIT ?", (COUNTED,)).fetchall()
-    tenants = connection.execute(f"{_TENANTS} LIMIT ?", (COUNTED,)).fetchall()
+    tenants = connection.execute(f"{TENANTS} LIMIT ?", (COUNTED,)).fetchall()
     return rule_findings("rota_", [LimitRow(*row) for row in limits], tenants)

@@ -43,7 +43,7 @@ from ...model import (
     Settlement,
     TurnResult,
 )
-from ..protocol import StoreWithin
+from ..protocol import CallerStore
 from ..sql.external import ExternalConnection, run
 from ..sql.external_kinds import caller
 from ..sql.within import ScriptedStore
@@ -139,9 +139,9 @@ class SqliteStore:
         script = inserts.script_for_caller(jobs, some_micros(now), self._url)
         return run(script, self._caller(connection))
 
-    def within(self, connection: Any) -> StoreWithin:
+    def within(self, connection: Any) -> CallerStore:
         scripts, on = SqliteScripts(self._url), self._caller(connection)
-        return ScriptedStore(scripts, lambda script: run(scripts.check(script), on))
+        return ScriptedStore(scripts, lambda script: run(scripts.check(script), on), on.is_async)
 
     def _caller(self, connection: Any) -> ExternalConnection:
         found = caller(connection, "sqlite", self._url)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ...errors import SchemaMismatch
-from ...model import AuditEntry, Document, Page, PageRequest, Schedule, ScheduleFilter
+from ...model import AuditEntry, Document, Page, PageRequest, Schedule, ScheduleFilter, TenantRule, TenantUse
 from ..sql.external import R, Script
-from . import audit, schedule_queries
+from . import audit, rules, schedule_queries
 from .rows import as_json, document, micros
 from .schedule_rows import columns
 from .statements import statement
@@ -57,6 +57,15 @@ class SqliteScripts:
     def document(self, kind: str, key: str) -> Script[Sequence[Document]]:
         rows = yield statement("document"), (kind, key)
         return [document(tuple(row)) for row in rows]
+
+    def tenant_rules(self, names: Sequence[str] | None) -> Script[Sequence[TenantRule]]:
+        rows = yield rules.TENANTS, ()
+        found = [rules.tenant_rule(tuple(row)) for row in rows]
+        return [rule for rule in found if rule is not None and (names is None or rule.name in names)]
+
+    def tenant_in_use(self, name: str, most: int) -> Script[TenantUse]:
+        ((waiting, schedules),) = yield statement("tenant_quota"), (name, most, name, most, name, most)
+        return TenantUse(name=name, waiting=waiting, schedules=schedules)
 
     def audit(self, entries: Sequence[AuditEntry]) -> Script[None]:
         ((last,),) = yield statement("last_audit"), ()

@@ -179,7 +179,7 @@ function JobFacts({ job }) {
       ["ID", html`<code>${job.id}</code> <${Copy} text=${job.id} label="Copy id" />`],
       ["Task", link("task", job.task)],
       ["Queue", link("queue", job.queue)],
-      ["Tenant", link("tenant", job.tenant)],
+      ["Tenant", html`<a href=${at(`/tenants/${encodeURIComponent(job.tenant)}`)}><${Code}>${job.tenant}<//></a>`],
       ["Priority", job.priority],
       job.key && ["Idempotency key", html`<${Code}>${job.key}<//>`],
       job.concurrency_key && ["Concurrency key", link("concurrency_key", job.concurrency_key)],

@@ -3,7 +3,6 @@
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
-import { Badge, displayState } from "../parts/base/badge.js";
 import { pageOf, serves, Slots, WorkerBadge } from "../parts/operate/worker-summary.js";
 import { Empty, WhenLoaded, ErrorNotice } from "../parts/base/empty.js";
 import {
@@ -14,14 +13,16 @@ import {
   OldestDue,
   pauseImpact,
 } from "../parts/operate/throughput-cells.js";
+import { LiveJobs } from "../parts/jobs/live-jobs.js";
 import { Facts, PageHeader, Panel } from "../parts/base/panel.js";
 import { PauseButton } from "../parts/operate/pause.js";
+import { LimitUse, limitAt, useLimit } from "../parts/operate/limit-cells.js";
 import { Table, byId } from "../parts/base/table.js";
 import { Throughput } from "../parts/charts/throughput.js";
 import { When } from "../parts/base/time.js";
-import { at, may, now } from "../state.js";
+import { at, may } from "../state.js";
 import { html, useMemo } from "../ui.js";
-import { clean, line, plural, shellQuote, shortId } from "../format.js";
+import { clean, line, plural, shellQuote } from "../format.js";
 
 /** @param {{name: string}} props */
 export default function Queue({ name }) {
@@ -70,10 +71,11 @@ export default function Queue({ name }) {
 /** @param {{queue: import("../types").QueueView}} props */
 function Known({ queue }) {
   const shared = may("read.shared");
+  const limit = useLimit(`queue:${queue.name}`);
   return html`
     ${shared && html`<${Throughput} queue=${queue.name} />`}
     <div class="columns">
-      <${Oldest} name=${queue.name} />
+      <${LiveJobs} where=${{ queue: queue.name }} />
       <${Panel} title="Now">
         <${Facts}
           items=${[
@@ -86,6 +88,14 @@ function Known({ queue }) {
               "Running",
               html`<a href=${at("/jobs", { queue: queue.name, state: "running" })}>${plural(queue.running, "job")}</a>`,
             ],
+            limit && [
+              "Limit",
+              html`
+                <${LimitUse} held=${limit} /> <a href=${limitAt(limit.name)}>
+                  ${may("operate.shared") ? "Change limit" : "View limit"}
+                </a>
+              `,
+            ],
             ["Oldest due", html`<${OldestDue} seconds=${queue.oldest_due_s} />`],
             shared && ["Finished/min", `${queue.per_minute.toFixed(1)} (10-minute average)`],
             shared && ["Failed/min", `${queue.failed_per_minute.toFixed(1)} (10-minute average)`],
@@ -95,55 +105,6 @@ function Known({ queue }) {
     </div>
     ${shared && html`<${WorkersOn} name=${queue.name} />`}
   `;
-}
-
-/** @param {{name: string}} props */
-function Oldest({ name }) {
-  const jobs = useLoad(
-    (signal) => api.get("/jobs", { queue: name, state: "queued,running", order: "oldest", limit: 8 }, signal),
-    [name],
-    { on: ["job"] },
-  );
-  const columns = useMemo(
-    () =>
-      /** @type {import("../parts/base/table.js").Column<import("../types").JobView>[]} */ ([
-        {
-          title: "State",
-          width: "7.25rem",
-          cell: (job) => html`<${Badge} state=${displayState(job, now.peek())} />`,
-        },
-        {
-          title: "Job",
-          kind: "head",
-          cell: (job) =>
-            html`<a class="name" href=${at(`/jobs/${job.id}`)}>
-              ${clean(job.task)} <span class="faint">${shortId(job.id)}</span>
-            </a>`,
-        },
-        {
-          title: "Tenant",
-          width: "7rem",
-          cell: (job) => html`<span class="clip">${clean(job.tenant)}</span>`,
-        },
-        { title: "Created", width: "8.5rem", cell: (job) => html`<${When} at=${job.created_at} />` },
-      ]),
-    [],
-  );
-  return html`<${Panel}
-    title="Live jobs, oldest first"
-    note=${html`<a href=${at("/jobs", { queue: name, state: "failed" })}>View failed jobs</a>`}
-  >
-    ${jobs.error && html`<${ErrorNotice} error=${jobs.error} retry=${jobs.reload} />`}
-    ${jobs.data?.items.length === 0
-      ? html`<p class="quiet">None.</p>`
-      : html`<${Table}
-          caption="Live jobs"
-          columns=${columns}
-          rows=${jobs.data?.items ?? null}
-          id=${byId}
-          skeleton=${3}
-        />`}
-  <//>`;
 }
 
 /** @param {{name: string}} props */

@@ -1,9 +1,8 @@
 // @ts-check
-// Tenants: their share of live jobs, cost, schedules and pauses.
+// Tenants: what each gets beside its fair share, what waits, what it spends, and its fullest quota.
 
 import { api } from "../api.js";
 import { useLoad } from "../load.js";
-import { Badge } from "../parts/base/badge.js";
 import { Empty, ErrorNotice } from "../parts/base/empty.js";
 import {
   AllPausedNotice,
@@ -16,6 +15,8 @@ import {
 import { isListFiltered, ListFilters, orderable, useFiltered } from "../parts/base/list-filters.js";
 import { Code, PageHeader } from "../parts/base/panel.js";
 import { GateBadge, PauseButton } from "../parts/operate/pause.js";
+import { QuotaUse, RunningShare, Spent, TenantBadge, isHeldUp } from "../parts/operate/tenant-cells.js";
+import { committed, fullest, quotaUse } from "../parts/operate/tenant-words.js";
 import { Table, byName } from "../parts/base/table.js";
 import { at, may, me, query } from "../state.js";
 import { html, useMemo } from "../ui.js";
@@ -27,22 +28,27 @@ import { clean, count, plural } from "../format.js";
 const KINDS = {
   live: ["Live", (/** @type {Tenant} */ tenant) => liveOf(tenant) > 0],
   behind: ["Behind", (/** @type {Tenant} */ tenant) => (tenant.oldest_due_s ?? 0) > LONG_S],
+  full: ["At a limit", isHeldUp],
   paused: ["Paused", (/** @type {Tenant} */ tenant) => tenant.gate !== null],
 };
 /** @type {import("../parts/base/list-filters.js").Orders<Tenant>} */
 const ORDERS = {
-  share: (tenant) => liveOf(tenant),
+  share: (tenant) => tenant.running,
   due: (tenant) => tenant.due,
   later: (tenant) => tenant.due_later,
   running: (tenant) => tenant.running,
   oldest: (tenant) => tenant.oldest_due_s ?? -1,
   schedules: (tenant) => tenant.schedules,
-  cost: (tenant) => tenant.cost_cents,
+  spent: (tenant) => (tenant.budget ? committed(tenant.budget) / tenant.budget.cents : tenant.spent_cents / 1e9),
+  quota: (tenant) => Math.max(0, ...tenant.quotas.map(quotaUse)),
 };
-const COST = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 export default function Tenants() {
-  const tenants = useLoad((signal) => api.get("/tenants", {}, signal), [], { on: ["gate"], every: 10 });
+  const tenants = useLoad((signal) => api.get("/tenants", {}, signal), [], {
+    on: ["gate", "stats"],
+    every: 10,
+    minInterval: 5,
+  });
   const globalPause = useGlobalPause();
   const all = tenants.data?.items;
   const rows = useFiltered(all, { kinds: KINDS, orders: ORDERS, name: byName });
@@ -50,9 +56,13 @@ export default function Tenants() {
     () => (all ?? []).reduce((/** @type {number} */ sum, /** @type {Tenant} */ tenant) => sum + liveOf(tenant), 0),
     [all],
   );
+  const running = useMemo(
+    () => (all ?? []).reduce((/** @type {number} */ sum, /** @type {Tenant} */ tenant) => sum + tenant.running, 0),
+    [all],
+  );
   const columns = useMemo(
-    () => columnsOf(whole, globalPause.gate, tenants.reload),
-    [whole, globalPause.gate, query.value.get("by")],
+    () => columnsOf(running, globalPause.gate, tenants.reload),
+    [running, globalPause.gate, query.value.get("by")],
   );
   return html`
     <${PageHeader} title="Tenants">
@@ -64,7 +74,13 @@ export default function Tenants() {
     ${rows?.length === 0
       ? html`<${NoTenants} />`
       : (rows || !tenants.error) &&
-        html`<${Table} caption="Tenants" class="tenants" columns=${columns} rows=${rows} id=${byName} />`}
+        html`
+          <${Table} caption="Tenants" class="tenants" columns=${columns} rows=${rows} id=${byName} />
+          <p class="quiet">
+            Tenants share each queue by weight; what one does not use, others get. The tick is the fair share of the
+            tenants that wait now, and on a budget the alert. Counts of quotas may lag by a second.
+          </p>
+        `}
   `;
 }
 
@@ -89,12 +105,12 @@ function summary(tenants, whole) {
 }
 
 /**
- * @param {number} whole
+ * @param {number} running of all tenants
  * @param {import("../types").GateView | null} globalPause
  * @param {() => unknown} done
  * @returns {import("../parts/base/table.js").Column<Tenant>[]}
  */
-function columnsOf(whole, globalPause, done) {
+function columnsOf(running, globalPause, done) {
   const jobs = (/** @type {Tenant} */ tenant, /** @type {number} */ n, /** @type {string} */ state) =>
     n
       ? html`<a href=${at("/jobs", { tenant: tenant.name, state })}>${tenant.estimated ? "≈ " : ""}${count(n)}</a>`
@@ -105,32 +121,25 @@ function columnsOf(whole, globalPause, done) {
       kind: "head",
       cell: (tenant) =>
         html`
-          <a class="name" href=${at("/jobs", { tenant: tenant.name })}>${clean(tenant.name)}</a>
-          <span class="sub">
-            ${tenant.gate
-              ? pauseSummary(tenant.gate)
-              : may("audit") &&
-                html`<a href=${at("/audit", { tenant: tenant.name })} aria-label=${`Audit of ${clean(tenant.name)}`}>
-                  Audit
-                </a>`}
-          </span>
+          <a class="name" href=${at(`/tenants/${encodeURIComponent(tenant.name)}`)}>${clean(tenant.name)}</a>
+          <span class="sub">${tenant.gate ? pauseSummary(tenant.gate) : `weight ${tenant.weight}`}</span>
         `,
     },
     {
       title: "State",
-      width: "10rem",
+      width: "9rem",
       kind: "not-mid",
       cell: (tenant) =>
         html`<${GateBadge}
           gate=${tenant.gate ?? globalPause}
-          otherwise=${html`<${Badge} state="running">active<//>`}
+          otherwise=${html`<${TenantBadge} tenant=${tenant} />`}
         />`,
     },
     orderable("share", {
-      title: "Share of live jobs",
-      width: "12rem",
+      title: "Share of running",
+      width: "12.5rem",
       kind: "full",
-      cell: (tenant) => html`<${Share} tenant=${tenant} whole=${whole} />`,
+      cell: (tenant) => html`<${RunningShare} tenant=${tenant} running=${running} />`,
     }),
     orderable("due", {
       title: "Due",
@@ -140,7 +149,7 @@ function columnsOf(whole, globalPause, done) {
     }),
     orderable("later", {
       title: "Later",
-      kind: "num broad",
+      kind: "num vast",
       width: "4.5rem",
       cell: (tenant) => jobs(tenant, tenant.due_later, "queued"),
     }),
@@ -156,23 +165,29 @@ function columnsOf(whole, globalPause, done) {
       width: "7.5rem",
       cell: (tenant) => html`<${OldestDue} seconds=${tenant.oldest_due_s} />`,
     }),
+    orderable("spent", {
+      title: "Spent",
+      width: "10rem",
+      kind: "full",
+      cell: (tenant) => html`<${Spent} tenant=${tenant} />`,
+    }),
+    orderable("quota", {
+      title: "Fullest quota",
+      kind: "broad",
+      width: "9.5rem",
+      cell: (tenant) => {
+        const quota = fullest(tenant.quotas);
+        return quota ? html`<${QuotaUse} quota=${quota} />` : html`<span class="faint small">no quota</span>`;
+      },
+    }),
     orderable("schedules", {
       title: "Schedules",
-      kind: "num broad",
+      kind: "num vast",
       width: "5.5rem",
       cell: (tenant) =>
         tenant.schedules
           ? html`<a href=${at("/schedules", { tenant: tenant.name })}>${count(tenant.schedules)}</a>`
           : html`<span class="faint">0</span>`,
-    }),
-    orderable("cost", {
-      title: "Cost (cents)",
-      kind: "num broad",
-      width: "6rem",
-      cell: (tenant) =>
-        html`<span title="Cost of the newest thousand jobs, in cents">
-          ${tenant.cost_cents ? COST.format(tenant.cost_cents) : html`<span class="faint">—</span>`}
-        </span>`,
     }),
     ...(may("operate")
       ? [
@@ -193,36 +208,6 @@ function columnsOf(whole, globalPause, done) {
         ]
       : []),
   ];
-}
-
-/** A tenant's share of all live jobs: running, due, due later. @param {{tenant: Tenant, whole: number}} props */
-function Share({ tenant, whole }) {
-  const WIDTH = 128;
-  if (!whole) return html`<span class="faint">no live jobs</span>`;
-  let x = 0;
-  const parts = /** @type {[string, number][]} */ ([
-    ["running", tenant.running],
-    ["due", tenant.due],
-    ["later", tenant.due_later],
-  ]).map(([kind, n]) => {
-    const width = (n / whole) * WIDTH;
-    x += width;
-    return { kind, x: x - width, width };
-  });
-  const percent = (100 * liveOf(tenant)) / whole;
-  const text = percent > 0 && percent < 1 ? "< 1 %" : `${Math.round(percent)} %`;
-  const [running, due, later] = [tenant.running, tenant.due, tenant.due_later].map(count);
-  const counts = `${running} running, ${due} due, ${later} due later`;
-  return html`<span class="share">
-    <svg width=${WIDTH} height="12" role="img" aria-label=${`${text} of live jobs: ${counts}`}>
-      <rect class="rail" width=${WIDTH} height="12" rx="1" />
-      ${parts.map(
-        ({ kind, x, width }) =>
-          width > 0 && html`<rect class=${kind} x=${x.toFixed(2)} width=${width.toFixed(2)} height="12" />`,
-      )}
-    </svg>
-    ${text}
-  </span>`;
 }
 
 function NoTenants() {

@@ -69,11 +69,11 @@ CREATE TABLE rota.tenants (
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 
--- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day; slots keep
--- concurrent workers from waiting for one row.
+-- What tenants have spent, in cents, by hour, day and month; slots keep concurrent workers from waiting for one
+-- row.
 CREATE TABLE rota.spending (
     tenant text COLLATE "C" NOT NULL,
-    unit text COLLATE "C" NOT NULL,  -- hour, day, month, bytes
+    unit text COLLATE "C" NOT NULL,  -- hour, day, month
     begins timestamptz NOT NULL,
     slot smallint NOT NULL,
     amount double precision NOT NULL,
@@ -83,4 +83,7 @@ CREATE TABLE rota.spending (
 COMMENT ON TABLE rota.limits IS 'Limits on what runs at once and how fast. Change them with rota limits set.';
 COMMENT ON TABLE rota.buckets IS 'The rates of single keys, where a limit is for a family of keys.';
 COMMENT ON TABLE rota.tenants IS 'What tenants are entitled to. Change it with rota tenants set.';
-COMMENT ON TABLE rota.spending IS 'What tenants have spent, and the bytes they have enqueued.';
+COMMENT ON TABLE rota.spending IS 'What tenants have spent, in cents.';
+
+-- For the quota of waiting jobs: the count of one tenant's, beside millions of others.
+CREATE INDEX queued_of_tenant ON rota.queued (tenant) WHERE tenant <> 'default';

@@ -1,16 +1,23 @@
+WITH running AS (
+  SELECT count(*) AS jobs, coalesce(sum(price), 0.0) AS reserved FROM (
+    SELECT tenant, price FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
+  WHERE tenant = :tenant
+)
 SELECT
-  (SELECT count(*) FROM (
-     SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
-     WHERE finished_at IS NULL AND state = 'queued' LIMIT :most)
-   WHERE tenant = :tenant),
-  (SELECT count(*) FROM (
-     SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
-   WHERE tenant = :tenant),
+  CASE WHEN :tenant = 'default' THEN
+    (SELECT count(*) FROM (
+       SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
+       WHERE finished_at IS NULL AND state = 'queued' LIMIT :most)
+     WHERE tenant = 'default')
+  ELSE max(0, (SELECT count(*) FROM (
+       SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_of_tenant
+       WHERE tenant = :tenant AND tenant <> 'default' AND finished_at IS NULL
+       LIMIT :most + (SELECT jobs FROM running))) - running.jobs)
+  END,
+  running.jobs,
   (SELECT count(*) FROM (SELECT 1 FROM rota_schedules WHERE tenant = :tenant LIMIT :most)),
-  (SELECT CAST(coalesce(sum(amount), 0) AS INTEGER) FROM rota_spending
-   WHERE tenant = :tenant AND unit = 'bytes' AND begins >= :today),
+  0,
   (SELECT coalesce(sum(amount), 0.0) FROM rota_spending
    WHERE tenant = :tenant AND unit = :unit AND begins >= :begins),
-  (SELECT coalesce(sum(price), 0.0) FROM (
-     SELECT tenant, price FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running' LIMIT :most)
-   WHERE tenant = :tenant)
+  running.reserved
+FROM running

@@ -40,10 +40,10 @@ CREATE TABLE rota_tenants (
   updated_at     INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- What tenants have spent, in cents, by hour, day and month, and the bytes of their payloads by day.
+-- What tenants have spent, in cents, by hour, day and month.
 CREATE TABLE rota_spending (
   tenant TEXT    NOT NULL,
-  unit   TEXT    NOT NULL,  -- hour, day, month, bytes
+  unit   TEXT    NOT NULL,  -- hour, day, month
   begins INTEGER NOT NULL,
   amount REAL    NOT NULL,
   PRIMARY KEY (tenant, unit, begins)
@@ -88,3 +88,6 @@ CREATE TRIGGER rota_limits_dropped AFTER DELETE ON rota_limits BEGIN UPDATE rota
 CREATE TRIGGER rota_tenants_added AFTER INSERT ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
 CREATE TRIGGER rota_tenants_changed AFTER UPDATE ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
 CREATE TRIGGER rota_tenants_dropped AFTER DELETE ON rota_tenants BEGIN UPDATE rota_claiming SET version = random(); END;
+
+-- For the quota of waiting jobs: the count of one tenant's live jobs, beside those of others.
+CREATE INDEX rota_jobs_of_tenant ON rota_jobs (tenant) WHERE tenant <> 'default' AND finished_at IS NULL;

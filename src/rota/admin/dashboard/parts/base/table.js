@@ -2,7 +2,7 @@
 // Lists. Real tables with fixed columns: events change what rows show, never where they are.
 // On a small screen each row becomes a card; roles are explicit, since a browser takes such a row for no table row.
 
-import { Component, html } from "../../ui.js";
+import { Component, Fragment, h, html } from "../../ui.js";
 
 /**
  * @template Row
@@ -21,10 +21,11 @@ export const byName = (row) => row.name;
 /**
  * @template T
  * @param {{caption: string, columns: Column<T>[], rows: T[] | null, id: (row: T) => string, class?: string,
- *   skeleton?: number, state?: (row: T) => string}} props
- *   rows: null shows a skeleton of as many rows as wanted; state: classes of a row ("is-selected", "is-off")
+ *   skeleton?: number, state?: (row: T) => string, detail?: (row: T) => unknown}} props
+ *   rows: null shows a skeleton of as many rows as wanted; state: classes of a row ("is-selected", "is-off"); detail:
+ *   what is shown below a row, over all columns
  */
-export function Table({ caption, columns, rows, id, class: extra = "", skeleton = 5, state }) {
+export function Table({ caption, columns, rows, id, class: extra = "", skeleton = 5, state, detail }) {
   return html`<table class=${`list ${extra}`} role="table" aria-busy=${rows === null ? "true" : undefined}>
     <caption class="visually-hidden">${caption}</caption>
     <colgroup>
@@ -45,9 +46,22 @@ export function Table({ caption, columns, rows, id, class: extra = "", skeleton 
     <tbody role="rowgroup">
       ${rows === null
         ? Array.from({ length: skeleton }, (_, i) => html`<${SkeletonRow} key=${i} columns=${columns} n=${i} />`)
-        : rows.map((row) => html`<${Row} key=${id(row)} row=${row} columns=${columns} state=${state?.(row) ?? ""} />`)}
+        : rows.map((row) =>
+            h(
+              Fragment,
+              { key: id(row) },
+              html`<${Row} row=${row} columns=${columns} state=${state?.(row) ?? ""} />`,
+              detailRow(detail?.(row), columns.length),
+            ),
+          )}
     </tbody>
   </table>`;
+}
+
+/** @param {unknown} content @param {number} columns */
+function detailRow(content, columns) {
+  if (!content) return null;
+  return html`<tr role="row" class="detail"><td role="cell" class="full" colspan=${columns}>${content}</td></tr>`;
 }
 
 /** @param {{kind?: string}} column */

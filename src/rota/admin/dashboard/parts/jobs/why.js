@@ -2,13 +2,15 @@
 // Why a job is not running: the reasons in the order they must be cleared, each with its remedy.
 
 import { api } from "../../api.js";
+import { at, may, me } from "../../state.js";
 import { html } from "../../ui.js";
-import { line } from "../../format.js";
+import { line, shortId } from "../../format.js";
 import { StateGlyph, tone } from "../base/badge.js";
 import { Button } from "../base/button.js";
 import { Panel } from "../base/panel.js";
 import { When } from "../base/time.js";
 import { toast } from "../base/toast.js";
+import { limitAt } from "../operate/limit-cells.js";
 
 /** @type {Record<import("../../choices.js").WhyCode, string>} */
 const GLYPHS = {
@@ -36,6 +38,7 @@ const GLYPHS = {
 const TONES = { next: "succeeded", no_worker: "failed", unknown_task: "failed", unserved_queue: "failed" };
 
 /** @typedef {import("../../types").JobView} Job */
+/** @typedef {import("../../types").Reason} Reason */
 
 /** @param {{why: import("../../types").Why, job: Job, done: () => unknown}} props */
 export function Why({ why, job, done }) {
@@ -56,7 +59,7 @@ export function Why({ why, job, done }) {
             ${reason.remedy && html`<p>${line(reason.remedy, 400)}</p>`}
             ${reason.clears_at && html`<p>Clears automatically <${When} at=${reason.clears_at} />.</p>`}
           </div>
-          <${Help} code=${reason.code} job=${job} done=${done} />
+          <${Help} reason=${reason} job=${job} done=${done} />
         </li>`,
       )}
       ${why.fine && html`<li class="tone-succeeded">
@@ -67,13 +70,21 @@ export function Why({ why, job, done }) {
   <//>`;
 }
 
-/** The button that helps, if there is one. @param {{code: string, job: Job, done: () => unknown}} props */
-function Help({ code, job, done }) {
-  if (code !== "due_later" && code !== "retry_later") return html`<span></span>`;
+/** The buttons that help, if there are any. @param {{reason: Reason, job: Job, done: () => unknown}} props */
+function Help({ reason: { code, limit, blocker }, job, done }) {
   const now = async () => {
     await api.post(`/jobs/${job.id}/move`, { now: true });
     toast("Due now.");
     await done();
   };
-  return html`<${Button} tiny need="operate" onClick=${now}>Make due now<//>`;
+  if (code === "due_later" || code === "retry_later")
+    return html`<${Button} tiny need="operate" onClick=${now}>Make due now<//>`;
+  const seesLimit = limit && (may("read.shared") || limit === `tenant:${me.value?.tenant}`);
+  return html`<span class="acts">
+    ${blocker && html`<a class="button tiny" href=${at(`/jobs/${blocker}`)}>View job ${shortId(blocker)}</a>`}
+    ${seesLimit && html`<a class="button tiny" href=${limitAt(limit)}>View limit</a>`}
+    ${code === "budget" && html`<a class="button tiny" href=${at(`/tenants/${encodeURIComponent(job.tenant)}`)}>
+      View tenant
+    </a>`}
+  </span>`;
 }

@@ -87,6 +87,7 @@ const PAGES = [
   ["Create schedule", "/schedules/new", "operate"],
   ["Workers", "/workers", "read.shared"],
   ["Tenants", "/tenants"],
+  ["Limits", "/limits"],
   ["Paused", "/gates"],
   ["Audit", "/audit", "audit"],
   ["Doctor", "/doctor", "operate.shared"],
@@ -101,11 +102,12 @@ function pages() {
 /** @returns {Promise<Place[]>} */
 async function loadPlaces() {
   const shared = may("read.shared");
-  const [queues, tasks, schedules, tenants, gates] = await Promise.all([
+  const [queues, tasks, schedules, tenants, limits, gates] = await Promise.all([
     api.get("/queues"),
     shared ? api.get("/tasks") : { items: /** @type {{name: string}[]} */ ([]) },
     api.get("/schedules", { limit: 200 }),
     api.get("/tenants"),
+    api.get("/limits"),
     api.get("/gates"),
   ]);
   const places = (
@@ -121,7 +123,8 @@ async function loadPlaces() {
       name: one.tenant === "default" ? one.name : keyOf(one),
       to: pageOf(one),
     })),
-    ...places("tenant", tenants.items, (name) => below("/jobs", { tenant: name })),
+    ...places("tenant", tenants.items, (name) => `/tenants/${encodeURIComponent(name)}`),
+    ...places("limit", limits.items, (name) => below("/limits", { edit: name })),
     ...(may("operate.shared")
       ? actionsOf({ queue: queues.items, task: tasks.items, tenant: tenants.items }, gates.items)
       : []),
@@ -222,7 +225,7 @@ function Palette({ done }) {
           aria-activedescendant=${found.length ? `palette-${index}` : undefined}
           autocomplete="off"
           spellcheck=${false}
-          placeholder="Page, queue, task, schedule, tenant, job id or its end, “pause”, text of an error"
+          placeholder="Page, queue, task, schedule, tenant, limit, job id or its end, “pause”, text of an error"
           value=${text}
           autofocus
           onInput=${onValue((value) => (setText(value), setIndex(0)))}

@@ -1,0 +1,12 @@
+SELECT
+  CASE WHEN ? = 'default' THEN
+    (SELECT count(*) FROM (
+       SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
+       WHERE finished_at IS NULL AND state = 'queued' LIMIT ?)
+     WHERE tenant = 'default')
+  ELSE
+    (SELECT count(*) FROM (
+       SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_of_tenant
+       WHERE tenant = ? AND tenant <> 'default' AND finished_at IS NULL AND state = 'queued' LIMIT ?))
+  END,
+  (SELECT count(*) FROM (SELECT 1 FROM rota_schedules WHERE tenant = ? LIMIT ?))
