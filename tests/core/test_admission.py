@@ -62,7 +62,8 @@ def test_queues_of_lower_priority_wait_for_the_next_round() -> None:
 
 def test_tenants_share_by_weight_and_what_the_worker_holds_counts() -> None:
     assert tenant_shares(8, {"a": 1, "b": 3}) == {"a": 2, "b": 6}
-    assert tenant_shares(2, {"a": 1, "b": 1}, {"a": 6, "gone": 9}) == {"a": -2, "b": 4}
+    assert tenant_shares(2, {"a": 1, "b": 1}, {"a": 6}) == {"a": -2, "b": 4}
+    assert tenant_shares(8, {"a": 1}, together=4) == {"a": 2}
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 7, 10, 64])

@@ -53,18 +53,19 @@ def tenant_shares(
     weights: Mapping[str, float],
     holds: Mapping[str, int] | None = None,
     carry: Mapping[str, float] | None = None,
+    together: float | None = None,
 ) -> dict[str, float]:
     """How many jobs each of the tenants that wait in a queue is due in a claim, with the fraction.
 
-    ``weights``: of those that wait. What the worker has in hand of them counts as served already: a tenant
-    whose jobs are slow does not end up with every slot. ``carry``: what the claim before left each short of.
-    A tenant passes while less than its share has been taken: half a job is a job, and owed next time.
+    What the worker has in hand of those that wait, ``holds``, counts as served already: a tenant whose jobs
+    are slow does not end up with every slot. ``carry``: what the claim before left each short of. A tenant
+    passes while less than its share has been taken: half a job is a job, and owed next time. ``together``:
+    the weights of all that wait, if ``weights`` has only some of them.
     """
     holds, carry = holds or {}, carry or {}
-    together = sum(weights.values())
-    total = wanted + sum(holds.get(tenant, 0) for tenant in weights)
+    per_weight = (wanted + sum(holds.values())) / (together or sum(weights.values()))
     return {
-        tenant: total * weight / together - holds.get(tenant, 0) + carry.get(tenant, 0.0)
+        tenant: per_weight * weight - holds.get(tenant, 0) + carry.get(tenant, 0.0)
         for tenant, weight in weights.items()
     }
 
@@ -80,7 +81,7 @@ def carried(
     owed = {tenant: share - taken.get(tenant, 0) for tenant, share in shares.items()}
     if holds:
         return {tenant: part for tenant, part in owed.items() if -1 < part < 1}
-    return {tenant: max(-1.0, min(1.0, part)) for tenant, part in owed.items()}
+    return {tenant: part if -1 < part < 1 else 1.0 if part > 0 else -1.0 for tenant, part in owed.items()}
 
 
 # --- limits --------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ def admit(
                 free -= job.limited
         is_stuck = len(later) == len(waiting) and rounds > 0
         waiting, rounds = later, rounds + 1
-        if fair is None or is_stuck:
+        if fair is None or is_stuck or not waiting:
             break
         weights = {
             tenant: fair.weights.get(tenant, 1.0) for tenant in {candidates[n].tenant for n in waiting}

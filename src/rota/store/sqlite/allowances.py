@@ -14,7 +14,7 @@ import msgspec
 from ...core.jobs import buckets
 from ...core.jobs.admission import Allowance, Candidate
 from ...core.jobs.buckets import bucket_units, take, units_at
-from ...core.jobs.limits import Bucket, family_of
+from ...core.jobs.limits import Bucket
 from ...core.jobs.periods import period_begins, period_ends
 from ...model import Period
 from ..sql.rules import LimitRow, is_in_force
@@ -78,35 +78,33 @@ class RulesInForce:
                 self.weights[name] = float(weight)
             if isinstance(budget, int | float) and period in PERIODS:
                 self.budgets[name] = (float(budget), period)
-        self._of_keys: dict[str, LimitRow | None] = {}
-        self._under: dict[tuple[str, str, str, str | None], tuple[tuple[str, ...], bool]] = {}
+        of_tenants = {row.subject for row in self.limits.values() if row.scope == "tenant"}
+        self.tenants = frozenset(of_tenants.union(self.budgets))  # those that a rule may hold up
+        self._families = {row.subject: row for row in self.limits.values() if row.scope == "family"}
+        self._lengths = sorted({len(prefix) for prefix in self._families}, reverse=True)
+        self._under: dict[tuple[str, str, str], tuple[tuple[str, ...], bool]] = {}
 
     def of_key(self, key: str) -> LimitRow | None:
         """The rule that holds for a key: its own, else that of its longest family."""
-        if not self.has_keys:
-            return None
-        if key not in self._of_keys:
-            if len(self._of_keys) > 100_000:
-                self._of_keys.clear()
-            family = family_of(key, self.limits)
-            self._of_keys[key] = self.limits.get(f"key:{key}") or (
-                None if family is None else self.limits[family]
-            )
-        return self._of_keys[key]
+        if (own := self.limits.get(f"key:{key}")) is not None:
+            return own
+        for length in self._lengths:
+            if (family := self._families.get(key[:length])) is not None:
+                return family
+        return None
 
     def under(self, queue: str, task: str, tenant: str, key: str | None) -> tuple[tuple[str, ...], bool]:
         """The names of all that such a job is under, and whether one of them is a limit."""
-        kind = (queue, task, tenant, key)
-        found = self._under.get(kind)
+        found = self._under.get((queue, task, tenant))
         if found is None:
             if len(self._under) > 100_000:
                 self._under.clear()
             names = [f"queue:{queue}", f"task:{task}", f"tenant:{tenant}"]
             names = [name for name in names if name in self.limits]
-            if key is not None and self.of_key(key) is not None:
-                names.append(f"key:{key}")
             budget = (f"budget:{tenant}",) if tenant in self.budgets else ()
-            found = self._under[kind] = ((*budget, *names), bool(names))
+            found = self._under[queue, task, tenant] = ((*budget, *names), bool(names))
+        if key is not None and self.has_keys and self.of_key(key) is not None:
+            return (*found[0], f"key:{key}"), True
         return found
 
 
@@ -159,13 +157,12 @@ class Allowances:
 
     def _read(self, names: Sequence[str]) -> None:
         rules = {name: rule for name in names if (rule := self._rule(name)) is not None}
-        keys = [
-            name[4:] for name, rule in rules.items() if name.startswith("key:") and rule.running is not None
-        ]
-        running = self._count_keys(keys) if keys else {}
-        if any(rule.running is not None for name, rule in rules.items() if not name.startswith("key:")):
+        keys = [name[4:] for name, rule in rules.items() if rule.running is not None and name[:4] == "key:"]
+        running: Mapping[str, int] = self._count_keys(keys) if keys else {}
+        if any(rule.running is not None and name[:4] != "key:" for name, rule in rules.items()):
             running = {**running, **self._count()}
-        self._read_buckets(rules)
+        if any(rule.every_ns is not None for rule in rules.values()):
+            self._read_buckets({name: rule for name, rule in rules.items() if rule.every_ns is not None})
         for name in names:
             rule = rules.get(name)
             if rule is None:
@@ -178,10 +175,10 @@ class Allowances:
             self.by_name[name] = Allowance(running=slots, units=units)
 
     def _rule(self, name: str) -> LimitRow | None:
-        kind, _, subject = name.partition(":")
-        return self._rules.of_key(subject) if kind == "key" else self._rules.limits.get(name)
+        return self._rules.of_key(name[4:]) if name[:4] == "key:" else self._rules.limits.get(name)
 
     def _count_keys(self, keys: Sequence[str]) -> dict[str, int]:
+        """Those that have running jobs."""
         (text,) = self._transaction.execute(statement("running_keys"), (as_json(keys),)).fetchone()
         return {f"key:{key}": n for key, n in _KEYS.decode(text)}
 
@@ -196,17 +193,16 @@ class Allowances:
         return self._running
 
     def _read_buckets(self, rules: Mapping[str, LimitRow]) -> None:
-        own = [name for name, rule in rules.items() if rule.every_ns is not None and rule.name == name]
-        of_families = [
-            name[4:] for name, rule in rules.items() if rule.every_ns is not None and rule.name != name
-        ]
-        self._full.update(dict.fromkeys(own, 0), **{f"key:{key}": 0 for key in of_families})
+        """A key of a family has a bucket of its own; the others are in the rows of their rules."""
+        own = [name for name, rule in rules.items() if rule.name == name]
+        of_families = [name[4:] for name, rule in rules.items() if rule.name != name]
+        self._full.update(dict.fromkeys(rules, 0))
         if own:
             rows = self._transaction.execute(statement("limits_of"), (as_json(own),)).fetchall()
             self._full.update({name: full for name, full in rows if isinstance(full, int)})
         if of_families:
-            rows = self._transaction.execute(statement("buckets_of"), (as_json(of_families),)).fetchall()
-            self._full.update({f"key:{key}": full for key, full in rows if isinstance(full, int)})
+            (text,) = self._transaction.execute(statement("buckets_of"), (as_json(of_families),)).fetchone()
+            self._full.update({f"key:{key}": full for key, full in _KEYS.decode(text)})
 
     def _budget(self, tenant: str) -> Allowance:
         budget, period = self._rules.budgets[tenant]
@@ -231,7 +227,7 @@ class Allowances:
         if own:
             self._transaction.executemany("UPDATE rota_limits SET full_ns = ? WHERE name = ?", own)
         if of_families:
-            self._transaction.executemany(statement("write_bucket"), of_families)
+            self._transaction.execute(statement("write_bucket"), (as_json(of_families),))
 
     def give_back(self, name: str, units: int, claimed_at: int) -> None:
         """Return units that a job took and never used."""
@@ -244,22 +240,23 @@ class Allowances:
         if rule.name == name:
             self._transaction.execute("UPDATE rota_limits SET full_ns = ? WHERE name = ?", (full, name))
         else:
-            self._transaction.execute(statement("write_bucket"), (name[4:], full))
+            self._transaction.execute(statement("write_bucket"), (as_json([(name[4:], full)]),))
 
     def opens_at(self) -> int | None:
         """When the first of what held a job up will admit it by itself; asked after ``write``."""
         times = []
         for name, known in self.by_name.items():
-            kind, _, subject = name.partition(":")
-            if kind == "budget":
+            if known.budget is not None:
                 if known.is_full:
-                    times.append(micros(period_ends(self._rules.budgets[subject][1], instant(self._now))))
+                    period = self._rules.budgets[name.partition(":")[2]][1]
+                    times.append(micros(period_ends(period, instant(self._now))))
+                continue
+            if known.units is None or (known.units > 0 and not known.lacking):
                 continue
             rule = self._rule(name)
             bucket = None if rule is None else _bucket(rule)
-            lacking = known.lacking or (1 if known.units is not None and known.units <= 0 else 0)
-            if bucket is not None and lacking and (known.running is None or known.running > 0):
-                at = units_at(bucket, self._full[name], self._now * NS, lacking)
+            if bucket is not None and (known.running is None or known.running > 0):
+                at = units_at(bucket, self._full[name], self._now * NS, known.lacking or 1)
                 if at is not None:
                     times.append(-(-at // NS))
         return min(times, default=None)

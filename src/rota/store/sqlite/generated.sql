@@ -583,7 +583,8 @@ SELECT concurrency_key, full_ns FROM rota_buckets
 WHERE concurrency_key IN (SELECT value FROM json_each(:keys));
 
 -- sql/buckets_of.sql
-SELECT concurrency_key, full_ns FROM rota_buckets WHERE concurrency_key IN (SELECT value FROM json_each(?));
+SELECT json_group_array(json_array(concurrency_key, full_ns))
+FROM json_each(?) AS asked CROSS JOIN rota_buckets ON concurrency_key = asked.value;
 
 -- sql/busy.sql
 SELECT asked.tenant, asked.name
@@ -612,11 +613,11 @@ WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/claimed.sql
 -- All rows as one text: to fetch them one by one would take longer, and a switch of threads each.
-SELECT json_group_array(json_array(id, payload_json, run_at, created_at, json_array(task, state, queue, tenant,
-    rank, output_json, error_json, attempt, max_attempts, lease_token, started_at, finished_at, lease_until,
-    worker, timeout, backoff_json, key, auto_remove, tags_json, parent, origin, schedule, scheduled_for,
-    cost_cents, progress_json, cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units,
-    price)))
+SELECT json_group_array(json_array(id, payload_json, run_at, created_at, tenant, concurrency_key,
+    json_array(task, state, queue, rank, output_json, error_json, attempt, max_attempts, lease_token,
+    started_at, finished_at, lease_until, worker, timeout, backoff_json, key, auto_remove, tags_json, parent,
+    origin, schedule, scheduled_for, cost_cents, progress_json, cancel_requested, crashes, expires_at, keep,
+    snoozes, units, price)))
 FROM rota_jobs WHERE rowid IN (SELECT value FROM json_each(?));
 
 -- sql/claimed_rows.sql
@@ -1335,7 +1336,8 @@ ORDER BY tenant
 LIMIT :most;
 
 -- sql/write_bucket.sql
-INSERT INTO rota_buckets (concurrency_key, full_ns) VALUES (?, ?)
+INSERT INTO rota_buckets (concurrency_key, full_ns)
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?) WHERE true
 ON CONFLICT (concurrency_key) DO UPDATE SET full_ns = excluded.full_ns;
 
 -- sql/write_progress.sql

@@ -15,8 +15,8 @@ from ...errors import SchemaMismatch, StoreError
 from ...model import InsertResult, NewJob, State
 from ..sql.external import Script
 from .machine_clock import machine_micros
-from .rows import Row, as_json, likeness, new_job, replacement, span
-from .statements import insert_many, insert_one, statement
+from .rows import Row, alike_cells, as_json, likeness, replacement, span, varied_cells
+from .statements import insert_many, insert_one, insert_varied, statement
 from .writer import Transaction
 
 LARGEST = 256  # rows in one statement
@@ -51,14 +51,11 @@ def _all_new(transaction: Transaction, calls: Sequence[Call]) -> bool:
     kinds: defaultdict[Cells, list[Row]] = defaultdict(list)
     for jobs, now in calls:
         for _, alike in groupby(jobs, likeness):
-            first = next(alike)
-            cells, run_at = new_job(first, now)
+            group = list(alike)
+            cells, run_at = alike_cells(group[0], now)
             kinds[tuple(cells.items())] += [
-                (job.id, job.payload_json, run_at, now) for job in chain((first,), alike)
+                (job.id, job.payload_json, run_at, now, job.tenant, job.concurrency_key) for job in group
             ]
-    for cells in map(dict, kinds):
-        if "lane" in cells:
-            transaction.tenants.add((cells["queue"], cells["rank"], cells["tenant"]))
     transaction.execute("SAVEPOINT rota_insert")
     missed = any(_insert(transaction, cells, rows) < len(rows) for cells, rows in kinds.items())
     if missed:
@@ -79,13 +76,20 @@ def _plan(job: NewJob, holder: str) -> Row | None:
     return None if job.key_for is None else (job.tenant, job.key, holder, span(job.key_for))
 
 
-def _insert(transaction: Transaction, shared: Cells, rows: Sequence[Row]) -> int:
+def _insert(transaction: Transaction, alike: Cells, rows: Sequence[Row]) -> int:
     """How many were stored."""
-    columns, values = zip(*shared, strict=True)
+    varied = {row[-2:] for row in rows}
+    queue, rank = dict(alike)["queue"], dict(alike)["rank"]
+    transaction.tenants.update((queue, rank, tenant) for tenant, _ in varied if tenant != "default")
+    render = insert_varied
+    if len(varied) == 1:
+        alike += tuple(varied_cells(*varied.pop()).items())
+        rows, render = [row[:-2] for row in rows], insert_many
+    columns, values = zip(*alike, strict=True)
     stored = start = 0
     for size in _sizes(len(rows)):
         params = (*values, *chain.from_iterable(rows[start : start + size]))
-        stored += transaction.execute(insert_many(columns, size), params).rowcount
+        stored += transaction.execute(render(columns, size), params).rowcount
         start += size
     return stored
 
@@ -133,7 +137,8 @@ def script(jobs: Sequence[NewJob], now: int | None) -> Script[Sequence[InsertRes
 
 
 def _insert_or_meet(job: NewJob, now: int) -> Script[InsertResult]:
-    cells, run_at = new_job(job, now)
+    cells, run_at = alike_cells(job, now)
+    cells |= varied_cells(job.tenant, job.concurrency_key)
     text = insert_one(tuple(cells))
     params = (*cells.values(), job.id, job.payload_json, run_at, now)
     asked = (job.id, job.tenant, job.key, job.tenant, job.key, now)

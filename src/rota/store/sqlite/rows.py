@@ -29,7 +29,7 @@ from ..sql.fields import (
     Kind,
 )
 from ..sql.readers import job_reader
-from .statements import COLUMNS, SHARED
+from .statements import COLUMNS, SHARED, VARIED
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -40,7 +40,7 @@ DAY = 1440 * MINUTE
 
 _BACKOFF = msgspec.json.Decoder(Backoff)
 _TAGS = msgspec.json.Decoder(tuple[str, ...])
-_ALIKE = msgspec.json.Decoder(list[tuple[str, str, int, int, msgspec.Raw]])
+_ALIKE = msgspec.json.Decoder(list[tuple[str, str, int, int, str, str | None, msgspec.Raw]])
 _STATES = {state.value: state for state in State}
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Job)}
 
@@ -88,7 +88,8 @@ _WRITERS: dict[Kind, Callable[[Any], Any]] = {
     TAGS: as_json,
 }
 _OPTIONS = tuple((field.sqlite, _WRITERS.get(field.kind)) for field in OPTIONS)
-_options = attrgetter(*(field.name for field in OPTIONS))
+_ALIKE_OPTIONS = tuple(option for option in _OPTIONS if option[0] not in VARIED)
+_options = attrgetter(*(field.name for field in OPTIONS if field.name not in VARIED))
 
 
 @lru_cache(maxsize=256)  # a program enqueues the same few kinds of jobs again and again
@@ -96,24 +97,31 @@ def _cells(options: Row) -> Mapping[str, Any]:
     """The columns of the options. Those that would be null or 0 are left out: to bind None costs Python
     more than to bind a text, and most jobs use few of them."""
     cells = {}
-    for (column, write), value in zip(_OPTIONS, options, strict=True):
+    for (column, write), value in zip(_ALIKE_OPTIONS, options, strict=True):
         if value is not None and value is not False and value != ():
             cells[column] = value if write is None else write(value)
     if "key" in cells:
         cells["slot"] = cells["key"]
-    if cells["tenant"] != "default":
-        cells["lane"] = ""  # it can be reached by its tenant; see statements.py for the default one
     return cells
 
 
-def new_job(job: NewJob, now: int) -> tuple[dict[str, Any], int]:
-    """A new job beside its id and payload: its other columns, and when it is due."""
+def alike_cells(job: NewJob, now: int) -> tuple[dict[str, Any], int]:
+    """A new job beside its id, payload and what is VARIED: its other columns, and when it is due."""
     run_at = now if job.run_at is None else micros(job.run_at)
     return {"due": 1 if run_at <= now else 0, "rank": -job.priority, **_cells(_options(job))}, run_at
 
 
-# Jobs of which all this is equal have the same ``new_job``.
-likeness = attrgetter(*(field.name for field in NEW if field.name not in ("id", "payload_json")))
+def varied_cells(tenant: str, concurrency_key: str | None) -> dict[str, Any]:
+    cells: dict[str, Any] = {"tenant": tenant}
+    if tenant != "default":
+        cells["lane"] = ""  # it can be reached by its tenant; see statements.py for the default one
+    if concurrency_key is not None:
+        cells["concurrency_key"] = concurrency_key
+    return cells
+
+
+# Jobs of which all this is equal have the same ``alike_cells``.
+likeness = attrgetter(*(f.name for f in NEW if f.name not in ("id", "payload_json", *VARIED)))
 
 
 _REPLACED = tuple(option for option in _OPTIONS if option[0] not in ("key", "tenant"))
@@ -122,7 +130,7 @@ _REPLACED = tuple(option for option in _OPTIONS if option[0] not in ("key", "ten
 def replacement(job: NewJob, now: int, holder: str) -> Row:
     """The parameters of ``replace.sql``."""
     run_at = now if job.run_at is None else micros(job.run_at)
-    cells = _cells(_options(job))
+    cells = {**_cells(_options(job)), **varied_cells(job.tenant, job.concurrency_key)}
     options = [cells.get(column, 0 if write is int else None) for column, write in _REPLACED]
     return *options, job.payload_json, 1 if run_at <= now else 0, -job.priority, run_at, holder
 
@@ -157,18 +165,33 @@ def alike_jobs(text: str) -> list[Job]:
     """
     kinds: dict[bytes, Job] = {}
     jobs = []
-    for id, payload, run_at, created_at, shared in _ALIKE.decode(text):
+    for id, payload, run_at, created_at, tenant, key, shared in _ALIKE.decode(text):
         raw = bytes(shared)
         kind = kinds.get(raw) or kinds.setdefault(raw, _of_kind(raw))
         jobs.append(
-            replace(kind, id=id, payload_json=payload, run_at=instant(run_at), created_at=instant(created_at))
+            replace(
+                kind,
+                id=id,
+                payload_json=payload,
+                run_at=instant(run_at),
+                created_at=instant(created_at),
+                tenant=tenant,
+                concurrency_key=key,
+            )
         )
     return jobs
 
 
 def _of_kind(shared: bytes) -> Job:
     cells = dict(zip(SHARED, msgspec.json.decode(shared), strict=True))
-    cells |= {"id": "", "payload_json": "", "run_at": 0, "created_at": 0}
+    cells |= {
+        "id": "",
+        "payload_json": "",
+        "run_at": 0,
+        "created_at": 0,
+        "tenant": "",
+        "concurrency_key": None,
+    }
     return _job(tuple(cells[name] for name in COLUMNS))
 
 

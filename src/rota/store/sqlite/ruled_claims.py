@@ -11,8 +11,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
-from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,6 +24,8 @@ from .rows import as_json
 from .statements import MET, statement
 from .writer import Transaction
 
+T = TypeVar("T")
+
 MERGED = 50  # lanes in one statement
 ALWAYS = 16  # held lanes that every claim looks into
 MOST_LANES = 2048  # those that it looks into if it is short of jobs
@@ -33,6 +34,7 @@ MOST_HELD = 8192  # jobs that leave the line in one claim
 TENANTS_US = 1_000_000  # for how long the tenants of a queue are remembered
 MOST_TENANTS = 10_000
 
+AnySet = set[T] | frozenset[T]
 Freed = tuple[str, str, str]  # queue, tenant and lane in which a slot may be free
 
 _NAMES = msgspec.json.Decoder(list[str])
@@ -43,6 +45,8 @@ class _Shares(NamedTuple):
 
     rank: int
     fairness: Fairness
+    asked: Sequence[str]  # tenants that are not among the next jobs
+    wanted: int  # jobs of this rank
 
 
 class _Lane:
@@ -141,8 +145,8 @@ class RuledClaim:
         is_cut = len(line) > reach
         del line[reach:]
         fair = self._fairness(queue, [*line, *self._held_jobs(queue, last_rank)], wanted, is_cut)
-        if fair is not None:
-            line += self._of_absent_tenants(queue, tasks, fair, line, wanted)
+        if fair is not None and fair.asked:
+            line += self._of_absent_tenants(queue, tasks, fair)
         if self._signs.held:
             self._read_lanes_of(queue, line)
         jobs = sorted({job.rowid: job for job in [*line, *self._held_jobs(queue, last_rank)]}.values())
@@ -242,7 +246,7 @@ class RuledClaim:
         if fair is not None:
             contested = [job for job in jobs if job.rank == fair.rank]
             more, others = self._admit_some(contested, wanted - len(begun), fair.fairness)
-            taken = Counter(job.tenant for job in more)
+            taken = Counter([job.tenant for job in more])
             self._memory.carry[queue] = carried(fair.fairness.shares, taken, self._holds)
             begun, rejected = [*begun, *more], rejected | others
         return begun, rejected
@@ -295,22 +299,47 @@ class RuledClaim:
         before = sum(one < rank for one in ranks)
         if not is_cut and len(ranks) - before <= wanted - before:
             return None
-        tenants = {job.tenant for job in jobs if job.rank == rank} | self._tenants(queue, rank)
-        tenants = {tenant for tenant in tenants if not self._is_shut(tenant)}
-        if len(tenants) < 2:
+        present = Counter([job.tenant for job in jobs if job.rank == rank])
+        waiting = self._tenants(queue, rank)
+        if not waiting.issuperset(present):
+            waiting = waiting.union(present)
+        if shut := {tenant for tenant in self._excluded | self._rules.tenants if self._is_shut(tenant)}:
+            waiting = waiting - shut
+        if len(waiting) < 2:
             return None
-        weights = {tenant: self._rules.weights.get(tenant, 1.0) for tenant in tenants}
+        wanted -= before
+        asked = self._whom_to_ask(queue, waiting, present, wanted)
+        known = self._rules.weights
+        weights = {tenant: known.get(tenant, 1.0) for tenant in (*present, *asked) if tenant not in shut}
+        together = len(waiting) + sum(weight - 1 for tenant, weight in known.items() if tenant in waiting)
+        holds = {tenant: n for tenant, n in self._holds.items() if tenant in waiting}
         carry = self._memory.carry.get(queue)
-        return _Shares(rank, Fairness(weights, tenant_shares(wanted - before, weights, self._holds, carry)))
+        shares = tenant_shares(wanted, weights, holds, carry, together)
+        return _Shares(rank, Fairness(weights, shares), asked, wanted)
 
     def _is_shut(self, tenant: str) -> bool:
-        return (
-            tenant in self._excluded
-            or self._allowances.is_full(f"tenant:{tenant}")
-            or self._allowances.is_full(f"budget:{tenant}")
+        return tenant in self._excluded or (
+            tenant in self._rules.tenants
+            and (self._allowances.is_full(f"tenant:{tenant}") or self._allowances.is_full(f"budget:{tenant}"))
         )
 
-    def _tenants(self, queue: str, rank: int) -> Set[str]:
+    def _whom_to_ask(
+        self, queue: str, waiting: AnySet[str], present: Counter[str], wanted: int
+    ) -> Sequence[str]:
+        """Tenants that are not among the next jobs, in turn: for what those leave, and always a few."""
+        if len(waiting) == len(present):
+            return ()
+        each = -(-wanted // len(waiting))
+        passing = sum([n if n < each else each for n in present.values()])
+        absent = sorted(waiting.difference(present))
+        most = max(wanted - passing, wanted // ALWAYS, 1)
+        start = bisect_right(absent, self._memory.turn.get(queue, ""))
+        asked = (absent[start:] + absent[:start])[:most]
+        if asked:
+            self._memory.turn[queue] = asked[-1]
+        return asked
+
+    def _tenants(self, queue: str, rank: int) -> AnySet[str]:
         """The tenants that wait in a queue: asked once a second, and noted as jobs are stored."""
         if not self._signs.laned:
             return frozenset()
@@ -321,30 +350,20 @@ class RuledClaim:
             known = self._memory.remember_tenants(queue, rank, self._now, _NAMES.decode(text))
         return known[1]
 
-    def _of_absent_tenants(
-        self, queue: str, tasks: Sequence[str], fair: _Shares, line: Sequence[Met], wanted: int
-    ) -> Sequence[Met]:
-        """The first jobs of tenants that are not among the next: for what is left, and always a few."""
-        present = Counter(job.tenant for job in line if job.rank == fair.rank)
-        due = fair.fairness.shares
-        absent = sorted(tenant for tenant in due if tenant not in present)
-        if not absent:
-            return ()
-        passing = sum(min(n, max(ceil(due.get(tenant, 1.0)), 0)) for tenant, n in present.items())
-        most = max(wanted - passing, wanted // ALWAYS, 1)
-        start = bisect_right(absent, self._memory.turn.get(queue, ""))
-        asked = (absent[start:] + absent[:start])[:most]
-        self._memory.turn[queue] = asked[-1]
+    def _of_absent_tenants(self, queue: str, tasks: Sequence[str], fair: _Shares) -> Sequence[Met]:
+        """The first jobs of the tenants that are not among the next."""
         given = {
-            "tenants": as_json(asked),
+            "tenants": as_json(fair.asked),
             "queue": queue,
             "rank": fair.rank,
             "tasks": as_json(tasks),
-            "each": max(1, -(-most // len(asked))),
+            "each": max(1, -(-fair.wanted // len(fair.asked))),
         }
         (text,) = self._transaction.execute(statement("tenant_heads"), given).fetchone()
         found = read_met(text)
-        self._memory.forget_tenants(queue, fair.rank, set(asked).difference([job.tenant for job in found]))
+        missing = set(fair.asked).difference([job.tenant for job in found])
+        if missing:
+            self._memory.forget_tenants(queue, fair.rank, missing)
         return found
 
     # --- held lanes ------------------------------------------------------------------------------

@@ -23,7 +23,9 @@ _BRIEF = {"payload_json": "'{}'", "output_json": "NULL"}
 BRIEF = ", ".join(_BRIEF.get(column, column) for column in COLUMNS)
 # In these the jobs of a batch differ; in the others they are mostly alike.
 OWN = ("id", "payload_json", "run_at", "created_at")
-SHARED = tuple(column for column in COLUMNS if column not in OWN)
+# In these they may differ, where many tenants or keys are served.
+VARIED = ("tenant", "concurrency_key")
+SHARED = tuple(column for column in COLUMNS if column not in OWN + VARIED)
 # The columns of a schedule, and of a line of the audit log, are its fields.
 SCHEDULE = Schedule.__struct_fields__
 AUDIT = AuditEntry.__struct_fields__
@@ -80,7 +82,7 @@ LISTS: Mapping[str, ColumnList] = {
     "job columns": lambda _, without: [_definition(f) for f in _IN_TABLE if f.sqlite not in without],
     "narrow indexes": lambda _, __: ["\n".join(_index(field) for field in NARROW)],
     "job": _names(COLUMNS),
-    "own": _names(OWN),
+    "own": _names(OWN + VARIED),
     "shared": _names(SHARED),
     "options": _names(field.sqlite for field in OPTIONS),
     "options values": _marks(field.sqlite for field in OPTIONS),
@@ -130,11 +132,22 @@ def insert_many(shared: tuple[str, ...], rows: int) -> str:
     return _insert(shared, f"SELECT * FROM {together} WHERE true")
 
 
+@cache
+def insert_varied(shared: tuple[str, ...], rows: int) -> str:
+    """The same for many of several tenants or keys: each one's OWN, then what is VARIED."""
+    alike, own = ", ".join(["?"] * len(shared)), ", ".join("?" * len(OWN + VARIED))
+    lines = ",\n  ".join([f"({own})"] * rows)
+    lane = f"iif(each.column{len(OWN) + 1} <> 'default' OR {_MANY_TENANTS}, '', NULL)"
+    selected = f"SELECT 'queued', {lane}, alike.*, each.*"
+    together = f"(SELECT {alike}) AS alike CROSS JOIN (VALUES {lines}) AS each"
+    return _insert(shared, f"{selected} FROM {together} WHERE true", OWN + VARIED)
+
+
 def _lane_of_new(columns: tuple[str, ...]) -> str:
     """Of a job of the default tenant; the others say theirs."""
     return "" if "lane" in columns else f"iif({_MANY_TENANTS}, '', NULL), "
 
 
-def _insert(columns: tuple[str, ...], rows: str) -> str:
+def _insert(columns: tuple[str, ...], rows: str, own: tuple[str, ...] = OWN) -> str:
     listed = columns if "lane" in columns else ("lane", *columns)
-    return statement("insert").replace("[columns]", ", ".join(listed + OWN)).replace("[rows]", rows)
+    return statement("insert").replace("[columns]", ", ".join(listed + own)).replace("[rows]", rows)
