@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         SyncCallWarning,
     )
     from .model import Actor, Attempt, Backoff, Held, Job, Limit, Page, Schedule, State
+    from .operate.tenant_client import TenantClient
     from .runtime.clock import new_id
     from .runtime.events import Event
     from .schedules.runs import RunSummary, ScheduleRun
@@ -103,6 +104,7 @@ __all__ = [
     "Task",
     "TaskOptions",
     "TaskSet",
+    "TenantClient",
     "Why",
     "__version__",
     "new_id",
@@ -134,6 +136,7 @@ _HOMES = {
     "Task": "tasks.task",
     "TaskOptions": "core.jobs.options",
     "TaskSet": "tasks.task_set",
+    "TenantClient": "operate.tenant_client",
     "new_id": "runtime.clock",
     "Why": "core.jobs.why",
 }

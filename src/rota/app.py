@@ -29,6 +29,7 @@ from .operate import Operations, Services
 from .operate.gates import scope_of
 from .operate.requests import GateRequest
 from .operate.tenant_access import Tenants
+from .operate.tenant_client import TenantClient
 from .runtime.audit import ACTOR, program
 from .runtime.clock import Clock
 from .runtime.events import Hook
@@ -339,6 +340,10 @@ class Rota(TaskDeclarations):
         return await self.operations().jobs.why(job_id)
 
     why_sync = sync_twin(why)
+
+    def for_tenant(self, name: str) -> TenantClient:
+        """A client whose every call is limited to this tenant: another tenant's job is not found."""
+        return TenantClient(self, name)
 
     def operations(self, actor: Actor | None = None) -> Operations:
         """Everything an operator can do, in the name of the actor; None: of this program."""

@@ -35,6 +35,13 @@ def test_weight_quota_and_budget_have_commands_of_their_own_and_none_clears(fold
     assert invoke("tenants", "show", "acme").exit_code == 1
 
 
+def test_the_limit_of_a_tenant_is_set_by_its_name(folder: Path) -> None:
+    tenant = output_json("tenants", "limit", "acme", "--running", "20", "--rate", "1000/h")
+    assert (tenant["limit"]["most"], tenant["limit"]["rate"]) == (20, "1000/h")
+    assert "0 of 20 running, 1000/h" in output("tenants", "show", "acme")
+    assert invoke("tenants", "limit", "acme", "--running", "0").exit_code == 2
+
+
 def test_a_mistake_is_named(folder: Path) -> None:
     wrong = invoke("tenants", "budget", "acme", "50.00")
     assert wrong.exit_code == 2 and "budget='50.00': has no period" in wrong.stderr

@@ -36,7 +36,9 @@ async def test_what_is_set_is_shown_and_only_the_given_fields_change(app: Rota) 
 async def test_a_rule_that_says_nothing_is_gone(app: Rota) -> None:
     await app.tenants.set("acme", weight=2)
     await app.tenants.set("acme", weight=None)
-    with pytest.raises(NotFound, match="tenant 'acme' has no jobs, no schedules, no rule and no pause"):
+    with pytest.raises(
+        NotFound, match="tenant 'acme' has no jobs, no schedules, no rule, no limit and no pause"
+    ):
         await app.tenants.get("acme")
     await app.tenants.set("acme", waiting=0)
     await app.tenants.drop("acme")

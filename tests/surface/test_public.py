@@ -64,6 +64,7 @@ NAMES = [
     "Task",
     "TaskOptions",
     "TaskSet",
+    "TenantClient",
     "Why",
     "__version__",
     "new_id",

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from rota import Context, JobHandle, NotFound, Rota, SyncCallWarning, Task
+from rota import Context, JobHandle, NotFound, Rota, SyncCallWarning, Task, TenantClient
 from rota.operate.requests import BulkRequest, JobSelector
+from rota.operate.tenant_client import TenantTask
+from rota.operate.tenant_schedules import TenantSchedules
 from rota.tasks.task import BoundTask
 
 INTERNAL = {"clock", "hooks", "ids", "portal", "producer", "published", "registry", "runtime", "stores"}
@@ -39,7 +41,7 @@ def public_classes() -> set[type]:
     owned = {
         part for name, part in parts.items() if part.__module__.startswith("rota.") and name not in INTERNAL
     }
-    return {Rota, Task, BoundTask, JobHandle, *owned}
+    return {Rota, Task, BoundTask, JobHandle, TenantClient, TenantSchedules, TenantTask, *owned}
 
 
 def is_async(function: Any) -> bool:

@@ -36,7 +36,7 @@ class Tenants:
     set_sync = sync_twin(set)
 
     async def get(self, name: str) -> TenantView:
-        """The tenant as it is now; NotFound if it has no jobs, schedules, rule or pause."""
+        """The tenant as it is now; NotFound if it has no jobs, schedules, rule, limit or pause."""
         return await self._operations().tenants.show(name)
 
     get_sync = sync_twin(get)

@@ -63,8 +63,9 @@ class TenantActions(ActionGroup):
         facts = await self._facts(name)
         known = facts.names | {gate.name for gate in facts.gates.values() if gate.scope == "tenant"}
         (view,) = await self._views(facts, [name])
-        if name not in known and self.operations.actor.tenant is None and not view.spent_cents:
-            raise NotFound(f"tenant {name!r} has no jobs, no schedules, no rule and no pause")
+        is_known = name in known or view.limit is not None or view.spent_cents
+        if not is_known and self.operations.actor.tenant is None:
+            raise NotFound(f"tenant {name!r} has no jobs, no schedules, no rule, no limit and no pause")
         return view
 
     @requires("operate.shared")

@@ -9,12 +9,13 @@ import click
 
 from ...model import Page
 from ...operate import Operations
-from ...operate.requests import PutTenantRequest, TenantsRequest
+from ...operate.requests import PutLimitRequest, PutTenantRequest, TenantsRequest
 from ...operate.views import TenantView
 from ...terminal.text import json_text, safe, short_duration
 from ..parts.lists import Columns, ListColumn, listing
 from ..parts.options import json_option
 from ..parts.pause_options import add_pause_commands, paused_column
+from ..parts.request_parsing import parse_request
 from ..parts.target import Target, pass_target, store_time, target_options
 from ..parts.tenant_detail import budget_text, tenant_text
 
@@ -168,6 +169,31 @@ def weight(target: Target, name: str, weight: float | None, as_json: bool) -> No
 def budget(target: Target, name: str, budget: str | None, alert: Any, as_json: bool) -> None:
     """Change what a tenant may spend: 50.00/day, or none. Periods are hour, day, week and month, in UTC."""
     _put(target, name, as_json, {"budget": budget, "budget_alert": alert})
+
+
+@tenants.command()
+@click.argument("name")
+@click.option("--running", type=int, metavar="NUMBER", help="Jobs that may run at once.")
+@click.option("--rate", metavar="UNITS/TIME", help="Units that may begin per time: 10/s, 100/m, 1/10s.")
+@click.option("--burst", type=int, metavar="UNITS", help="Units that may begin at once.")
+@tenant_json_option
+@target_options
+@pass_target
+def limit(
+    target: Target, name: str, running: int | None, rate: str | None, burst: int | None, as_json: bool
+) -> None:
+    """Replace a tenant's limit: how many of its jobs run at once, and how fast they begin.
+
+    The same as rota limits set tenant:NAME; rota limits drop tenant:NAME removes it.
+    """
+    request = parse_request(PutLimitRequest, running=running, rate=rate, burst=burst)
+
+    async def put(operations: Operations) -> Any:
+        await operations.limits.set(f"tenant:{name}", request)
+        return await operations.tenants.show(name), await store_time(operations)
+
+    tenant, now = target.operations(put)
+    click.echo(json_text(tenant) if as_json else tenant_text(tenant, now))
 
 
 @tenants.command()
