@@ -21,11 +21,15 @@ from rota.model import (
     ClaimRequest,
     Gate,
     Job,
+    Limit,
+    LimitRule,
     LogLine,
     NewJob,
+    Rule,
     Schedule,
     Settlement,
     State,
+    TenantRule,
 )
 from rota.operate.credentials import ApiToken, StoredUser
 from rota.store.calls import claim, settle
@@ -119,7 +123,8 @@ LEASE_S = 3600.0
 
 
 async def fill(app: Rota) -> None:
-    """A job, schedule, gate, worker, token, user, calendar and audit line per text: each field holds it."""
+    """A job, schedule, gate, worker, token, user, calendar, limit, tenant and audit line per text: each field
+    holds it."""
     store, now = await app.stores.get(), app.clock.now()
     before = now - timedelta(minutes=9)
     await store.insert([_job(i, text, before) for i, text in enumerate(CORPUS)], before)
@@ -128,6 +133,7 @@ async def fill(app: Rota) -> None:
     await store.append_audit([_line(text, now) for text in CORPUS])
     for i, text in enumerate(CORPUS):
         await _documents(store, i, text, now)
+    await store.put_rules([rule for i, text in enumerate(CORPUS) for rule in _rules(i, text)], now)
 
 
 def _id(i: int, at: datetime) -> str:
@@ -142,6 +148,7 @@ def _job(i: int, text: str, at: datetime) -> NewJob:
         queue=text,
         tenant=text,
         key=text,
+        concurrency_key=text,
         tags=(text, "seen"),
         payload_json=_json(payload),
     )
@@ -224,6 +231,17 @@ def _line(text: str, now: datetime) -> AuditEntry:
         message=text,
         request_id=text,
         address=text,
+    )
+
+
+def _rules(i: int, text: str) -> tuple[Rule, ...]:
+    """After all claims: they hold nothing up. The code's limit has a hostile rate."""
+    scope = ("queue", "task", "tenant", "key")[i % 4]
+    chosen, declared = Limit(running=1), Limit(running=2, rate=text)
+    return (
+        LimitRule(name=f"{scope}:{text}", chosen=chosen, declared=declared),
+        LimitRule(name=f"key:{text}:{text}*", chosen=chosen),
+        TenantRule(name=text, weight=2.0, waiting=7, budget=100.0, period="day", budget_alert=0.5),
     )
 
 

@@ -51,6 +51,9 @@ DIALOGS = (
     Door("/schedules/nightly", ("Disable",)),
     Door("/schedules/nightly", ("Delete",)),
     Door("/calendars", ("Create calendar",)),
+    Door("/limits", ("Set a limit",)),
+    Door("/limits?edit=queue:mail", ("Remove limit",)),
+    Door("/tenants/globex", ("Edit settings",)),
     Door("/settings", ("Create token",)),
     Door("/settings", ("Create user",)),
     Door("/audit", ("queue.pause",)),
@@ -62,8 +65,17 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = stage(f"sqlite:///{tmp_path_factory.mktemp('accessibility') / 'rota.db'}")
     site.user("a.person.with.a.very.long.name@example.com", "a long enough sentence")
     site.job("a_task_whose_name_goes_on_and_on." * 5, queue="q" * 100, payload={"text": "x" * 500})
+    site.do(lambda: put_rules(site))
     yield site
     site.close()
+
+
+async def put_rules(site: Site) -> None:
+    await site.rota.limits.set("queue:mail", running=2, rate="100/m")
+    await site.rota.limits.set("key:account:*", running=1)
+    await site.rota.tenants.set(
+        "globex", weight=3, waiting=1, schedules=5, budget="0.01/day", budget_alert=0.5
+    )
 
 
 def jobs(site: Site) -> dict[str, str]:
@@ -78,6 +90,8 @@ def everything(site: Site) -> list[str]:
         *VIEWS,
         *jobs(site).values(),
         "/queues/mail",
+        "/limits?edit=queue:mail",
+        "/tenants/globex",
         "/schedules/nightly",
         "/schedules/nightly/edit",
         "/workers/missing",

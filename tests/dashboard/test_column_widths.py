@@ -8,7 +8,7 @@ from staff import silent
 from admin.sites import Site
 from rota.operate.requests import GateRequest
 
-PATHS = ("/jobs", "/queues", "/queues/mail", "/tasks", "/workers", "/tenants", "/gates")
+PATHS = ("/jobs", "/queues", "/queues/mail", "/tasks", "/workers", "/tenants", "/limits", "/gates")
 WIDTHS = (360, 720, 960, 1190, 1280, 1440, 2560)
 LONG = "a_name_without_any_end_" * 5
 NARROWEST = """
@@ -26,6 +26,8 @@ def test_every_column_fits_at_every_width(visit: Visit, site: Site) -> None:
     for scope in ("queue", "task", "tenant"):
         ask = GateRequest(scope=scope, name=LONG, reason=LONG, for_s=3600)  # type: ignore[arg-type]
         site.do(lambda ask=ask: site.operations().gates.pause(ask))  # type: ignore[misc]
+    site.do(lambda: site.rota.limits.set(f"queue:{LONG}", running=1, rate="100000/31d", burst=100_000))
+    site.do(lambda: site.rota.limits.set(f"key:{LONG}*", running=1))
     visitor = visit("/lost")
     for path in PATHS:
         visitor.go(path)

@@ -17,6 +17,7 @@ PARAMETERS = {
     "/jobs": ("state", "task", "queue", "tenant", "tag", "error", "worker", "schedule", "since", "not_task"),
     "/schedules": ("tenant", "task"),
     "/audit": ("actor", "action", "object", "tenant", "result", "since", "until"),
+    "/limits": ("edit", "named", "show", "by"),
     "/settings": ("settings",),
 }
 

@@ -167,7 +167,7 @@ function columnsOf(running, queues, open) {
     }),
     {
       title: "Held by",
-      kind: "full",
+      kind: "full not-mid",
       cell: (held) => html`<${HeldBy} held=${held} running=${running} />`,
     },
     {

@@ -138,7 +138,7 @@ function columnsOf(running, globalPause, done) {
     orderable("share", {
       title: "Share of running",
       width: "12.5rem",
-      kind: "full",
+      kind: "full not-mid",
       cell: (tenant) => html`<${RunningShare} tenant=${tenant} running=${running} />`,
     }),
     orderable("due", {

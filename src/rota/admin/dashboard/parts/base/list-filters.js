@@ -28,9 +28,9 @@ export function useFiltered(rows, { kinds = {}, orders = {}, name }) {
   const [named, show, by] = ["named", "show", "by"].map((key) => query.value.get(key) ?? "");
   return useMemo(() => {
     if (!rows) return null;
-    const belongs = kinds[show]?.[1] ?? (() => true);
+    const belongs = Object.hasOwn(kinds, show) ? kinds[show][1] : () => true;
     const matching = rows.filter((row) => name(row).toLowerCase().includes(named.toLowerCase()) && belongs(row));
-    const rank = orders[by];
+    const rank = Object.hasOwn(orders, by) && orders[by]; // the address may say "constructor"
     return rank ? matching.sort((a, b) => rank(b) - rank(a)) : matching;
   }, [rows, named, show, by]);
 }
