@@ -5,34 +5,46 @@ Owns their SQL. Must never count without a bound, nor fail on a row that was edi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from ...model import Finding, Held, LimitRule, Rule, TenantRule, TenantUse
+from ..sql.in_use import LimitsInUse, to_ns, wanted_names
 from ..sql.rules import (
     LIMIT_COLUMNS,
     TENANT_COLUMNS,
-    InUse,
     LimitRow,
-    held,
     limit_columns,
     limit_rule,
+    queues_of,
     rule_findings,
     tenant_fault,
-    to_ns,
-    wanted_names,
 )
 from .connections import Connections
 from .rows import NOW, Row, text
 
+WOKEN = 100  # jobs that a changed rule may admit, as far as workers are concerned
+MOST_WOKEN = 100  # queues
+KEPT_BUCKETS = timedelta(days=1)
 COUNTED = 100_000  # running jobs, and buckets, that a count reads
 
 _PUT = f"SELECT ord, version FROM rota.put_rules(CAST(%s AS json), {NOW})"
-_CLEAR = "DELETE FROM rota.limits WHERE name = ANY (%s) AND xmin = ANY (%s::xid[])"
+_PRUNE = "DELETE FROM rota.buckets WHERE full_ns < %s"
 _LIMITS = f"SELECT {', '.join(LIMIT_COLUMNS)} FROM rota.limits"
 _TENANTS = f"SELECT {', '.join(TENANT_COLUMNS)} FROM rota.tenants"
 _NAMED = "WHERE name = ANY (%s::text[])"
+# One index probe for each queue with held jobs.
+_HELD_QUEUES = """
+WITH RECURSIVE held (queue) AS (
+    (SELECT queue FROM rota.queued WHERE due IS NULL ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (SELECT q.queue FROM rota.queued AS q WHERE q.due IS NULL AND q.queue > held.queue
+             ORDER BY q.queue LIMIT 1)
+      FROM held WHERE held.queue IS NOT NULL
+)
+SELECT queue FROM held WHERE queue IS NOT NULL LIMIT %s
+"""
 # One pass over what runs, by each of the things that a limit can be for.
 _RUNNING = """
 SELECT CASE WHEN grouping(queue) = 0 THEN 'queue' WHEN grouping(task) = 0 THEN 'task'
@@ -84,29 +96,37 @@ SELECT tenant FROM (
 async def put(connections: Connections, rules: Sequence[Rule], now: datetime | None) -> list[int | None]:
     if not rules:
         return []
-    await _clear_unreadable(connections, [one.name for one in rules if _is_new_limit(one)])
+    await _clear_unreadable(connections, rules)
     wired = text([_wire(rule) for rule in rules])
     rows = await connections.rows(_PUT, (wired, now), repeatable=False)
     return [version for _, version in sorted(rows)]
 
 
-def _is_new_limit(rule: Rule) -> bool:
-    return isinstance(rule, LimitRule) and rule.version == 0
+async def concerned_queues(connections: Connections, rules: Sequence[Rule]) -> set[str]:
+    """The queues in which changed rules may admit more: their own, and those where jobs are held."""
+    held = await connections.rows(_HELD_QUEUES, (MOST_WOKEN,))
+    return queues_of(rules) | {row[0] for row in held}
 
 
-async def _clear_unreadable(connections: Connections, names: Sequence[str]) -> None:
+async def _clear_unreadable(connections: Connections, rules: Sequence[Rule]) -> None:
     """A row that no program can read must not keep a new rule from being written."""
-    if not names:
-        return
-    rows = await connections.rows(f"SELECT xmin::text, {_columns()} FROM rota.limits {_NAMED}", (names,))
-    spoiled = [(row[0], row[1]) for row in rows if limit_rule(LimitRow(*row[1:]), None) is None]
-    if spoiled:
-        xmins, gone = zip(*spoiled, strict=True)
-        await connections.rows(_CLEAR, (list(gone), list(xmins)))
+    for kind, table, columns in (
+        (LimitRule, "limits", LIMIT_COLUMNS),
+        (TenantRule, "tenants", TENANT_COLUMNS),
+    ):
+        names = [rule.name for rule in rules if isinstance(rule, kind) and rule.version == 0]
+        if names:
+            select = f"SELECT xmin::text, {', '.join(columns)} FROM rota.{table} {_NAMED}"
+            for xmin, *row in await connections.rows(select, (names,)):
+                if _is_unreadable(table, row):
+                    delete = f"DELETE FROM rota.{table} WHERE name = %s AND xmin = %s::xid"
+                    await connections.rows(delete, (row[0], xmin))
 
 
-def _columns() -> str:
-    return ", ".join(LIMIT_COLUMNS)
+def _is_unreadable(table: str, row: Sequence[Any]) -> bool:
+    if table == "limits":
+        return limit_rule(LimitRow(*row), None) is None
+    return tenant_fault(dict(zip(TENANT_COLUMNS, row, strict=True))) is not None
 
 
 def _wire(rule: Rule) -> dict[str, Any]:
@@ -117,6 +137,11 @@ def _wire(rule: Rule) -> dict[str, Any]:
     if rule.is_empty:
         return {"kind": "tenant", "name": rule.name, "version": rule.version, "deleted": True}
     return {"kind": "tenant"} | {name: getattr(rule, name) for name in TENANT_COLUMNS}
+
+
+async def prune(connections: Connections, now: datetime) -> None:
+    """Delete the buckets of keys that have been full for a day: without one, a key's bucket is full."""
+    await connections.rows(_PRUNE, (to_ns(now - KEPT_BUCKETS),), patience="retention")
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -143,29 +168,25 @@ async def _rows(connections: Connections, select: str, names: Sequence[str] | No
 async def limits(
     connections: Connections, now: datetime | None, names: Sequence[str] | None, most: int
 ) -> list[Held]:
-    wanted = None if names is None else wanted_names(names)
-    rows = [LimitRow._make(row) for row in await _rows(connections, _LIMITS, wanted)]
+    rows = [LimitRow._make(row) for row in await _rows(connections, _LIMITS, wanted_names(names))]
     if not rows:
         return []
     at = now or (await connections.rows("SELECT clock_timestamp()"))[0][0]
-    in_use = await _in_use(connections, rows, to_ns(at), names)
-    return held(rows, in_use, to_ns(at), names, most)
-
-
-async def _in_use(
-    connections: Connections, rows: Sequence[LimitRow], now_ns: int, names: Sequence[str] | None
-) -> InUse:
     running = {
-        (scope, subject): n
-        for scope, subject, n in await connections.rows(_RUNNING, (COUNTED,))
-        if subject is not None
+        (scope, subject): n for scope, subject, n in await connections.rows(_RUNNING, (COUNTED,)) if subject
     }
-    buckets: dict[str, int] = {}
-    if any(row.scope == "family" and row.every_ns is not None for row in rows):
-        keys = [name.removeprefix("key:") for name in names or ()]
-        found = await connections.rows(_BUCKETS_OF, (keys,)) if keys else []
-        buckets = dict(found + await connections.rows(_BUCKETS, (COUNTED, now_ns)))
-    return InUse(running=running, buckets=buckets, waiting={})
+    buckets = await _buckets(connections, rows, to_ns(at), names)
+    return LimitsInUse(rows, running, buckets, to_ns(at)).held(names, most)
+
+
+async def _buckets(
+    connections: Connections, rows: Sequence[LimitRow], now_ns: int, names: Sequence[str] | None
+) -> Mapping[str, int]:
+    if all(row.scope != "family" or row.every_ns is None for row in rows):
+        return {}
+    keys = [name.removeprefix("key:") for name in names or ()]
+    found = await connections.rows(_BUCKETS_OF, (keys,)) if keys else []
+    return dict(found + await connections.rows(_BUCKETS, (COUNTED, now_ns)))
 
 
 async def tenants_in_use(

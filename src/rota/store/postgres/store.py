@@ -295,7 +295,11 @@ class PostgresStore:
         return await job_counts.answer(self._connections, question)
 
     async def put_rules(self, rules: Sequence[Rule], now: datetime | None) -> Sequence[int | None]:
-        return await stored_rules.put(self._connections, rules, now)
+        versions = await stored_rules.put(self._connections, rules, now)
+        if any(version is not None for version in versions):  # more may be admitted now
+            queues = await stored_rules.concerned_queues(self._connections, rules)
+            self._publisher.publish(queues, jobs=stored_rules.WOKEN)
+        return versions
 
     async def maintain(self, before: RetentionCutoffs, limit: int, now: datetime) -> PruneResult:
         jobs, entries = await self._history.prune(before.jobs, limit), 0
@@ -306,6 +310,7 @@ class PostgresStore:
         result = PruneResult(jobs=jobs, audit_entries=entries)
         if result.is_complete(limit):
             await self._history.upkeep(now)
+            await stored_rules.prune(self._connections, now)
         return result
 
     async def check_health(self, now: datetime) -> Sequence[Finding]:

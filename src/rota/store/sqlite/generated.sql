@@ -881,6 +881,19 @@ SELECT json_group_array(json_array(rank, run_at, id, rowid, queue, task, tenant,
     price, attempt, due))
 FROM lane CROSS JOIN rota_jobs ON rota_jobs.rowid = lane.place;
 
+-- sql/held_queues.sql
+-- The queues that have held jobs: one index probe each.
+WITH RECURSIVE held (queue) AS (
+  SELECT min(queue) FROM rota_jobs INDEXED BY rota_jobs_held WHERE state = 'queued' AND due = 2
+  UNION ALL
+  SELECT (
+    SELECT min(beyond.queue) FROM rota_jobs AS beyond INDEXED BY rota_jobs_held
+    WHERE beyond.state = 'queued' AND beyond.due = 2 AND beyond.queue > held.queue
+  )
+  FROM held WHERE held.queue IS NOT NULL
+)
+SELECT queue FROM held WHERE queue IS NOT NULL LIMIT ?;
+
 -- sql/hold.sql
 UPDATE rota_jobs SET due = 2, lane = json_extract(moved.value, '$[1]')
 FROM json_each(?) AS moved
@@ -1071,6 +1084,14 @@ INSERT INTO rota_schedules (id, name, task, tenant, cron, every, at, timezone, s
     missed_window, overlap, calendar, calendar_mode, source, owner, declared_json, next_run_at, manual_run_at,
     check_at, held, last_fire_at, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- sql/queues_in_line.sql
+-- Those of these queues that have a due job in their line.
+SELECT asked.value FROM json_each(?) AS asked
+WHERE EXISTS (
+  SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_ready
+  WHERE state = 'queued' AND due = 1 AND rota_jobs.queue = asked.value
+);
 
 -- sql/record.sql
 INSERT INTO rota_attempts

@@ -6,27 +6,30 @@ Must never count without a bound, nor fail on a row that was edited by hand.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...core.jobs.periods import period_begins
 from ...model import Finding, Held, LimitRule, Period, Rule, TenantRule, TenantUse
+from ..sql.in_use import MOST_LANES, LimitsInUse, WaitingLane, wanted_names
 from ..sql.rules import (
     LIMIT_COLUMNS,
     TENANT_COLUMNS,
-    InUse,
     LimitRow,
-    held,
     limit_columns,
     limit_rule,
+    queues_of,
     rule_findings,
     tenant_fault,
-    wanted_names,
 )
-from .rows import as_json, instant, micros, readable_instant
+from .allowances import read_met
+from .lanes import NOWHERE
+from .rows import DAY, as_json, instant, micros, readable_instant
 from .statements import statement
 from .writer import Transaction
 
+MOST_WOKEN = 100  # queues
 COUNTED = 100_000  # running jobs, and buckets, that a count reads
 NS = 1000  # in a microsecond
 
@@ -40,7 +43,11 @@ TENANTS = f"SELECT {', '.join(TENANT_COLUMNS)} FROM rota_tenants"
 
 def put(transaction: Transaction, rules: Sequence[Rule], now: int) -> Sequence[int | None]:
     """Write each one whose version is the stored one (0: absent); new versions, None if refused."""
-    return [_put(transaction, rule, now) for rule in rules]
+    versions = [_put(transaction, rule, now) for rule in rules]
+    if any(version is not None for version in versions):  # more may be admitted now
+        held = transaction.execute(statement("held_queues"), (MOST_WOKEN,))
+        transaction.ready.update(queues_of(rules), [row[0] for row in held])
+    return versions
 
 
 def _put(transaction: Transaction, rule: Rule, now: int) -> int | None:
@@ -85,6 +92,11 @@ def _full_ns(transaction: Transaction, columns: dict[str, Any], now: int) -> int
     return min(row[0], most) if row and isinstance(row[0], int) else 0
 
 
+def prune(transaction: Transaction, now: int) -> None:
+    """Delete the buckets of keys that have been full for a day: without one, a key's bucket is full."""
+    transaction.execute("DELETE FROM rota_buckets WHERE full_ns < ?", ((now - DAY) * NS,))
+
+
 # --- reading -------------------------------------------------------------------------------------
 
 
@@ -120,27 +132,47 @@ def tenant_rules(connection: sqlite3.Connection, names: Sequence[str] | None) ->
 def limits(
     connection: sqlite3.Connection, now: int, names: Sequence[str] | None, most: int
 ) -> Sequence[Held]:
-    wanted = None if names is None else wanted_names(names)
-    rows = [LimitRow(*row) for row in _rows(connection, _LIMITS, wanted)]
+    rows = [LimitRow(*row) for row in _rows(connection, _LIMITS, wanted_names(names))]
     if not rows:
         return []
-    return held(rows, _in_use(connection, rows, now * NS, names), now * NS, names, most)
+    running, buckets = _running(connection), _buckets(connection, rows, now * NS, names)
+    counted = LimitsInUse(rows, running, buckets, now * NS)
+    lanes = _waiting_lanes(
+        connection, [row for row in rows if row.scope == "queue" and counted.is_full(row.name)]
+    )
+    return LimitsInUse(rows, running, buckets, now * NS, lanes).held(names, most)
 
 
-def _in_use(
-    connection: sqlite3.Connection, rows: Sequence[LimitRow], now_ns: int, names: Sequence[str] | None
-) -> InUse:
-    running: dict[tuple[str, str], int] = {}
+def _running(connection: sqlite3.Connection) -> Mapping[tuple[str, str], int]:
+    counts: Counter[tuple[str, str]] = Counter()
     for queue, task, tenant, key in connection.execute(statement("running_subjects"), (COUNTED,)):
-        for what in (("queue", queue), ("task", task), ("tenant", tenant), ("key", key)):
-            if what[1] is not None:
-                running[what] = running.get(what, 0) + 1
-    buckets: dict[str, int] = {}
-    if any(row.scope == "family" and row.every_ns is not None for row in rows):
-        keys = [name.removeprefix("key:") for name in names or ()]
-        given = {"now": now_ns, "most": COUNTED, "keys": as_json(keys)}
-        buckets = dict(connection.execute(statement("buckets"), given).fetchall())
-    return InUse(running=running, buckets=buckets, waiting={})
+        counts.update((("queue", queue), ("task", task), ("tenant", tenant)))
+        if key is not None:
+            counts["key", key] += 1
+    return counts
+
+
+def _buckets(
+    connection: sqlite3.Connection, rows: Sequence[LimitRow], now_ns: int, names: Sequence[str] | None
+) -> Mapping[str, int]:
+    if all(row.scope != "family" or row.every_ns is None for row in rows):
+        return {}
+    keys = [name.removeprefix("key:") for name in names or ()]
+    given = {"now": now_ns, "most": COUNTED, "keys": as_json(keys)}
+    return dict(connection.execute(statement("buckets"), given).fetchall())
+
+
+def _waiting_lanes(connection: sqlite3.Connection, full: Sequence[LimitRow]) -> Sequence[WaitingLane]:
+    """The lanes of held jobs, and the lines of the queues that are full."""
+    queue, tenant, lane, task = NOWHERE
+    given = {
+        "queue": queue, "tenant": tenant, "lane": lane, "task": task, "most": MOST_LANES, "queues": "[]",
+        "tenants": "[]",
+    }  # fmt: skip
+    heads = read_met(connection.execute(statement("held_lanes"), given).fetchone()[0])
+    lanes = [WaitingLane(one.queue, one.tenant, one.task, one.key) for one in heads]
+    ready = connection.execute(statement("queues_in_line"), (as_json([row.subject for row in full]),))
+    return [*lanes, *(WaitingLane(queue) for (queue,) in ready)]
 
 
 def tenants_in_use(

@@ -240,6 +240,7 @@ class SqliteStore:
         result = PruneResult(jobs=jobs, audit_entries=entries)
         if result.is_complete(limit):
             await self._engine.write(lambda transaction: job_edits.prune_keys(transaction, at))
+            await self._engine.write(lambda transaction: stored_rules.prune(transaction, at))
             await self._engine.write(lambda transaction: job_counts.fold(transaction, at))
             await self._engine.write(lambda transaction: expenses.prune(transaction, at))
         return result

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ...model import State
+from ...model import Limit, LimitRule, State
 from ...store.calls import settle
 from ...store.protocol import Store, Waker
 from .factories import add, at, change, new, running
@@ -52,6 +52,11 @@ class WakeUpRules:
     @keeps(15)
     async def test_an_insert_wakes_a_waiting_worker(self, store: Store) -> None:
         await woken(for_mail, store, lambda: add(store, new(queue="mail")))
+
+    @keeps(15)
+    async def test_a_changed_limit_wakes_a_waiting_worker(self, store: Store) -> None:
+        rule = LimitRule(name="queue:mail", chosen=Limit(running=1))
+        await woken(for_mail, store, lambda: store.put_rules([rule], at(1)))
 
     @keeps(15)
     async def test_a_fire_wakes_a_waiting_worker(self, store: Store) -> None:
