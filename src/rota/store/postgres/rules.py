@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ...model import Finding, Held, LimitRule, Rule, TenantRule, TenantUse
-from ..sql.in_use import LimitsInUse, to_ns, wanted_names
+from ..sql.in_use import MOST_LANES, LimitsInUse, WaitingLane, key_of_lane, to_ns, wanted_names
 from ..sql.rules import (
     LIMIT_COLUMNS,
     TENANT_COLUMNS,
@@ -44,6 +44,28 @@ WITH RECURSIVE held (queue) AS (
       FROM held WHERE held.queue IS NOT NULL
 )
 SELECT queue FROM held WHERE queue IS NOT NULL LIMIT %s
+"""
+# The first job of each lane of held jobs: one index probe each.
+_LANES = """
+WITH RECURSIVE held AS (
+    (SELECT queue, rank, lane, tenant, task, 1 AS n FROM rota.queued WHERE due IS NULL
+      ORDER BY queue, rank, lane, tenant LIMIT 1)
+    UNION ALL
+    SELECT following.*, held.n + 1 FROM held CROSS JOIN LATERAL (
+        SELECT q.queue, q.rank, q.lane, q.tenant, q.task FROM rota.queued AS q
+         WHERE q.due IS NULL
+           AND (q.queue, q.rank, q.lane, q.tenant) > (held.queue, held.rank, held.lane, held.tenant)
+         ORDER BY q.queue, q.rank, q.lane, q.tenant LIMIT 1) AS following
+     WHERE held.n < %s
+)
+SELECT DISTINCT ON (queue, lane, tenant) queue, lane, tenant, task FROM held
+"""
+_IN_LINE = """
+SELECT asked.queue
+  FROM unnest(%s::text[]) AS asked (queue),
+       (SELECT newest || closed || old_segment AS open FROM rota.segments ORDER BY version DESC LIMIT 1) AS s
+ WHERE EXISTS (SELECT FROM rota.queued AS q
+                WHERE q.due AND q.segment = ANY (s.open) AND q.queue = asked.queue)
 """
 # One pass over what runs, by each of the things that a limit can be for.
 _RUNNING = """
@@ -176,7 +198,18 @@ async def limits(
         (scope, subject): n for scope, subject, n in await connections.rows(_RUNNING, (COUNTED,)) if subject
     }
     buckets = await _buckets(connections, rows, to_ns(at), names)
-    return LimitsInUse(rows, running, buckets, to_ns(at)).held(names, most)
+    counted = LimitsInUse(rows, running, buckets, to_ns(at))
+    full = [row.subject for row in rows if row.scope == "queue" and counted.is_full(row.name)]
+    lanes = await _waiting_lanes(connections, full)
+    return LimitsInUse(rows, running, buckets, to_ns(at), lanes).held(names, most)
+
+
+async def _waiting_lanes(connections: Connections, full: Sequence[str]) -> list[WaitingLane]:
+    """The lanes of held jobs, and the lines of the queues that are full."""
+    held = await connections.rows(_LANES, (MOST_LANES,))
+    lanes = [WaitingLane(queue, tenant, task, key_of_lane(lane)) for queue, lane, tenant, task in held]
+    ready = await connections.rows(_IN_LINE, (full,)) if full else []
+    return lanes + [WaitingLane(queue) for (queue,) in ready]
 
 
 async def _buckets(

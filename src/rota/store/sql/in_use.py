@@ -34,6 +34,11 @@ class WaitingLane(NamedTuple):
     key: str | None = None
 
 
+def key_of_lane(lane: str | None) -> str | None:
+    """The key that the jobs of a lane wait for, if it is a key's."""
+    return lane[2:] if lane is not None and lane.startswith("k:") else None
+
+
 class LimitsInUse:
     """The limits that a store has read, and what it has counted: running jobs by scope (queue, task, tenant,
     key) and subject, and by key, of families, when its bucket is full again."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...core.jobs.periods import period_begins
 from ...model import Finding, Held, LimitRule, Period, Rule, TenantRule, TenantUse
-from ..sql.in_use import MOST_LANES, LimitsInUse, WaitingLane, wanted_names
+from ..sql.in_use import MOST_LANES, LimitsInUse, WaitingLane, key_of_lane, wanted_names
 from ..sql.rules import (
     LIMIT_COLUMNS,
     TENANT_COLUMNS,
@@ -170,7 +170,7 @@ def _waiting_lanes(connection: sqlite3.Connection, full: Sequence[LimitRow]) -> 
         "tenants": "[]",
     }  # fmt: skip
     heads = read_met(connection.execute(statement("held_lanes"), given).fetchone()[0])
-    lanes = [WaitingLane(one.queue, one.tenant, one.task, one.key) for one in heads]
+    lanes = [WaitingLane(one.queue, one.tenant, one.task, key_of_lane(one.lane)) for one in heads]
     ready = connection.execute(statement("queues_in_line"), (as_json([row.subject for row in full]),))
     return [*lanes, *(WaitingLane(queue) for (queue,) in ready)]
 

@@ -134,6 +134,24 @@ class PutRulesRules:
         ]
 
     @keeps(11)
+    async def test_what_a_full_limit_holds_up_is_counted_by_lanes(self, store: Store) -> None:
+        names = ("queue:mail", "tenant:acme", "key:account:*", "task:never")
+        await store.put_rules([LimitRule(name=name, chosen=Limit(running=1)) for name in names], T0)
+        assert {one.waiting_lanes for one in await store.survey(Limits(T0))} == {0}
+        for fields in (
+            {"queue": "mail"}, {"tenant": "acme"},
+            {"concurrency_key": "account:1"}, {"concurrency_key": "account:2"},
+        ):  # fmt: skip
+            await add(store, new(**fields), new(**fields), new(**fields))
+        assert len(await claim(store, want(limit=20), T0)) == 4
+        assert not await claim(store, want(limit=20), T0)
+        held = {one.name: one for one in await store.survey(Limits(T0))}
+        assert {name: one.waiting_lanes for name, one in held.items()} == {
+            "queue:mail": 1, "tenant:acme": 1, "key:account:*": 2, "task:never": 0,
+        }  # fmt: skip
+        assert [key.waiting_lanes for key in held["key:account:*"].keys] == [1, 1]
+
+    @keeps(11)
     async def test_only_so_many_limits_are_shown_as_asked_for(self, store: Store) -> None:
         await store.put_rules([LimitRule(name=f"queue:{n}", chosen=Limit(running=1)) for n in range(5)], T0)
         assert [one.name for one in await store.survey(Limits(T0, most=2))] == ["queue:0", "queue:1"]

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...model import Limit, LimitRule, State
-from ...store.calls import settle
+from ...store.calls import claim, settle
 from ...store.protocol import Store, Waker
-from .factories import add, at, change, new, running
+from .factories import add, at, change, new, running, want
 from .firing import firing, run_of
 from .host import StoreHost, child
 from .rules import keeps
@@ -57,6 +57,16 @@ class WakeUpRules:
     async def test_a_changed_limit_wakes_a_waiting_worker(self, store: Store) -> None:
         rule = LimitRule(name="queue:mail", chosen=Limit(running=1))
         await woken(for_mail, store, lambda: store.put_rules([rule], at(1)))
+
+    @keeps(15)
+    async def test_a_raised_limit_wakes_a_worker_that_waits_for_its_held_jobs(self, store: Store) -> None:
+        rule = LimitRule(name="key:a", chosen=Limit(running=1))
+        await store.put_rules([rule], at(0))
+        await running(store, queue="mail", concurrency_key="a")
+        await add(store, new(queue="mail", concurrency_key="a"))
+        assert not await claim(store, want(), at(0))
+        raised = LimitRule(name="key:a", chosen=Limit(running=2), version=1)
+        await woken(for_mail, store, lambda: store.put_rules([raised], at(1)))
 
     @keeps(15)
     async def test_a_fire_wakes_a_waiting_worker(self, store: Store) -> None:
