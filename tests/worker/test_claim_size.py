@@ -17,6 +17,7 @@ from rota.worker.claim_size import (
     seconds_until,
     wait_unfinished,
 )
+from service_fixtures import Until
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -40,20 +41,24 @@ def test_claim_size_is_the_free_slots_and_half_of_what_starts_at_once(
 
 
 @pytest.mark.parametrize(
-    ("rate", "held", "requested", "size"),
+    ("rate", "held", "requested", "keyed", "size"),
     [
-        (0.0, 0, 0, 32),
-        (0.0, 30, 4, 0),  # never fewer than none
-        (90.0, 32, 0, 0),  # jobs of a third of a second: a slot counts when it is free
-        (20_000.0, 32, 0, 200),  # jobs of a millisecond: all of these begin within a hundredth of a second
-        (20_000.0, 150, 50, 32),
-        (1e9, 0, 0, 1032),
+        (0.0, 0, 0, 0, 32),
+        (0.0, 30, 4, 0, 0),  # never fewer than none
+        (19.0, 32, 0, 0, 0),  # slow jobs: a slot counts when it is free
+        (90.0, 36, 0, 0, 1),  # others are claimed ahead: no slot is ever free, and yet one may come
+        (90.0, 36, 0, 1, 0),  # it has
+        (20_000.0, 32, 0, 0, 200),  # jobs of a millisecond: these begin within a hundredth of a second
+        (20_000.0, 150, 50, 0, 32),
+        (20_000.0, 1000, 0, 0, 200),
+        (20_000.0, 1000, 0, 200, 0),
+        (1e9, 0, 0, 0, 1032),
     ],
 )
 def test_jobs_under_a_limit_are_claimed_for_slots_that_are_free_or_about_to_be(
-    rate: float, held: int, requested: int, size: int
+    rate: float, held: int, requested: int, keyed: int, size: int
 ) -> None:
-    assert begin_at_once(32, rate, held, requested) == size
+    assert begin_at_once(32, rate, held, requested, lambda n: keyed >= n) == size
 
 
 def test_throughput_is_measured_over_the_last_moments() -> None:
@@ -152,3 +157,24 @@ async def test_a_worker_claims_only_its_queues(app: Rota) -> None:
     async with app.worker(exclude_queues=["other"], burst=True, **STILL) as worker:
         await worker.run()
     assert (await other.refresh()).state == "queued"
+
+
+async def test_jobs_under_a_limit_are_not_kept_out_by_those_under_none(app: Rota, until: Until) -> None:
+    ended = {"other": 0, "limited": 0}
+
+    @app.task
+    async def other() -> None:
+        await asyncio.sleep(0.001)
+        ended["other"] += 1
+
+    @app.task(concurrency_key="one")
+    async def limited() -> None:
+        await asyncio.sleep(0.001)
+        ended["limited"] += 1
+
+    await app.limits.set("key:one", running=1)
+    await limited.enqueue_many({} for _ in range(20))
+    await other.enqueue_many({} for _ in range(5000))
+    async with app.running(concurrency=4, **STILL):
+        await until(lambda: ended["other"] > 4000 or ended["limited"] == 20, seconds=60)
+    assert ended["limited"] == 20 and ended["other"] < 4000

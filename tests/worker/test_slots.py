@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 from rota import Rota
+from rota.model import ClaimRequest
+from rota.runtime.clock import monotonic
 from rota.testing import drain
+from service_fixtures import Until
 
 STILL = {"heartbeat_thread": False, "upkeep": False}
 
@@ -98,3 +102,32 @@ async def test_a_slow_job_does_not_keep_the_free_slots_empty(app: Rota) -> None:
         for job in (await app.jobs(task="quick", limit=50)).items:
             await job.result(timeout=10)
         free.set()
+
+
+async def test_of_jobs_that_wait_for_a_slot_those_with_a_key_come_first_within_their_priority(
+    app: Rota, until: Until
+) -> None:
+    release = asyncio.Event()
+    ran: list[str] = []
+
+    @app.task
+    async def work(name: str) -> None:
+        ran.append(name)
+        await release.wait()
+
+    await work.enqueue("busy")
+    async with app.running(concurrency=1, **STILL) as worker:
+        await until(lambda: ran == ["busy"])
+        given: dict[str, dict[str, Any]] = {
+            "a": {}, "k": {"concurrency_key": "k"}, "b": {}, "k2": {"concurrency_key": "k2"},
+            "low": {"concurrency_key": "k3", "priority": -1},
+        }  # fmt: skip
+        for name, options in given.items():
+            await work.options(**options).enqueue(name)
+            ahead = ClaimRequest(worker=worker.id, limit=1, lease_s=60)
+            claimed = await (await app.stores.get()).turn([], ahead, app.clock.store_now)
+            worker.slots.take(claimed.jobs, monotonic())
+        assert (worker.slots.has_keyed(2), worker.slots.has_keyed(3)) == (True, False)
+        release.set()
+        await until(lambda: len(ran) == 6)
+    assert ran == ["busy", "k", "k2", "a", "b", "low"]

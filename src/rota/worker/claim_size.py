@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 AHEAD_S = 0.05  # beyond the free slots, claim what is likely to start within this time
@@ -37,13 +38,20 @@ def claim_size(concurrency: int, rate: float, held: int, requested: int) -> int:
     return min(most - held - requested, max(concurrency, most // 2))
 
 
-def begin_at_once(concurrency: int, rate: float, held: int, requested: int) -> int:
-    """How many would begin at once: in the free slots, and in those that quick jobs are about to free.
+def begin_at_once(
+    concurrency: int, rate: float, held: int, requested: int, is_next: Callable[[int], bool]
+) -> int:
+    """How many jobs under a limit would begin at once: in free slots, and in those about to be free.
 
-    Jobs under a limit are claimed for these alone. One that waits here for a slot keeps others from running
-    elsewhere, so the time is short; jobs that take longer than it are claimed for free slots only.
+    No more of them are claimed. One that waits here for a slot keeps others from running elsewhere, so the
+    time is short. But where jobs are claimed ahead, a slot is never free: one of them at least may come, or
+    those without a limit would keep the others out. ``is_next``: whether that many with a key wait already.
     """
-    return max(concurrency + min(int(rate * AT_ONCE_S), MAX_AHEAD) - held - requested, 0)
+    soon = min(int(rate * AT_ONCE_S), MAX_AHEAD)
+    free = concurrency + soon - held - requested
+    if free <= 0 and rate * AHEAD_S >= 1:
+        free = 0 if is_next(max(soon, 1)) else max(soon, 1)
+    return max(free, 0)
 
 
 def seconds_until(at: datetime | None, now: datetime, longest: float) -> float:

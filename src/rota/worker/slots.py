@@ -74,10 +74,9 @@ class Slots:
         """All leases to keep. Called from the heartbeat thread too: copies, never iterates."""
         return [*list(self.running), *list(self.waiting)]
 
-    @property
-    def free(self) -> int:
-        """How many more jobs would begin at once."""
-        return max(self._concurrency - len(self), 0)
+    def has_keyed(self, n: int) -> bool:
+        """Whether this many jobs with a concurrency key wait: they come before others of their priority."""
+        return len(self.waiting) >= n and self.waiting[n - 1].job.concurrency_key is not None
 
     def holds(self) -> tuple[tuple[str, int], ...]:
         """How many jobs of each tenant are here, running or waiting: counted as they come and go."""
@@ -103,11 +102,17 @@ class Slots:
         self._metrics.claims += len(jobs)
         worker, secret_fields = self._environment.worker, self._environment.settings.secret_fields
         tasks = self._environment.registry.tasks  # a claim requests no others
+        is_mixed = False
         for job in jobs:
             context = Context(job, worker, self._clock, None, secret_fields)
             self.waiting.append(Execution(job, tasks[job.task], context, claimed_at))
             if job.tenant != MOST_JOBS_ARE_OF:
                 self._of_tenants[job.tenant] = self._of_tenants.get(job.tenant, 0) + 1
+            is_mixed = is_mixed or (job.concurrency_key is not None and len(self.waiting) > 1)
+        if (
+            is_mixed
+        ):  # a job with a key may hold a slot of a limit: those without wait for it, not it for them
+            self.waiting = deque(sorted(self.waiting, key=_place))
         if not self._coroutines.awake and (execution := self._next()) is not None:
             self._coroutines.start(execution)
 
@@ -216,3 +221,8 @@ class Slots:
     async def close(self) -> None:
         for executor in self._executors.values():
             await executor.close()
+
+
+def _place(execution: Execution) -> tuple[int, bool]:
+    """Among those that wait here; equal ones stay in the order of their claims."""
+    return -execution.job.priority, execution.job.concurrency_key is None

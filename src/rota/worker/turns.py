@@ -234,7 +234,12 @@ class Turns:
             exclude_queues=options.exclude_queues,
             tasks=names,
             until=self._clock.now() + timedelta(seconds=options.lease_s),
-            free=min(limit, begin_at_once(options.concurrency, rate, len(self.slots), self._requested)),
+            free=min(
+                limit,
+                begin_at_once(
+                    options.concurrency, rate, len(self.slots), self._requested, self.slots.has_keyed
+                ),
+            ),
             holds=self.slots.holds(),
         )
         return narrow_claim(request, gates.active())
