@@ -345,3 +345,25 @@ def test_job_shows_its_concurrency_key_units_and_price_and_leads_to_jobs_of_the_
     expect(facts).to_contain_text("2.50 cents")
     page.get_by_role("link", name="account:42").click()
     expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_job_held_up_by_a_limit_names_it_and_leads_to_it_and_to_the_job_that_holds_it(
+    visit: Visit, site: Site
+) -> None:
+    async def act() -> tuple[str, str]:
+        await site.rota.limits.set("key:account:*", running=1)
+        first, second = [
+            await site.rota.enqueue("send_receipt", {"order_id": i}, concurrency_key="account:42")
+            for i in range(2)
+        ]
+        store = await site.operations().store()
+        await claim(store, ClaimRequest(worker="anvil", limit=5, lease_s=3600.0, queues=("mail",)), None)
+        return str(first.id), str(second.id)
+
+    holder, held = site.do(act)
+    visitor = visit(f"/jobs/{held}")
+    why = visitor.page.get_by_role("region", name="Why is it not running?")
+    expect(why).to_contain_text("Limit key:account:42 (of key:account:*) is full (1 of 1): held by job")
+    expect(why.get_by_role("link", name="View job")).to_have_attribute("href", f"/jobs/{holder}")
+    why.get_by_role("link", name="View limit").click()
+    expect(visitor.page.get_by_role("form", name="Edit key:account:*")).to_be_visible()
