@@ -40,3 +40,27 @@ def test_a_limit_that_makes_no_sense_is_422_with_the_field(site: Site) -> None:
         assert (answer.status, answer.json.get("field")) == (422, field), answer.body
     assert site.get(f"{API}/limits/fax", token).json["field"] == "name"
     assert site.get(f"{API}/limits", token).json["items"] == []
+
+
+def test_what_a_job_counts_under_is_422_with_the_field_if_it_makes_no_sense(site: Site) -> None:
+    token = site.token()
+    assert site.ask("PUT", f"{API}/limits/key:ai", {"rate": "2/s"}, token=token).status == 200
+    cases = [
+        ({"concurrency_key": "ai", "units": 3}, "units"),
+        ({"units": 0}, "units"),
+        ({"units": "many"}, "units"),
+        ({"price": -1}, "price"),
+        ({"concurrency_key": "{nope}"}, "concurrency_key"),
+        ({"concurrency_key": "x" * 201}, "concurrency_key"),
+        ({"concurrency_key": "a:{id}", "payload": {"id": "x" * 200}}, "concurrency_key"),
+    ]
+    for given, field in cases:
+        answer = site.post(f"{API}/jobs", {"task": "work", **given}, token)
+        assert (answer.status, answer.json.get("field")) == (422, field), answer.body
+    job = site.post(f"{API}/jobs", {"task": "work", "concurrency_key": "ai", "units": 2, "price": 1.5}, token)
+    assert (job.status, job.json["concurrency_key"], job.json["units"], job.json["price"]) == (
+        201,
+        "ai",
+        2,
+        1.5,
+    )

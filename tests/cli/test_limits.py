@@ -72,6 +72,10 @@ def test_jobs_are_enqueued_with_their_key_units_and_price(folder: Path) -> None:
     output("limits", "set", "key:a:*", "--rate", "2/s")
     refused = invoke("jobs", "enqueue", "add", *options)
     assert refused.exit_code == 2 and "units=3: is more than the burst of limit key:a:*, 2" in refused.stderr
+    too_long = invoke("jobs", "enqueue", "add", "--concurrency-key", "x" * 201)
+    assert too_long.exit_code == 2 and "must have 1 to 200 characters" in too_long.stderr
+    unknown = invoke("jobs", "enqueue", "add", "--concurrency-key", "a:{nope}")
+    assert unknown.exit_code == 2 and "the job is given no argument 'nope'" in unknown.stderr
     assert "units=0" in invoke("jobs", "enqueue", "add", "--units", "0").stderr
 
 

@@ -82,7 +82,9 @@ def test_reads_through_the_server_match_the_store(both: Both) -> None:
     both.do("schedules", "trigger", "look")
     (both.folder / "look.ics").write_text(HOLIDAYS)
     both.do("calendars", "import", "look.ics", "--name", "look")
+    both.do("limits", "set", "key:a/b:*", "--running", "3", "--rate", "5/m")
     for words in (
+        "limits list", "limits show key:a/b:*", "limits show key:a/b:7",
         "jobs list --tag look", "jobs list --since 1h --not-task nope", f"jobs show {job}", f"jobs why {job}",
         "schedules list", "schedules show look", "schedules preview look -n 3", "runs list",
         "runs list --schedule look --days 30", "calendars list", "calendars show look", "workers list",
@@ -111,6 +113,16 @@ def test_jobs_are_enqueued_updated_cancelled_retried_and_deleted_through_the_ser
     assert "queued  due now" in both.do("jobs", "retry", job["id"])
     assert "deleted" in both.do("jobs", "delete", job["id"], "--yes")
     assert both.near("jobs", "show", job["id"]).exit_code == 1
+
+
+def test_limits_are_set_and_dropped_through_the_server(both: Both) -> None:
+    assert both.as_json("limits", "set", "queue:far", "--running", "3")["most"] == 3
+    refused = both.far("limits", "set", "queue:far", "--rate", "fast")
+    assert (refused.exit_code, "rate='fast': is not a rate" in refused.stderr) == (2, True)
+    assert both.do("limits", "drop", "queue:far") == "Dropped limit queue:far.\n"
+    assert both.far("limits", "show", "queue:far").exit_code == 1
+    job = both.as_json("jobs", "enqueue", "add", "--concurrency-key", "k", "--units", "2", "--price", "1")
+    assert (job["concurrency_key"], job["units"], job["price"]) == ("k", 2, 1.0)
 
 
 def test_bulk_actions_work_through_the_server(both: Both) -> None:

@@ -44,8 +44,9 @@ class JobBuilder:
             check_id_time(chosen.id, now)
         id = chosen.id or self._runtime.ids.new(now)
         job = self._job(id, name, text, chosen, now, running or CURRENT.get())
-        filled = self._filled(chosen, text, now)
-        return replace(job, **filled) if filled else job
+        if chosen.key is None and not is_template(chosen.concurrency_key):
+            return job
+        return replace(job, **self._filled(chosen, text, now))
 
     def many(
         self, name: str, arguments: Iterable[Mapping[str, Any]], chosen: Options, now: datetime
