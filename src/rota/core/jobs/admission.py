@@ -183,19 +183,24 @@ def admit(
     rounds = 0
     while waiting and len(begin) < wanted:
         later: list[int] = []
-        for place in waiting:
+        for n, place in enumerate(waiting):
+            if len(begin) == wanted:
+                later += waiting[n:]
+                break
             job = candidates[place]
-            has_had_its_share = most is not None and taken[job.tenant] >= most.get(job.tenant, 1)
-            if len(begin) >= wanted or (job.limited and free <= 0) or has_had_its_share:
+            tenant = job.tenant
+            if (job.limited and free <= 0) or (most is not None and taken[tenant] >= most.get(tenant, 1)):
                 later.append(place)
-            elif full := _full(job, allowances):
-                held[place] = full
-            else:
+                continue
+            if job.under:
+                if full := _full(job, allowances):
+                    held[place] = full
+                    continue
                 for name in job.under:
                     allowances[name].take(job.units, job.price)
-                begin.append(place)
-                taken[job.tenant] += 1
                 free -= job.limited
+            begin.append(place)
+            taken[tenant] += 1
         is_stuck = len(later) == len(waiting) and rounds > 0
         waiting, rounds = later, rounds + 1
         if fair is None or is_stuck or not waiting:

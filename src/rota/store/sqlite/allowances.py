@@ -33,15 +33,15 @@ class Met(NamedTuple):
     run_at: int
     id: str
     rowid: int
-    queue: str
-    task: str
     tenant: str
-    lane: str | None
-    key: str | None
-    units: int | None
-    price: float | None
-    attempt: int
-    due: int  # 1: in the line, 2: held
+    queue: str = ""
+    task: str = ""
+    lane: str | None = None
+    key: str | None = None
+    units: int | None = None
+    price: float | None = None
+    attempt: int = 0
+    due: int = 1  # 1: in the line, 2: held
 
 
 _MET = msgspec.json.Decoder(list[Met])
@@ -130,7 +130,8 @@ class Allowances:
         """The jobs as admission sees them; all that they are under is known from now on."""
         rules, found, unknown = self._rules, [], dict[str, None]()
         if not rules.has_limits and not rules.budgets:
-            return [Candidate(job.tenant) for job in jobs]
+            alike = {tenant: Candidate(tenant) for tenant in {job.tenant for job in jobs}}
+            return [alike[job.tenant] for job in jobs]
         for job in jobs:
             names, limited = rules.under(job.queue, job.task, job.tenant, job.key)
             for name in names:

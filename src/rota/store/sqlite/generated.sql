@@ -877,7 +877,7 @@ WITH RECURSIVE lane (place, n) AS (
   FROM lane JOIN rota_jobs AS seen ON seen.rowid = lane.place
   WHERE n < :most
 )
-SELECT json_group_array(json_array(rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units,
+SELECT json_group_array(json_array(rank, run_at, id, rowid, tenant, queue, task, lane, concurrency_key, units,
     price, attempt, due))
 FROM lane CROSS JOIN rota_jobs ON rota_jobs.rowid = lane.place;
 
@@ -943,14 +943,14 @@ WITH RECURSIVE lane (place) AS (
   )
   FROM lane JOIN rota_jobs AS seen ON seen.rowid = lane.place
 )
-SELECT json_group_array(json_array(rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units,
+SELECT json_group_array(json_array(rank, run_at, id, rowid, tenant, queue, task, lane, concurrency_key, units,
     price, attempt, due))
 FROM lane CROSS JOIN rota_jobs ON rota_jobs.rowid = lane.place;
 
 -- sql/lane_jobs.sql
-SELECT json_group_array(json_array(rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units,
+SELECT json_group_array(json_array(rank, run_at, id, rowid, tenant, queue, task, lane, concurrency_key, units,
     price, attempt, due)) FROM (
-  SELECT rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units, price, attempt, due FROM
+  SELECT rank, run_at, id, rowid, tenant, queue, task, lane, concurrency_key, units, price, attempt, due FROM
       rota_jobs INDEXED BY rota_jobs_held
   WHERE state = 'queued' AND due = 2 AND queue = ? AND tenant = ? AND lane = ? AND task = ?
   ORDER BY rank, run_at, id
@@ -1167,7 +1167,7 @@ SELECT
 -- sql/retried.sql
 -- The jobs that strict keys wait for, due or not.
 SELECT json_group_array(json_array(rota_jobs.rank, rota_jobs.run_at, rota_jobs.id, rota_jobs.rowid,
-    rota_jobs.queue, rota_jobs.task, rota_jobs.tenant, rota_jobs.lane, rota_jobs.concurrency_key,
+    rota_jobs.tenant, rota_jobs.queue, rota_jobs.task, rota_jobs.lane, rota_jobs.concurrency_key,
     rota_jobs.units, rota_jobs.price, rota_jobs.attempt, rota_jobs.due))
 FROM json_each(?) AS asked CROSS JOIN rota_jobs INDEXED BY rota_jobs_retried
 WHERE state = 'queued' AND concurrency_key = asked.value AND attempt > 0;
@@ -1225,8 +1225,12 @@ WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ?;
 
 -- sql/select_line.sql
 -- As select_claimable, with all that rules need to know.
-SELECT rank, run_at, id, rowid, queue, task, tenant, lane, concurrency_key, units, price, attempt, due FROM
+SELECT rank, run_at, id, rowid, tenant, queue, task, lane, concurrency_key, units, price, attempt, due FROM
     rota_jobs INDEXED BY rota_jobs_ready
+WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ?;
+
+-- sql/select_line_briefly.sql
+SELECT rank, run_at, id, rowid, tenant FROM rota_jobs INDEXED BY rota_jobs_ready
 WHERE state = 'queued' AND due = 1 AND queue = ? AND task = ? AND rank <= ?;
 
 -- sql/spend.sql
@@ -1257,7 +1261,7 @@ SELECT state, sum(n) FROM rota_tally GROUP BY state;
 -- The first jobs of some tenants in a queue at a rank, as far as they are of tasks that are open: of each at most
 -- :each, and at most 64 are read.
 SELECT json_group_array(json_array(rota_jobs.rank, rota_jobs.run_at, rota_jobs.id, rota_jobs.rowid,
-    rota_jobs.queue, rota_jobs.task, rota_jobs.tenant, rota_jobs.lane, rota_jobs.concurrency_key,
+    rota_jobs.tenant, rota_jobs.queue, rota_jobs.task, rota_jobs.lane, rota_jobs.concurrency_key,
     rota_jobs.units, rota_jobs.price, rota_jobs.attempt, rota_jobs.due))
 FROM json_each(:tenants) AS asked CROSS JOIN rota_jobs ON rota_jobs.rowid IN (
   SELECT rowid FROM (

@@ -46,6 +46,7 @@ class ClaimMemory:
         self.tenants: dict[
             tuple[str, int], tuple[int, set[str]]
         ] = {}  # by queue and rank: when they were read
+        self.claims = 0  # in which tenants shared
         self.turn: dict[str, str] = {}  # by queue: the tenant that was looked up last
         self.carry: dict[str, Mapping[str, float]] = {}  # by queue: what tenants are owed
 

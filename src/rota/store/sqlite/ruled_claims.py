@@ -21,12 +21,13 @@ from .allowances import Allowances, Met, read_met
 from .claimed_jobs import order, take
 from .lanes import NOWHERE, TENANT, ClaimMemory, HeldLane, Queues, Signs, is_open, open_lanes
 from .rows import as_json
-from .statements import MET, statement
+from .statements import MET, MET_BRIEFLY, statement
 from .writer import Transaction
 
 T = TypeVar("T")
 
 MERGED = 50  # lanes in one statement
+SELDOM = 4  # in every fourth claim tenants are asked that are not among the next, where those share evenly
 ALWAYS = 16  # held lanes that every claim looks into
 MOST_LANES = 2048  # those that it looks into if it is short of jobs
 LEAST_REACH, MOST_REACH = 32, 4096  # jobs of the line that are looked at together
@@ -81,6 +82,7 @@ class RuledClaim:
         self._holds = dict(want.holds)
         self._rules = memory.rules(transaction, signs.version)
         self._allowances = Allowances(transaction, self._rules, now)
+        self._is_brief = not (signs.held or self._rules.has_limits or self._rules.budgets)
         self._lanes: defaultdict[str, dict[tuple[str, str, str], _Lane]] = defaultdict(dict)
         self._asked: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self._spent: set[str] = set()  # queues that have no more to give
@@ -149,7 +151,7 @@ class RuledClaim:
             line += self._of_absent_tenants(queue, tasks, fair)
         if self._signs.held:
             self._read_lanes_of(queue, line)
-        jobs = sorted({job.rowid: job for job in [*line, *self._held_jobs(queue, last_rank)]}.values())
+        jobs = _in_order(line, list(self._held_jobs(queue, last_rank)))
         open_, stopped = self._stop(queue, jobs, last_rank)
         begun, rejected = self._admit(queue, open_, wanted, fair)
         stopped |= rejected
@@ -169,7 +171,8 @@ class RuledClaim:
         for start in range(0, len(tasks), MERGED):
             merged = tasks[start : start + MERGED]
             params = [value for task in merged for value in (queue, task, rank)]
-            (text,) = self._transaction.execute(merged_line(len(merged)), (*params, limit)).fetchone()
+            query = merged_line(len(merged), self._is_brief)
+            (text,) = self._transaction.execute(query, (*params, limit)).fetchone()
             found += read_met(text)
         if len(tasks) > MERGED:
             found.sort()
@@ -256,6 +259,8 @@ class RuledClaim:
     ) -> tuple[list[Met], dict[Met, str | None]]:
         if not jobs or wanted <= 0:
             return [], {}
+        if fairness is None and self._is_brief:
+            return list(jobs[:wanted]), {}
         candidates = self._allowances.candidates(jobs)
         found = admit(candidates, self._allowances.by_name, wanted, self._free, fairness)
         self._free -= sum(candidates[place].limited for place in found.begin)
@@ -315,6 +320,8 @@ class RuledClaim:
         holds = {tenant: n for tenant, n in self._holds.items() if tenant in waiting}
         carry = self._memory.carry.get(queue)
         shares = tenant_shares(wanted, weights, holds, carry, together)
+        if not asked and all([n < shares.get(tenant, 0) + 1 for tenant, n in present.items()]):
+            return None  # as they come is as fair
         return _Shares(rank, Fairness(weights, shares), asked, wanted)
 
     def _is_shut(self, tenant: str) -> bool:
@@ -331,8 +338,11 @@ class RuledClaim:
             return ()
         each = -(-wanted // len(waiting))
         passing = sum([n if n < each else each for n in present.values()])
-        absent = sorted(waiting.difference(present))
+        self._memory.claims += 1
         most = max(wanted - passing, wanted // ALWAYS, 1)
+        if passing >= wanted >= ALWAYS and self._memory.claims % SELDOM:
+            return ()
+        absent = sorted(waiting.difference(present))
         start = bisect_right(absent, self._memory.turn.get(queue, ""))
         asked = (absent[start:] + absent[:start])[:most]
         if asked:
@@ -452,6 +462,16 @@ class RuledClaim:
         return len(heads)
 
 
+def _in_order(line: list[Met], held: list[Met]) -> list[Met]:
+    """Each once. A tenant's first job may be among the next and among those that were asked for."""
+    jobs = line + held
+    once = {job.rowid: job for job in jobs}
+    if len(once) < len(jobs):
+        jobs = list(once.values())
+    jobs.sort()
+    return jobs
+
+
 def _lane_of(name: str) -> str | None:
     """Where a job waits that is not admitted. Queues and tasks need no lane: the line has lanes of theirs."""
     scope, _, subject = name.partition(":")
@@ -461,9 +481,9 @@ def _lane_of(name: str) -> str | None:
 
 
 @cache
-def merged_line(lanes: int) -> str:
+def merged_line(lanes: int, is_brief: bool = False) -> str:
     """Reads lanes as one: see ``claims.merged_select``."""
-    selects = "\nUNION ALL\n".join([statement("select_line")] * lanes)
-    columns = ", ".join(MET)
+    selects = "\nUNION ALL\n".join([statement("select_line_briefly" if is_brief else "select_line")] * lanes)
+    columns = ", ".join(MET_BRIEFLY if is_brief else MET)
     merged = f"{selects}\nORDER BY rank, run_at, id LIMIT ?"
     return f"SELECT json_group_array(json_array({columns})) FROM (\n{merged}\n)"

@@ -41,9 +41,10 @@ _HELD = (
 )
 # What a claim under rules has to know of a job; ``allowances.Met`` has the same order.
 MET = (
-    "rank", "run_at", "id", "rowid", "queue", "task", "tenant", "lane", "concurrency_key", "units", "price",
+    "rank", "run_at", "id", "rowid", "tenant", "queue", "task", "lane", "concurrency_key", "units", "price",
     "attempt", "due",
 )  # fmt: skip
+MET_BRIEFLY = MET[:5]  # enough where there are no limits
 # The lane of a job in the line: '' if it can be reached by its tenant, as soon as there is more than one.
 _MANY_TENANTS = (
     "((SELECT fair FROM rota_claiming) OR EXISTS (SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_tenants "
@@ -94,6 +95,7 @@ LISTS: Mapping[str, ColumnList] = {
     "seal values": _marks(SEAL),
     "held": lambda _, __: [_HELD],
     "met": _names(MET),
+    "met briefly": _names(MET_BRIEFLY),
     "laned": _laned,
 }
 
