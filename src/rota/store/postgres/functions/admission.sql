@@ -214,6 +214,9 @@ DECLARE
     soon_ns bigint;
     soon_at timestamptz;
     part_rates boolean;
+    is_quick boolean;
+    is_uniform boolean := true;  -- all are under the same so far
+    bits integer;
 BEGIN
     has_rate := false;
     IF names <> '{}' THEN
@@ -238,6 +241,26 @@ BEGIN
                                            AND coalesce(budgeted, '{}') = '{}'
                                ELSE NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope = 'queue') END;
         subjects := CASE mark WHEN 8 THEN keys WHEN 2 THEN tasks WHEN 4 THEN tenants ELSE queues END;
+        -- mostly there is room for all, and they are under the same rules
+        SELECT coalesce(bool_and(r.subject IS NULL OR r.is_locked AND (g.n <= r.room) IS NOT FALSE
+                                 AND (g.units <= r.tokens) IS NOT FALSE AND r.sole IS NULL AND r.money IS NULL), true)
+                   AND count(DISTINCT r.bits) <= 1 AND bool_and(r.subject IS NULL) IN (true, bool_or(r.subject IS NULL)),
+               coalesce(min(r.bits), 0), bool_or(r.every_ns IS NOT NULL)
+          INTO is_quick, bits, part_rates
+          FROM (SELECT u.subject, count(*) AS n, sum(coalesce(u.units, 1)) AS units FROM unnest(subjects, units) AS u(subject, units)
+                 GROUP BY u.subject) AS g
+          LEFT JOIN (SELECT f.*, (CASE WHEN f.counts THEN mark ELSE 0 END | CASE WHEN f.every_ns IS NULL THEN 0 ELSE 16 END) AS bits
+                       FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns) AS f) AS r
+            ON r.subject = g.subject;
+        IF is_quick THEN
+            IF bits <> 0 THEN
+                ruled := CASE WHEN is_uniform THEN array_fill((ruled[1] | bits)::smallint, ARRAY[cardinality(ids)])
+                              ELSE ARRAY(SELECT (b | bits)::smallint FROM unnest(ruled) AS b) END;
+            END IF;
+            has_rate := has_rate OR coalesce(part_rates, false);
+            CONTINUE;
+        END IF;
+        is_uniform := false;
         WITH rule AS MATERIALIZED (
             SELECT * FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns)
         ), job AS (
@@ -269,7 +292,7 @@ BEGIN
                bool_or(every_ns IS NOT NULL), min(closes_at) FILTER (WHERE verdict = 0 AND NOT fits)
           INTO verdict, ruled, soon_ns, part_rates, soon_at FROM judged;
         next_ns := least(next_ns, soon_ns);
-        has_rate := has_rate OR part_rates;
+        has_rate := has_rate OR coalesce(part_rates, false);
         next_at := least(next_at, soon_at);
     END LOOP;
     next_at := least(next_at, 'epoch'::timestamptz + ceil(next_ns / 1000.0) * interval '1 microsecond');
@@ -281,38 +304,43 @@ CREATE FUNCTION rota.sum_units(queues text[], tasks text[], tenants text[], keys
 RETURNS TABLE (name text, key text, total bigint)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_nestloop = on
 AS $$
 #variable_conflict use_column
+DECLARE
+    prefixes text[];  -- of the families, the longest first
 BEGIN
-    RETURN QUERY
-    WITH job AS MATERIALIZED (
-        SELECT * FROM unnest(queues, tasks, tenants, keys, units) AS j(queue, task, tenant, key, units)
-    ), used AS (
-        SELECT 'queue:' || j.queue AS name, sum(coalesce(j.units, 1)) AS units FROM job AS j WHERE rules & 1 <> 0 GROUP BY j.queue
-        UNION ALL
-        SELECT 'task:' || j.task, sum(coalesce(j.units, 1)) FROM job AS j WHERE rules & 2 <> 0 GROUP BY j.task
-        UNION ALL
-        SELECT 'tenant:' || j.tenant, sum(coalesce(j.units, 1)) FROM job AS j WHERE rules & 4 <> 0 GROUP BY j.tenant
-    ), keyed AS (
-        SELECT j.key, sum(coalesce(j.units, 1)) AS units FROM job AS j
-         WHERE rules & 24 <> 0 AND j.key IS NOT NULL GROUP BY j.key
-    )
-    SELECT u.name, NULL::text, u.units FROM used AS u
-    UNION ALL
-    SELECT l.name, CASE WHEN l.scope = 'family' THEN k.key END, k.units
-      FROM keyed AS k, LATERAL (
-        SELECT f.name, f.scope FROM rota.limits AS f
-         WHERE (rules & 8 <> 0 AND f.name = 'key:' || k.key)
-           AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
-           AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
-        UNION ALL
-        (SELECT f.name, f.scope FROM rota.limits AS f
-          WHERE rules & 16 <> 0 AND f.scope = 'family' AND starts_with(k.key, f.subject)
-            AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
-            AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
-          ORDER BY length(f.subject) DESC LIMIT 1)
-        LIMIT 1) AS l;
+    IF rules & 16 <> 0 THEN
+        prefixes := ARRAY(SELECT f.subject FROM rota.limits AS f
+                           WHERE f.scope = 'family' AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
+                             AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
+                           ORDER BY length(f.subject) DESC);
+    END IF;
+    IF rules & 7 <> 0 THEN
+        RETURN QUERY
+        SELECT u.name, NULL::text, sum(coalesce(u.units, 1))
+          FROM (SELECT 'queue:' || j.queue, j.units FROM unnest(queues, units) AS j(queue, units) WHERE rules & 1 <> 0
+                UNION ALL
+                SELECT 'task:' || j.task, j.units FROM unnest(tasks, units) AS j(task, units) WHERE rules & 2 <> 0
+                UNION ALL
+                SELECT 'tenant:' || j.tenant, j.units FROM unnest(tenants, units) AS j(tenant, units) WHERE rules & 4 <> 0)
+               AS u(name, units) GROUP BY u.name;
+    END IF;
+    IF rules & 24 <> 0 THEN
+        RETURN QUERY
+        SELECT CASE WHEN k.is_own THEN 'key:' || k.key ELSE 'key:' || k.prefix || '*' END,
+               CASE WHEN NOT k.is_own THEN k.key END, k.units
+          FROM (SELECT g.key, g.units, CASE WHEN rules & 8 <> 0 THEN EXISTS (
+                           SELECT FROM rota.limits AS l
+                            WHERE l.name = 'key:' || g.key AND l.scope = 'key' AND (l.running > 0 OR l.running IS NULL)
+                              AND coalesce(l.running, l.every_ns) IS NOT NULL
+                              AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0)) ELSE false END AS is_own,
+                       CASE WHEN cardinality(prefixes) = 1 AND starts_with(g.key, prefixes[1]) THEN prefixes[1]
+                            WHEN cardinality(prefixes) > 1 THEN
+                                (SELECT p FROM unnest(prefixes) AS p WHERE starts_with(g.key, p) LIMIT 1) END AS prefix
+                  FROM (SELECT j.key, sum(coalesce(j.units, 1)) AS units FROM unnest(keys, units) AS j(key, units)
+                         WHERE j.key IS NOT NULL GROUP BY j.key) AS g) AS k
+         WHERE k.is_own OR k.prefix IS NOT NULL;
+    END IF;
 END
 $$;
 
@@ -322,20 +350,28 @@ CREATE FUNCTION rota.take_units(
 RETURNS void
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_nestloop = on
 AS $$
 #variable_conflict use_column
 DECLARE
     now_ns CONSTANT bigint := (extract(epoch FROM now) * 1000000)::bigint * 1000;
-    used json := (SELECT json_agg(s) FROM rota.sum_units(queues, tasks, tenants, keys, units, rules) AS s);
+    names text[];
+    of_keys text[];
+    totals bigint[];
+    every text[];
+    every_ns bigint[];
 BEGIN
+    SELECT array_agg(s.name), array_agg(s.key), array_agg(s.total) INTO names, of_keys, totals
+      FROM rota.sum_units(queues, tasks, tenants, keys, units, rules) AS s;
+    SELECT array_agg(l.name), array_agg(l.every_ns) INTO every, every_ns
+      FROM rota.limits AS l
+     WHERE l.name = ANY (ARRAY(SELECT DISTINCT n FROM unnest(names) AS n)) AND l.every_ns > 0 AND l.burst > 0;
     UPDATE rota.limits AS l SET full_ns = greatest(l.full_ns, now_ns) + l.every_ns * u.total
-      FROM json_to_recordset(used) AS u(name text, key text, total bigint)
-     WHERE u.key IS NULL AND l.name = u.name AND l.every_ns > 0 AND l.burst > 0;
+      FROM unnest(names, of_keys, totals) AS u(name, key, total)
+     WHERE u.key IS NULL AND l.name = u.name AND l.name = ANY (every);
     INSERT INTO rota.buckets AS b (concurrency_key, full_ns)
-    SELECT u.key, now_ns + l.every_ns * u.total
-      FROM json_to_recordset(used) AS u(name text, key text, total bigint) JOIN rota.limits AS l ON l.name = u.name
-     WHERE u.key IS NOT NULL AND l.every_ns > 0
+    SELECT u.key, now_ns + e.every_ns * u.total
+      FROM unnest(names, of_keys, totals) AS u(name, key, total) JOIN unnest(every, every_ns) AS e(name, every_ns) ON e.name = u.name
+     WHERE u.key IS NOT NULL
      ORDER BY u.key
     ON CONFLICT (concurrency_key) DO UPDATE SET full_ns = greatest(b.full_ns, now_ns) + (excluded.full_ns - now_ns);
 END

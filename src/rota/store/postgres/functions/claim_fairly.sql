@@ -44,6 +44,7 @@ DECLARE
     head_rank integer[]; head_at timestamptz[]; head_id uuid[];
     r integer;  -- the rank of this round
     pick integer[]; has_held boolean[]; share integer[];  -- the queues that share it
+    reach integer := 1; sight integer; shown integer[];  -- how many jobs of their lines are read
     per_tenant double precision[]; walk integer[];
     deep_queue text := coalesce(state->'deep'->>0, ''); deep_rank integer := coalesce((state->'deep'->>1)::integer, first);
     deep_lane text := coalesce(state->'deep'->>2, ''); deep_tenant text := coalesce(state->'deep'->>3, '');
@@ -56,7 +57,7 @@ DECLARE
     c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];
     c_queue text[];
     deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
-    pick_j integer; in_line integer; quota integer; n integer; w double precision; i integer; one record;
+    pick_j integer; in_line integer; line_at timestamptz; line_id uuid; is_plain boolean; quota integer; n integer; w double precision; i integer; one record;
     last_tenant text; rounds_first text[];  -- tenants whose turn it is, whatever the order of arrival
     take_place tid[]; take_id uuid[]; take_ruled smallint[];
     hold_place tid[]; hold_id uuid[]; hold_lane text[];
@@ -138,7 +139,7 @@ BEGIN
         c_j := NULL; c_queue := NULL; c_place := NULL; c_id := NULL; c_at := NULL; c_tenant := NULL; c_task := NULL; c_key := NULL;
         c_units := NULL; c_price := NULL; c_from := NULL; c_lane := NULL;
         c_verdict := NULL; c_ruled := NULL; deep_j := NULL; rounds_first := NULL; per_tenant := NULL;
-        in_line := 0;
+        in_line := 0; is_plain := false; places := NULL; take_id := NULL;
         IF is_deep THEN
             -- what is left to look into: lanes, of all queues and ranks, from where the last claim ended
             EXIT WHEN lanes_read >= most_lanes;
@@ -227,6 +228,12 @@ BEGIN
             END IF;
             n := cardinality(pick);
             share := ARRAY(SELECT wanted / n + (j <= wanted % n)::integer FROM generate_series(1, n) AS j);
+            IF n > wanted THEN
+                has_held := ARRAY(SELECT h AND j <= wanted FROM unnest(has_held) WITH ORDINALITY AS u(h, j));
+            END IF;
+            sight := least(wanted * reach, greatest(wanted, 2000));
+            shown := CASE WHEN sight = wanted THEN share
+                          ELSE ARRAY(SELECT sight / n + (j <= sight % n)::integer FROM generate_series(1, n) AS j) END;
             -- the line
             IF several THEN
                 SELECT array_agg(u.j), array_agg(q.queue), array_agg(q.ctid), array_agg(q.id), array_agg(q.run_at), array_agg(q.tenant),
@@ -239,7 +246,7 @@ BEGIN
                                       ARRAY(SELECT names[p] FROM unnest(pick) AS p), ARRAY(SELECT seen_rank[p] FROM unnest(pick) AS p),
                                       ARRAY(SELECT seen_at[p] FROM unnest(pick) AS p), ARRAY(SELECT seen_id[p] FROM unnest(pick) AS p),
                                       strand, strand_segment, strand_rank, strand_at, strand_id, tasks, exclude_tenants,
-                                      r::bigint + 1, wanted) AS m))
+                                      r::bigint + 1, sight) AS m))
                          ORDER BY run_at, id) AS q
                   JOIN unnest(pick) WITH ORDINALITY AS u(p, j) ON names[u.p] = q.queue;
             ELSE
@@ -247,7 +254,7 @@ BEGIN
                        array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price),
                        array_agg(0::smallint), array_agg(x.lane)
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
-                  FROM (SELECT u.j, f.* FROM unnest(pick, share) WITH ORDINALITY AS u(p, share, j), LATERAL (
+                  FROM (SELECT u.j, f.* FROM unnest(pick, shown) WITH ORDINALITY AS u(p, shown, j), LATERAL (
                             SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units,
                                    q.price, q.lane
                               FROM rota.queued AS q
@@ -255,16 +262,17 @@ BEGIN
                                AND (q.rank, q.run_at, q.id) > (seen_rank[u.p], seen_at[u.p], seen_id[u.p])
                                AND (tasks IS NULL OR q.task = ANY (tasks))
                                AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
-                             ORDER BY q.rank, q.run_at, q.id LIMIT u.share) AS f) AS x;
+                             ORDER BY q.rank, q.run_at, q.id LIMIT u.shown) AS f) AS x;
             END IF;
             in_line := coalesce(cardinality(c_id), 0);
+            line_at := c_at[in_line]; line_id := c_id[in_line];
             lines_read := lines_read + in_line;
             -- which part of the claim each tenant may have, and how many the line does not show
             IF s.many AND in_line > 0 THEN
                 FOR look IN 1..2 LOOP
                     SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j)
                       INTO per_tenant, walk, step_rank
-                      FROM rota.share_out(c_j, c_tenant, pick, share, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
+                      FROM rota.share_out(c_j, c_tenant, pick, share, shown, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
                                           names, r, s.newest) AS f;
                     EXIT WHEN look = 2;
                     n := 0;
@@ -345,7 +353,7 @@ BEGIN
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
                   FROM rota.pick_retried(c_key, c_id, ARRAY(SELECT names[p] FROM unnest(pick) AS p), r, tasks, exclude_tenants) AS x;
             END IF;
-            IF coalesce(cardinality(c_id), 0) > in_line OR s.many AND in_line > 0 THEN
+            IF coalesce(cardinality(c_id), 0) > in_line OR s.many AND in_line > 0 AND (sight > wanted OR s.rules & 95 <> 0) THEN
                 SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
                        array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(x.origin),
                        array_agg(x.lane), array_agg(x.verdict)
@@ -365,6 +373,12 @@ BEGIN
                 next_due_at := least(next_due_at, one.next_at);
                 is_patient := is_patient AND c_ruled IS NULL;
             END IF;
+            -- mostly the line as it is, and nothing is full
+            is_plain := NOT is_deep AND cardinality(c_id) = in_line AND sight = wanted AND 0 = ALL (c_verdict)
+                        AND (free IS NULL OR c_ruled IS NULL OR free >= in_line);
+            IF is_plain THEN
+                take_place := c_place; take_id := c_id; take_ruled := c_ruled; hold_place := NULL;
+            ELSE
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
@@ -379,6 +393,7 @@ BEGIN
                                                 THEN 16 ELSE u.verdict END AS verdict
                                       FROM unnest(c_j, c_place, c_id, c_task, c_key, c_from, c_lane, c_verdict, c_ruled) WITH ORDINALITY
                                            AS u(j, place, id, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
+            END IF;
             -- only now, so that no more are locked than are taken
             SELECT array_agg(q.place), array_agg(q.id), array_agg(u.ruled) INTO places, ids, ruled
               FROM (SELECT ctid AS place, id FROM rota.queued WHERE ctid = ANY (take_place) AND due IS NOT false
@@ -420,21 +435,39 @@ BEGIN
         IF is_deep THEN
             CONTINUE;
         END IF;
+        IF 2 * coalesce(cardinality(places), 0) < sight / reach THEN
+            reach := least(reach * 4, 4096);  -- most are held up: read more at once
+        END IF;
         -- how far each queue has been read, and what is left in its line
+        IF is_plain AND cardinality(pick) = 1 THEN
+            i := pick[1];
+            IF has_held[1] THEN
+                held_to[i] := r;
+            END IF;
+            IF NOT is_spotted[i] THEN
+                spot_rank[i] := r; spot_at[i] := line_at; spot_id[i] := line_id;
+            END IF;
+            seen_rank[i] := r;
+            seen_at[i] := CASE WHEN in_line < sight THEN 'infinity' ELSE line_at END;
+            seen_id[i] := CASE WHEN in_line < sight THEN last_id ELSE line_id END;
+            CONTINUE;
+        END IF;
         FOR one IN
-            SELECT u.j, p.i, p.has_held, count(l.id) AS n, p.share, bool_or(l.verdict = 1) AS is_full,
+            SELECT u.j, p.i, p.has_held, count(l.id) AS n, p.shown, bool_or(l.verdict = 1) AS is_full,
                    (array_agg(l.run_at ORDER BY l.run_at DESC, l.id DESC))[1] AS last_at,
                    (array_agg(l.id ORDER BY l.run_at DESC, l.id DESC))[1] AS last_id,
-                   min(l.run_at) FILTER (WHERE l.is_left) AS left_at
+                   min(l.run_at) FILTER (WHERE l.is_left) AS left_at,
+                   min(l.run_at) FILTER (WHERE l.is_left AND l.verdict = 0) AS next_at  -- beyond its share of this round
               FROM generate_subscripts(pick, 1) AS u(j)
-              JOIN unnest(pick, has_held, share) WITH ORDINALITY AS p(i, has_held, share, j) ON p.j = u.j
+              JOIN unnest(pick, has_held, shown) WITH ORDINALITY AS p(i, has_held, shown, j) ON p.j = u.j
               LEFT JOIN (SELECT c.*, c.verdict IN (0, 1, 16) AND t.id IS NULL AS is_left
                            FROM unnest(c_j, c_id, c_at, c_from, c_verdict) AS c(j, id, run_at, origin, verdict)
                            LEFT JOIN unnest(take_id) AS t(id) ON t.id = c.id
                           WHERE c.origin = 0) AS l ON l.j = u.j
-             GROUP BY u.j, p.i, p.has_held, p.share
+             GROUP BY u.j, p.i, p.has_held, p.shown
         LOOP
             i := one.i;
+            CONTINUE WHEN share[one.j] = 0;
             IF one.is_full THEN
                 is_full[i] := true;
             END IF;
@@ -452,7 +485,9 @@ BEGIN
                 END IF;
             END IF;
             seen_rank[i] := r;
-            IF one.n < one.share THEN
+            IF one.next_at IS NOT NULL THEN
+                seen_at[i] := one.next_at - interval '1 microsecond'; seen_id[i] := last_id;
+            ELSIF one.n < one.shown THEN
                 seen_at[i] := 'infinity'; seen_id[i] := last_id;
             ELSE
                 seen_at[i] := one.last_at; seen_id[i] := one.last_id;

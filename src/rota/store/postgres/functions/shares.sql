@@ -56,7 +56,7 @@ $$;
 -- What a tenant of weight 1 may have of each queue's share, what the worker has in hand included; how many tenants
 -- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line.
 CREATE FUNCTION rota.share_out(
-    js integer[], tenants text[], pick integer[], share integer[], waiting integer[], weights double precision[],
+    js integer[], tenants text[], pick integer[], share integer[], shown integer[], waiting integer[], weights double precision[],
     holder text[], holding integer[], has_weights boolean, names text[], rank integer, segment integer)
 RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint)
 LANGUAGE plpgsql
@@ -82,8 +82,10 @@ BEGIN
           FROM tenant AS t GROUP BY t.j
     )
     SELECT p.j::integer, q.rate,
-           CASE WHEN q.n < q.share THEN 0  -- the line has no more
+           CASE WHEN q.n < shown[p.j] THEN 0  -- the line has no more
                 WHEN q.waiting <= q.seen THEN 1
+                -- a sixteenth goes round whatever the line shows; if that is fair, seldom and then more
+                WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN random() < 0.25 THEN least(q.waiting - q.seen, q.share / 4) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, ceil(q.rate))), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
@@ -116,7 +118,7 @@ BEGIN
     IF met IS NULL THEN
         RETURN;
     END IF;
-    firsts := met[1:share / 16 + (random() * 16 < share % 16)::integer];
+    firsts := met[1:CASE WHEN walk = share / 4 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END];
     SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)
