@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from rota.model import JobFilter, NewJob, PageRequest, State
+from rota.model import JobFilter, Limit, LimitRule, NewJob, PageRequest, State
 from rota.store.calls import claim, settle
 from rota.store.postgres.job_pages import page_statement
 from rota.store.postgres.store import PostgresStore
@@ -195,3 +195,51 @@ async def test_an_insert_of_one_job_uses_indexes(store: PostgresStore, migrated_
             text = f'[{{"id":"{job.id}","task":"work","key":"k"}}]'
             _, plan = session.plans(f"SELECT * FROM rota.{path}(%s::json, NULL, true, true)", text)
             assert not HOT.search(plan), plan
+
+
+async def test_a_claim_without_tenants_and_rules_reads_the_line_and_nothing_else(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    await store.insert([new(concurrency_key=f"k{n}") for n in range(300)], T0)
+    session = Explained(migrated_postgres_url)
+    with session.connection:
+        rows, plan = session.turn(*NOTHING_ENDED, None, None)
+        assert len(rows) == 101
+        shared = re.search(
+            r"queued_tenant|queued_held|rota\.(?:limits|tenants|buckets|hold|claim_fairly)", plan
+        )
+        assert shared is None, plan
+        statements = re.findall(r"Query Text: (.*)", plan)
+        assert len(statements) <= 12, (
+            statements
+        )  # the lock of rules, segments, the next due job, queues, jobs, the move
+
+
+@pytest.mark.parametrize("rule", ["queue:default", "task:work", "key:k*", "tenant:default"])
+async def test_a_claim_under_a_limit_uses_indexes(
+    store: PostgresStore, migrated_postgres_url: str, rule: str
+) -> None:
+    await store.put_rules([LimitRule(name=rule, chosen=Limit(running=150, rate="1000/s"))], T0)
+    await store.insert([new(concurrency_key=f"k{n % 200}") for n in range(600)], T0)
+    session = Explained(migrated_postgres_url)
+    with session.connection as connection:
+        connection.execute("ANALYZE")
+        ends = NOTHING_ENDED
+        for _ in range(7):  # beyond the fifth run a statement may get another plan
+            rows, plan = session.turn(*ends, None, None)
+            assert not HOT.search(plan), plan
+            ends = successes(rows[:-1]) if len(rows) > 1 else NOTHING_ENDED
+
+
+async def test_a_claim_shared_between_tenants_uses_indexes(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    await store.insert([new(tenant="hot") for _ in range(600)], T0)
+    await store.insert([new(tenant=f"t{n % 90}") for n in range(300)], T0)
+    session = Explained(migrated_postgres_url)
+    with session.connection as connection:
+        connection.execute("ANALYZE")
+        for _ in range(7):
+            rows, plan = session.turn(*NOTHING_ENDED, ["paused"], None)
+            assert len(rows) == 101
+            assert "queued_tenant" in plan and not HOT.search(plan), plan

@@ -2,9 +2,9 @@
 
 Owns opening, lending and discarding connections, how long an answer is waited for, and the retry of what
 is safe to retry. A connection whose answer did not come in time is closed, never used again. Must never
-keep session state that matters (a pooler in transaction mode may stand between): no SET, no session
-locks, and prepared statements only where the server itself is at the other end. The server's version
-is checked whenever a connection is opened.
+keep session state that matters (a pooler in transaction mode may stand between): no session locks, and
+a SET or a prepared statement only where the server itself is at the other end. The server's version is
+checked whenever a connection is opened.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ PATIENCE_S = {
     "migration": 3600.0,  # an index on a large table takes its time
 }
 IDLE_S = 10.0  # without use, after which a connection is given back, unless it is the last
+_ABOUT = b"SELECT pg_backend_pid(), current_setting('default_transaction_isolation')"
+_READ_COMMITTED = b"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
 OPTIONS: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "rota",
@@ -218,8 +220,10 @@ async def connect(conninfo: str, shown: str) -> Connection:
             f"{shown} runs PostgreSQL {version // 10000}, but rota needs 13 or newer: upgrade the server"
         )
     # A pooler hides the process it speaks to; there a prepared statement may meet another process.
-    ((process,),) = await connection.ask(b"SELECT pg_backend_pid()", ())
+    ((process, isolation),) = await connection.ask(_ABOUT, ())
     connection.is_direct = process == connection.pgconn.backend_pid
+    if connection.is_direct and isolation != "read committed":  # limits count what others have committed
+        await connection.ask(_READ_COMMITTED, ())
     return connection
 
 

@@ -938,6 +938,9 @@ DECLARE
     soon_ns bigint;
     soon_at timestamptz;
     part_rates boolean;
+    is_quick boolean;
+    is_uniform boolean := true;  -- all are under the same so far
+    bits integer;
 BEGIN
     has_rate := false;
     IF names <> '{}' THEN
@@ -962,6 +965,26 @@ BEGIN
                                            AND coalesce(budgeted, '{}') = '{}'
                                ELSE NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope = 'queue') END;
         subjects := CASE mark WHEN 8 THEN keys WHEN 2 THEN tasks WHEN 4 THEN tenants ELSE queues END;
+        -- mostly there is room for all, and they are under the same rules
+        SELECT coalesce(bool_and(r.subject IS NULL OR r.is_locked AND (g.n <= r.room) IS NOT FALSE
+                                 AND (g.units <= r.tokens) IS NOT FALSE AND r.sole IS NULL AND r.money IS NULL), true)
+                   AND count(DISTINCT r.bits) <= 1 AND bool_and(r.subject IS NULL) IN (true, bool_or(r.subject IS NULL)),
+               coalesce(min(r.bits), 0), bool_or(r.every_ns IS NOT NULL)
+          INTO is_quick, bits, part_rates
+          FROM (SELECT u.subject, count(*) AS n, sum(coalesce(u.units, 1)) AS units FROM unnest(subjects, units) AS u(subject, units)
+                 GROUP BY u.subject) AS g
+          LEFT JOIN (SELECT f.*, (CASE WHEN f.counts THEN mark ELSE 0 END | CASE WHEN f.every_ns IS NULL THEN 0 ELSE 16 END) AS bits
+                       FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns) AS f) AS r
+            ON r.subject = g.subject;
+        IF is_quick THEN
+            IF bits <> 0 THEN
+                ruled := CASE WHEN is_uniform THEN array_fill((ruled[1] | bits)::smallint, ARRAY[cardinality(ids)])
+                              ELSE ARRAY(SELECT (b | bits)::smallint FROM unnest(ruled) AS b) END;
+            END IF;
+            has_rate := has_rate OR coalesce(part_rates, false);
+            CONTINUE;
+        END IF;
+        is_uniform := false;
         WITH rule AS MATERIALIZED (
             SELECT * FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns)
         ), job AS (
@@ -988,12 +1011,12 @@ BEGIN
                               ELSE mark END::smallint ORDER BY i),
                array_agg((ruled | coalesce(CASE WHEN counts THEN mark END, 0) | CASE WHEN every_ns IS NULL THEN 0 ELSE 16 END
                          )::smallint ORDER BY i),
-               least(9000000000000000000, min(
-                   greatest(full_ns, now_ns) + (all_units - least(burst, 4000000000000000000 / every_ns)) * every_ns) FILTER (WHERE verdict = 0 AND fits AND NOT has_tokens AND units <= burst)),
+               min(least(9000000000000000000, greatest(full_ns, now_ns)
+                         + (all_units - least(burst, 4000000000000000000 / every_ns)) * every_ns)) FILTER (WHERE verdict = 0 AND fits AND NOT has_tokens AND units <= burst),
                bool_or(every_ns IS NOT NULL), min(closes_at) FILTER (WHERE verdict = 0 AND NOT fits)
           INTO verdict, ruled, soon_ns, part_rates, soon_at FROM judged;
         next_ns := least(next_ns, soon_ns);
-        has_rate := has_rate OR part_rates;
+        has_rate := has_rate OR coalesce(part_rates, false);
         next_at := least(next_at, soon_at);
     END LOOP;
     next_at := least(next_at, 'epoch'::timestamptz + ceil(next_ns / 1000.0) * interval '1 microsecond');
@@ -1005,38 +1028,43 @@ CREATE OR REPLACE FUNCTION rota.sum_units(queues text[], tasks text[], tenants t
 RETURNS TABLE (name text, key text, total bigint)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_nestloop = on
 AS $$
 #variable_conflict use_column
+DECLARE
+    prefixes text[];  -- of the families, the longest first
 BEGIN
-    RETURN QUERY
-    WITH job AS MATERIALIZED (
-        SELECT * FROM unnest(queues, tasks, tenants, keys, units) AS j(queue, task, tenant, key, units)
-    ), used AS (
-        SELECT 'queue:' || j.queue AS name, sum(coalesce(j.units, 1)) AS units FROM job AS j WHERE rules & 1 <> 0 GROUP BY j.queue
-        UNION ALL
-        SELECT 'task:' || j.task, sum(coalesce(j.units, 1)) FROM job AS j WHERE rules & 2 <> 0 GROUP BY j.task
-        UNION ALL
-        SELECT 'tenant:' || j.tenant, sum(coalesce(j.units, 1)) FROM job AS j WHERE rules & 4 <> 0 GROUP BY j.tenant
-    ), keyed AS (
-        SELECT j.key, sum(coalesce(j.units, 1)) AS units FROM job AS j
-         WHERE rules & 24 <> 0 AND j.key IS NOT NULL GROUP BY j.key
-    )
-    SELECT u.name, NULL::text, u.units FROM used AS u
-    UNION ALL
-    SELECT l.name, CASE WHEN l.scope = 'family' THEN k.key END, k.units
-      FROM keyed AS k, LATERAL (
-        SELECT f.name, f.scope FROM rota.limits AS f
-         WHERE (rules & 8 <> 0 AND f.name = 'key:' || k.key)
-           AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
-           AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
-        UNION ALL
-        (SELECT f.name, f.scope FROM rota.limits AS f
-          WHERE rules & 16 <> 0 AND f.scope = 'family' AND starts_with(k.key, f.subject)
-            AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
-            AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
-          ORDER BY length(f.subject) DESC LIMIT 1)
-        LIMIT 1) AS l;
+    IF rules & 16 <> 0 THEN
+        prefixes := ARRAY(SELECT f.subject FROM rota.limits AS f
+                           WHERE f.scope = 'family' AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
+                             AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
+                           ORDER BY length(f.subject) DESC);
+    END IF;
+    IF rules & 7 <> 0 THEN
+        RETURN QUERY
+        SELECT u.name, NULL::text, sum(coalesce(u.units, 1))
+          FROM (SELECT 'queue:' || j.queue, j.units FROM unnest(queues, units) AS j(queue, units) WHERE rules & 1 <> 0
+                UNION ALL
+                SELECT 'task:' || j.task, j.units FROM unnest(tasks, units) AS j(task, units) WHERE rules & 2 <> 0
+                UNION ALL
+                SELECT 'tenant:' || j.tenant, j.units FROM unnest(tenants, units) AS j(tenant, units) WHERE rules & 4 <> 0)
+               AS u(name, units) GROUP BY u.name;
+    END IF;
+    IF rules & 24 <> 0 THEN
+        RETURN QUERY
+        SELECT CASE WHEN k.is_own THEN 'key:' || k.key ELSE 'key:' || k.prefix || '*' END,
+               CASE WHEN NOT k.is_own THEN k.key END, k.units
+          FROM (SELECT g.key, g.units, CASE WHEN rules & 8 <> 0 THEN EXISTS (
+                           SELECT FROM rota.limits AS l
+                            WHERE l.name = 'key:' || g.key AND l.scope = 'key' AND (l.running > 0 OR l.running IS NULL)
+                              AND coalesce(l.running, l.every_ns) IS NOT NULL
+                              AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0)) ELSE false END AS is_own,
+                       CASE WHEN cardinality(prefixes) = 1 AND starts_with(g.key, prefixes[1]) THEN prefixes[1]
+                            WHEN cardinality(prefixes) > 1 THEN
+                                (SELECT p FROM unnest(prefixes) AS p WHERE starts_with(g.key, p) LIMIT 1) END AS prefix
+                  FROM (SELECT j.key, sum(coalesce(j.units, 1)) AS units FROM unnest(keys, units) AS j(key, units)
+                         WHERE j.key IS NOT NULL GROUP BY j.key) AS g) AS k
+         WHERE k.is_own OR k.prefix IS NOT NULL;
+    END IF;
 END
 $$;
 
@@ -1046,20 +1074,28 @@ CREATE OR REPLACE FUNCTION rota.take_units(
 RETURNS void
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_nestloop = on
 AS $$
 #variable_conflict use_column
 DECLARE
     now_ns CONSTANT bigint := (extract(epoch FROM now) * 1000000)::bigint * 1000;
-    used json := (SELECT json_agg(s) FROM rota.sum_units(queues, tasks, tenants, keys, units, rules) AS s);
+    names text[];
+    of_keys text[];
+    totals bigint[];
+    every text[];
+    every_ns bigint[];
 BEGIN
+    SELECT array_agg(s.name), array_agg(s.key), array_agg(s.total) INTO names, of_keys, totals
+      FROM rota.sum_units(queues, tasks, tenants, keys, units, rules) AS s;
+    SELECT array_agg(l.name), array_agg(l.every_ns) INTO every, every_ns
+      FROM rota.limits AS l
+     WHERE l.name = ANY (ARRAY(SELECT DISTINCT n FROM unnest(names) AS n)) AND l.every_ns > 0 AND l.burst > 0;
     UPDATE rota.limits AS l SET full_ns = greatest(l.full_ns, now_ns) + l.every_ns * u.total
-      FROM json_to_recordset(used) AS u(name text, key text, total bigint)
-     WHERE u.key IS NULL AND l.name = u.name AND l.every_ns > 0 AND l.burst > 0;
+      FROM unnest(names, of_keys, totals) AS u(name, key, total)
+     WHERE u.key IS NULL AND l.name = u.name AND l.name = ANY (every);
     INSERT INTO rota.buckets AS b (concurrency_key, full_ns)
-    SELECT u.key, now_ns + l.every_ns * u.total
-      FROM json_to_recordset(used) AS u(name text, key text, total bigint) JOIN rota.limits AS l ON l.name = u.name
-     WHERE u.key IS NOT NULL AND l.every_ns > 0
+    SELECT u.key, now_ns + e.every_ns * u.total
+      FROM unnest(names, of_keys, totals) AS u(name, key, total) JOIN unnest(every, every_ns) AS e(name, every_ns) ON e.name = u.name
+     WHERE u.key IS NOT NULL
      ORDER BY u.key
     ON CONFLICT (concurrency_key) DO UPDATE SET full_ns = greatest(b.full_ns, now_ns) + (excluded.full_ns - now_ns);
 END
@@ -1551,7 +1587,7 @@ DECLARE
     holder text[]; holding integer[];  -- what the worker has in hand, by tenant
     -- the queues; up to which place the line of each has been read, and up to which rank its lanes
     names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
-    is_full boolean[];  -- its own limit admits nothing more
+    full_names text[] := '{}'; is_full boolean[];  -- its own limit admits nothing more
     -- the place before which nothing is left in its line
     spot_rank integer[]; spot_at timestamptz[]; spot_id uuid[]; is_spotted boolean[];
     -- the state of each: tenants that wait in its line and their weight, when counted, for which rank; cursors
@@ -1560,6 +1596,7 @@ DECLARE
     head_rank integer[]; head_at timestamptz[]; head_id uuid[];
     r integer;  -- the rank of this round
     pick integer[]; has_held boolean[]; share integer[];  -- the queues that share it
+    reach integer := 1; sight integer; shown integer[];  -- how many jobs of their lines are read
     per_tenant double precision[]; walk integer[];
     deep_queue text := coalesce(state->'deep'->>0, ''); deep_rank integer := coalesce((state->'deep'->>1)::integer, first);
     deep_lane text := coalesce(state->'deep'->>2, ''); deep_tenant text := coalesce(state->'deep'->>3, '');
@@ -1572,7 +1609,7 @@ DECLARE
     c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];
     c_queue text[];
     deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
-    pick_j integer; in_line integer; quota integer; n integer; w double precision; i integer; one record;
+    pick_j integer; in_line integer; line_at timestamptz; line_id uuid; is_plain boolean; quota integer; n integer; w double precision; i integer; one record;
     last_tenant text; rounds_first text[];  -- tenants whose turn it is, whatever the order of arrival
     take_place tid[]; take_id uuid[]; take_ruled smallint[];
     hold_place tid[]; hold_id uuid[]; hold_lane text[];
@@ -1644,6 +1681,7 @@ BEGIN
             IF s.rules & 1 <> 0 THEN
                 SELECT coalesce(f.is_full, is_full), least(next_due_at, f.next_at) INTO is_full, next_due_at
                   FROM rota.full_queues(names, now) AS f;
+                full_names := ARRAY(SELECT u.name FROM unnest(names, is_full) AS u(name, is_full) WHERE u.is_full);
             END IF;
             IF several THEN
                 SELECT array_agg(l.queue), array_agg(l.segment), array_agg(l.rank), array_agg(l.run_at), array_agg(l.id)
@@ -1654,14 +1692,14 @@ BEGIN
         c_j := NULL; c_queue := NULL; c_place := NULL; c_id := NULL; c_at := NULL; c_tenant := NULL; c_task := NULL; c_key := NULL;
         c_units := NULL; c_price := NULL; c_from := NULL; c_lane := NULL;
         c_verdict := NULL; c_ruled := NULL; deep_j := NULL; rounds_first := NULL; per_tenant := NULL;
-        in_line := 0;
+        in_line := 0; is_plain := false; places := NULL; take_id := NULL;
         IF is_deep THEN
             -- what is left to look into: lanes, of all queues and ranks, from where the last claim ended
             EXIT WHEN lanes_read >= most_lanes;
             quota := least(256, most_lanes - lanes_read);
             SELECT array_agg(l.queue), array_agg(l.rank), array_agg(l.lane), array_agg(l.tenant), array_agg(l.is_closed)
               INTO step_queue, step_rank, step_lane, step_tenant, step_closed
-              FROM rota.walk_held(deep_queue, deep_rank, deep_lane, deep_tenant, quota, queues, exclude,
+              FROM rota.walk_held(deep_queue, deep_rank, deep_lane, deep_tenant, quota, queues, exclude || full_names,
                                   tasks, exclude_tenants) AS l;
             n := coalesce(cardinality(step_queue), 0);
             lanes_read := lanes_read + n;
@@ -1743,6 +1781,12 @@ BEGIN
             END IF;
             n := cardinality(pick);
             share := ARRAY(SELECT wanted / n + (j <= wanted % n)::integer FROM generate_series(1, n) AS j);
+            IF n > wanted THEN
+                has_held := ARRAY(SELECT h AND j <= wanted FROM unnest(has_held) WITH ORDINALITY AS u(h, j));
+            END IF;
+            sight := least(wanted * reach, greatest(wanted, 2000));
+            shown := CASE WHEN sight = wanted THEN share
+                          ELSE ARRAY(SELECT sight / n + (j <= sight % n)::integer FROM generate_series(1, n) AS j) END;
             -- the line
             IF several THEN
                 SELECT array_agg(u.j), array_agg(q.queue), array_agg(q.ctid), array_agg(q.id), array_agg(q.run_at), array_agg(q.tenant),
@@ -1755,7 +1799,7 @@ BEGIN
                                       ARRAY(SELECT names[p] FROM unnest(pick) AS p), ARRAY(SELECT seen_rank[p] FROM unnest(pick) AS p),
                                       ARRAY(SELECT seen_at[p] FROM unnest(pick) AS p), ARRAY(SELECT seen_id[p] FROM unnest(pick) AS p),
                                       strand, strand_segment, strand_rank, strand_at, strand_id, tasks, exclude_tenants,
-                                      r::bigint + 1, wanted) AS m))
+                                      r::bigint + 1, sight) AS m))
                          ORDER BY run_at, id) AS q
                   JOIN unnest(pick) WITH ORDINALITY AS u(p, j) ON names[u.p] = q.queue;
             ELSE
@@ -1763,7 +1807,7 @@ BEGIN
                        array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price),
                        array_agg(0::smallint), array_agg(x.lane)
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
-                  FROM (SELECT u.j, f.* FROM unnest(pick, share) WITH ORDINALITY AS u(p, share, j), LATERAL (
+                  FROM (SELECT u.j, f.* FROM unnest(pick, shown) WITH ORDINALITY AS u(p, shown, j), LATERAL (
                             SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units,
                                    q.price, q.lane
                               FROM rota.queued AS q
@@ -1771,16 +1815,17 @@ BEGIN
                                AND (q.rank, q.run_at, q.id) > (seen_rank[u.p], seen_at[u.p], seen_id[u.p])
                                AND (tasks IS NULL OR q.task = ANY (tasks))
                                AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
-                             ORDER BY q.rank, q.run_at, q.id LIMIT u.share) AS f) AS x;
+                             ORDER BY q.rank, q.run_at, q.id LIMIT u.shown) AS f) AS x;
             END IF;
             in_line := coalesce(cardinality(c_id), 0);
+            line_at := c_at[in_line]; line_id := c_id[in_line];
             lines_read := lines_read + in_line;
             -- which part of the claim each tenant may have, and how many the line does not show
             IF s.many AND in_line > 0 THEN
                 FOR look IN 1..2 LOOP
                     SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j)
                       INTO per_tenant, walk, step_rank
-                      FROM rota.share_out(c_j, c_tenant, pick, share, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
+                      FROM rota.share_out(c_j, c_tenant, pick, share, shown, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
                                           names, r, s.newest) AS f;
                     EXIT WHEN look = 2;
                     n := 0;
@@ -1861,7 +1906,7 @@ BEGIN
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
                   FROM rota.pick_retried(c_key, c_id, ARRAY(SELECT names[p] FROM unnest(pick) AS p), r, tasks, exclude_tenants) AS x;
             END IF;
-            IF coalesce(cardinality(c_id), 0) > in_line OR s.many AND in_line > 0 THEN
+            IF coalesce(cardinality(c_id), 0) > in_line OR s.many AND in_line > 0 AND (sight > wanted OR s.rules & 95 <> 0) THEN
                 SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
                        array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(x.origin),
                        array_agg(x.lane), array_agg(x.verdict)
@@ -1881,6 +1926,12 @@ BEGIN
                 next_due_at := least(next_due_at, one.next_at);
                 is_patient := is_patient AND c_ruled IS NULL;
             END IF;
+            -- mostly the line as it is, and nothing is full
+            is_plain := NOT is_deep AND cardinality(c_id) = in_line AND sight = wanted AND 0 = ALL (c_verdict)
+                        AND (free IS NULL OR c_ruled IS NULL OR free >= in_line);
+            IF is_plain THEN
+                take_place := c_place; take_id := c_id; take_ruled := c_ruled; hold_place := NULL;
+            ELSE
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
@@ -1895,6 +1946,7 @@ BEGIN
                                                 THEN 16 ELSE u.verdict END AS verdict
                                       FROM unnest(c_j, c_place, c_id, c_task, c_key, c_from, c_lane, c_verdict, c_ruled) WITH ORDINALITY
                                            AS u(j, place, id, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
+            END IF;
             -- only now, so that no more are locked than are taken
             SELECT array_agg(q.place), array_agg(q.id), array_agg(u.ruled) INTO places, ids, ruled
               FROM (SELECT ctid AS place, id FROM rota.queued WHERE ctid = ANY (take_place) AND due IS NOT false
@@ -1944,23 +1996,42 @@ BEGIN
         IF is_deep THEN
             CONTINUE;
         END IF;
+        IF 2 * coalesce(cardinality(places), 0) < sight / reach THEN
+            reach := least(reach * 4, 4096);  -- most are held up: read more at once
+        END IF;
         -- how far each queue has been read, and what is left in its line
+        IF is_plain AND cardinality(pick) = 1 THEN
+            i := pick[1];
+            IF has_held[1] THEN
+                held_to[i] := r;
+            END IF;
+            IF NOT is_spotted[i] THEN
+                spot_rank[i] := r; spot_at[i] := line_at; spot_id[i] := line_id;
+            END IF;
+            seen_rank[i] := r;
+            seen_at[i] := CASE WHEN in_line < sight THEN 'infinity' ELSE line_at END;
+            seen_id[i] := CASE WHEN in_line < sight THEN last_id ELSE line_id END;
+            CONTINUE;
+        END IF;
         FOR one IN
-            SELECT u.j, p.i, p.has_held, count(l.id) AS n, p.share, bool_or(l.verdict = 1) AS is_full,
+            SELECT u.j, p.i, p.has_held, count(l.id) AS n, p.shown, bool_or(l.verdict = 1) AS is_full,
                    (array_agg(l.run_at ORDER BY l.run_at DESC, l.id DESC))[1] AS last_at,
                    (array_agg(l.id ORDER BY l.run_at DESC, l.id DESC))[1] AS last_id,
-                   min(l.run_at) FILTER (WHERE l.is_left) AS left_at
+                   min(l.run_at) FILTER (WHERE l.is_left) AS left_at,
+                   min(l.run_at) FILTER (WHERE l.is_left AND l.verdict = 0) AS next_at  -- beyond its share of this round
               FROM generate_subscripts(pick, 1) AS u(j)
-              JOIN unnest(pick, has_held, share) WITH ORDINALITY AS p(i, has_held, share, j) ON p.j = u.j
+              JOIN unnest(pick, has_held, shown) WITH ORDINALITY AS p(i, has_held, shown, j) ON p.j = u.j
               LEFT JOIN (SELECT c.*, c.verdict IN (0, 1, 16) AND t.id IS NULL AS is_left
                            FROM unnest(c_j, c_id, c_at, c_from, c_verdict) AS c(j, id, run_at, origin, verdict)
                            LEFT JOIN unnest(take_id) AS t(id) ON t.id = c.id
                           WHERE c.origin = 0) AS l ON l.j = u.j
-             GROUP BY u.j, p.i, p.has_held, p.share
+             GROUP BY u.j, p.i, p.has_held, p.shown
         LOOP
             i := one.i;
+            CONTINUE WHEN share[one.j] = 0;
             IF one.is_full THEN
                 is_full[i] := true;
+                full_names := full_names || names[i];
             END IF;
             IF one.has_held THEN
                 held_to[i] := r;
@@ -1976,7 +2047,9 @@ BEGIN
                 END IF;
             END IF;
             seen_rank[i] := r;
-            IF one.n < one.share THEN
+            IF one.next_at IS NOT NULL THEN
+                seen_at[i] := one.next_at - interval '1 microsecond'; seen_id[i] := last_id;
+            ELSIF one.n < one.shown THEN
                 seen_at[i] := 'infinity'; seen_id[i] := last_id;
             ELSE
                 seen_at[i] := one.last_at; seen_id[i] := one.last_id;
@@ -3185,21 +3258,22 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    WITH RECURSIVE step(queue, rank, lane, tenant, n, is_closed) AS (
-        SELECT from_queue COLLATE "C", from_rank, from_lane COLLATE "C", from_tenant COLLATE "C", 0, false
+    WITH RECURSIVE step(queue, rank, lane, tenant, n, is_closed, is_passed) AS (  -- passed: its whole queue
+        SELECT from_queue COLLATE "C", from_rank, from_lane COLLATE "C", from_tenant COLLATE "C", 0, false, false
         UNION ALL
         SELECT b.queue, b.rank, b.lane, b.tenant, s.n + 1,
+               CASE WHEN b.lane = '' THEN coalesce(b.tenant = ANY (exclude_tenants), false)
+                    ELSE b.lane LIKE 't:%' AND NOT coalesce(substr(b.lane, 3) = ANY (tasks), true) END,
                b.queue = ANY (exclude) OR NOT coalesce(b.queue = ANY (queues), true)
-               OR CASE WHEN b.lane = '' THEN coalesce(b.tenant = ANY (exclude_tenants), false)
-                       ELSE b.lane LIKE 't:%' AND NOT coalesce(substr(b.lane, 3) = ANY (tasks), true) END
           FROM step AS s, LATERAL (
             SELECT q.queue, q.rank, q.lane, q.tenant FROM rota.queued AS q
              WHERE q.due IS NULL
                AND (q.queue, q.rank, q.lane, q.tenant) > (
-                   s.queue, s.rank, CASE WHEN s.is_closed AND s.lane <> '' THEN s.lane || chr(1) ELSE s.lane END, s.tenant)
+                   CASE WHEN s.is_passed THEN s.queue || chr(1) ELSE s.queue END, s.rank,
+                   CASE WHEN s.is_closed AND s.lane <> '' THEN s.lane || chr(1) ELSE s.lane END, s.tenant)
              ORDER BY q.queue, q.rank, q.lane, q.tenant LIMIT 1) AS b
          WHERE s.n < most)
-    SELECT s.queue, s.rank, s.lane, s.tenant, s.is_closed FROM step AS s WHERE s.n > 0;
+    SELECT s.queue, s.rank, s.lane, s.tenant, s.is_closed OR s.is_passed FROM step AS s WHERE s.n > 0;
 END
 $$;
 
@@ -3271,6 +3345,31 @@ BEGIN
      WHERE u.id IS NULL AND f.due IS NOT false AND f.rank = coalesce(pick_retried.rank, f.rank)
        AND (known_tasks IS NULL OR f.task = ANY (known_tasks))
        AND (exclude_tenants IS NULL OR NOT f.tenant = ANY (exclude_tenants));
+END
+$$;
+
+-- Once a minute: notes tenants that a role stored which may not note them itself, forgets buckets that are full, and lets
+-- claims be plain again once nothing is held and there are neither tenants nor rules.
+CREATE OR REPLACE FUNCTION rota.check_lanes() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    s rota.segments%ROWTYPE;
+BEGIN
+    SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
+    IF NOT s.many AND EXISTS (SELECT FROM rota.queued AS q WHERE q.due AND q.lane IS NOT NULL) THEN
+        PERFORM rota.note_tenants();
+    END IF;
+    DELETE FROM rota.buckets WHERE ctid = ANY (ARRAY(
+        SELECT b.ctid FROM rota.buckets AS b WHERE b.full_ns < (extract(epoch FROM clock_timestamp() - interval '1 minute') * 1e9)::bigint
+         LIMIT 20000));
+    -- no claim is under way, hence none that holds jobs
+    IF s.fair AND NOT s.many AND s.rules = 0 AND pg_try_advisory_xact_lock(7466563) THEN
+        UPDATE rota.segments AS g SET version = g.version + 1, fair = false
+         WHERE g.version = (SELECT max(m.version) FROM rota.segments AS m) AND g.fair AND NOT g.many AND g.rules = 0
+           AND NOT EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL);
+    END IF;
 END
 $$;
 
@@ -4003,6 +4102,7 @@ BEGIN
         strays_xid = CASE WHEN is_held THEN g.strays_xid ELSE pg_current_xact_id() END
      WHERE g.version = (SELECT max(m.version) FROM rota.segments AS m);
     DELETE FROM rota.segments WHERE version < (SELECT max(m.version) FROM rota.segments AS m);
+    PERFORM rota.check_lanes();
 END
 $$;
 
@@ -4352,7 +4452,7 @@ $$;
 -- What a tenant of weight 1 may have of each queue's share, what the worker has in hand included; how many tenants
 -- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line.
 CREATE OR REPLACE FUNCTION rota.share_out(
-    js integer[], tenants text[], pick integer[], share integer[], waiting integer[], weights double precision[],
+    js integer[], tenants text[], pick integer[], share integer[], shown integer[], waiting integer[], weights double precision[],
     holder text[], holding integer[], has_weights boolean, names text[], rank integer, segment integer)
 RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint)
 LANGUAGE plpgsql
@@ -4378,8 +4478,10 @@ BEGIN
           FROM tenant AS t GROUP BY t.j
     )
     SELECT p.j::integer, q.rate,
-           CASE WHEN q.n < q.share THEN 0  -- the line has no more
+           CASE WHEN q.n < shown[p.j] THEN 0  -- the line has no more
                 WHEN q.waiting <= q.seen THEN 1
+                -- a sixteenth goes round whatever the line shows; if that is fair, rarely and then more
+                WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN random() < 0.25 THEN least(q.waiting - q.seen, q.share / 4) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, ceil(q.rate))), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
@@ -4412,7 +4514,7 @@ BEGIN
     IF met IS NULL THEN
         RETURN;
     END IF;
-    firsts := met[1:share / 16 + (random() * 16 < share % 16)::integer];
+    firsts := met[1:CASE WHEN walk = share / 4 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END];
     SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)

@@ -287,8 +287,8 @@ BEGIN
                               ELSE mark END::smallint ORDER BY i),
                array_agg((ruled | coalesce(CASE WHEN counts THEN mark END, 0) | CASE WHEN every_ns IS NULL THEN 0 ELSE 16 END
                          )::smallint ORDER BY i),
-               least(9000000000000000000, min(
-                   greatest(full_ns, now_ns) + (all_units - least(burst, 4000000000000000000 / every_ns)) * every_ns) FILTER (WHERE verdict = 0 AND fits AND NOT has_tokens AND units <= burst)),
+               min(least(9000000000000000000, greatest(full_ns, now_ns)
+                         + (all_units - least(burst, 4000000000000000000 / every_ns)) * every_ns)) FILTER (WHERE verdict = 0 AND fits AND NOT has_tokens AND units <= burst),
                bool_or(every_ns IS NOT NULL), min(closes_at) FILTER (WHERE verdict = 0 AND NOT fits)
           INTO verdict, ruled, soon_ns, part_rates, soon_at FROM judged;
         next_ns := least(next_ns, soon_ns);

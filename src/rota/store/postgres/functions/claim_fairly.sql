@@ -35,7 +35,7 @@ DECLARE
     holder text[]; holding integer[];  -- what the worker has in hand, by tenant
     -- the queues; up to which place the line of each has been read, and up to which rank its lanes
     names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
-    is_full boolean[];  -- its own limit admits nothing more
+    full_names text[] := '{}'; is_full boolean[];  -- its own limit admits nothing more
     -- the place before which nothing is left in its line
     spot_rank integer[]; spot_at timestamptz[]; spot_id uuid[]; is_spotted boolean[];
     -- the state of each: tenants that wait in its line and their weight, when counted, for which rank; cursors
@@ -129,6 +129,7 @@ BEGIN
             IF s.rules & 1 <> 0 THEN
                 SELECT coalesce(f.is_full, is_full), least(next_due_at, f.next_at) INTO is_full, next_due_at
                   FROM rota.full_queues(names, now) AS f;
+                full_names := ARRAY(SELECT u.name FROM unnest(names, is_full) AS u(name, is_full) WHERE u.is_full);
             END IF;
             IF several THEN
                 SELECT array_agg(l.queue), array_agg(l.segment), array_agg(l.rank), array_agg(l.run_at), array_agg(l.id)
@@ -146,7 +147,7 @@ BEGIN
             quota := least(256, most_lanes - lanes_read);
             SELECT array_agg(l.queue), array_agg(l.rank), array_agg(l.lane), array_agg(l.tenant), array_agg(l.is_closed)
               INTO step_queue, step_rank, step_lane, step_tenant, step_closed
-              FROM rota.walk_held(deep_queue, deep_rank, deep_lane, deep_tenant, quota, queues, exclude,
+              FROM rota.walk_held(deep_queue, deep_rank, deep_lane, deep_tenant, quota, queues, exclude || full_names,
                                   tasks, exclude_tenants) AS l;
             n := coalesce(cardinality(step_queue), 0);
             lanes_read := lanes_read + n;
@@ -470,6 +471,7 @@ BEGIN
             CONTINUE WHEN share[one.j] = 0;
             IF one.is_full THEN
                 is_full[i] := true;
+                full_names := full_names || names[i];
             END IF;
             IF one.has_held THEN
                 held_to[i] := r;

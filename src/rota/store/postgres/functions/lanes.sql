@@ -125,21 +125,22 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    WITH RECURSIVE step(queue, rank, lane, tenant, n, is_closed) AS (
-        SELECT from_queue COLLATE "C", from_rank, from_lane COLLATE "C", from_tenant COLLATE "C", 0, false
+    WITH RECURSIVE step(queue, rank, lane, tenant, n, is_closed, is_passed) AS (  -- passed: its whole queue
+        SELECT from_queue COLLATE "C", from_rank, from_lane COLLATE "C", from_tenant COLLATE "C", 0, false, false
         UNION ALL
         SELECT b.queue, b.rank, b.lane, b.tenant, s.n + 1,
+               CASE WHEN b.lane = '' THEN coalesce(b.tenant = ANY (exclude_tenants), false)
+                    ELSE b.lane LIKE 't:%' AND NOT coalesce(substr(b.lane, 3) = ANY (tasks), true) END,
                b.queue = ANY (exclude) OR NOT coalesce(b.queue = ANY (queues), true)
-               OR CASE WHEN b.lane = '' THEN coalesce(b.tenant = ANY (exclude_tenants), false)
-                       ELSE b.lane LIKE 't:%' AND NOT coalesce(substr(b.lane, 3) = ANY (tasks), true) END
           FROM step AS s, LATERAL (
             SELECT q.queue, q.rank, q.lane, q.tenant FROM rota.queued AS q
              WHERE q.due IS NULL
                AND (q.queue, q.rank, q.lane, q.tenant) > (
-                   s.queue, s.rank, CASE WHEN s.is_closed AND s.lane <> '' THEN s.lane || chr(1) ELSE s.lane END, s.tenant)
+                   CASE WHEN s.is_passed THEN s.queue || chr(1) ELSE s.queue END, s.rank,
+                   CASE WHEN s.is_closed AND s.lane <> '' THEN s.lane || chr(1) ELSE s.lane END, s.tenant)
              ORDER BY q.queue, q.rank, q.lane, q.tenant LIMIT 1) AS b
          WHERE s.n < most)
-    SELECT s.queue, s.rank, s.lane, s.tenant, s.is_closed FROM step AS s WHERE s.n > 0;
+    SELECT s.queue, s.rank, s.lane, s.tenant, s.is_closed OR s.is_passed FROM step AS s WHERE s.n > 0;
 END
 $$;
 
@@ -211,5 +212,30 @@ BEGIN
      WHERE u.id IS NULL AND f.due IS NOT false AND f.rank = coalesce(pick_retried.rank, f.rank)
        AND (known_tasks IS NULL OR f.task = ANY (known_tasks))
        AND (exclude_tenants IS NULL OR NOT f.tenant = ANY (exclude_tenants));
+END
+$$;
+
+-- Once a minute: notes tenants that a role stored which may not note them itself, forgets buckets that are full, and lets
+-- claims be plain again once nothing is held and there are neither tenants nor rules.
+CREATE FUNCTION rota.check_lanes() RETURNS void
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    s rota.segments%ROWTYPE;
+BEGIN
+    SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
+    IF NOT s.many AND EXISTS (SELECT FROM rota.queued AS q WHERE q.due AND q.lane IS NOT NULL) THEN
+        PERFORM rota.note_tenants();
+    END IF;
+    DELETE FROM rota.buckets WHERE ctid = ANY (ARRAY(
+        SELECT b.ctid FROM rota.buckets AS b WHERE b.full_ns < (extract(epoch FROM clock_timestamp() - interval '1 minute') * 1e9)::bigint
+         LIMIT 20000));
+    -- no claim is under way, hence none that holds jobs
+    IF s.fair AND NOT s.many AND s.rules = 0 AND pg_try_advisory_xact_lock({rules lock}) THEN
+        UPDATE rota.segments AS g SET version = g.version + 1, fair = false
+         WHERE g.version = (SELECT max(m.version) FROM rota.segments AS m) AND g.fair AND NOT g.many AND g.rules = 0
+           AND NOT EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL);
+    END IF;
 END
 $$;

@@ -387,6 +387,7 @@ BEGIN
         strays_xid = CASE WHEN is_held THEN g.strays_xid ELSE pg_current_xact_id() END
      WHERE g.version = (SELECT max(m.version) FROM rota.segments AS m);
     DELETE FROM rota.segments WHERE version < (SELECT max(m.version) FROM rota.segments AS m);
+    PERFORM rota.check_lanes();
 END
 $$;
 

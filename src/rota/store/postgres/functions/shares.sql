@@ -84,7 +84,7 @@ BEGIN
     SELECT p.j::integer, q.rate,
            CASE WHEN q.n < shown[p.j] THEN 0  -- the line has no more
                 WHEN q.waiting <= q.seen THEN 1
-                -- a sixteenth goes round whatever the line shows; if that is fair, seldom and then more
+                -- a sixteenth goes round whatever the line shows; if that is fair, rarely and then more
                 WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN random() < 0.25 THEN least(q.waiting - q.seen, q.share / 4) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, ceil(q.rate))), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,

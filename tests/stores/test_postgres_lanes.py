@@ -1,0 +1,186 @@
+"""PostgreSQL: lanes of held jobs and limits, where the other stores have nothing to compare."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from rota.errors import StoreError
+from rota.model import Limit, LimitRule, State, TenantRule
+from rota.store.calls import claim, settle
+from rota.store.postgres.store import PostgresStore
+from rota.testing.conformance.factories import T0, at, change, ids, new, want
+
+FLAGS = "SELECT fair, many, rules FROM rota.segments ORDER BY version DESC LIMIT 1"
+CLAIM = "SELECT * FROM rota.claim('w', %s, 60, NULL, '{}', NULL, NULL, NULL, NULL, NULL, NULL, %s)"
+
+
+def flags(admin: psycopg.Connection) -> tuple[bool, bool, int]:
+    (row,) = admin.execute(FLAGS).fetchall()
+    return row
+
+
+def limit(name: str, **fields: object) -> LimitRule:
+    return LimitRule(name=name, chosen=Limit(**fields))  # type: ignore[arg-type]
+
+
+async def test_a_claim_is_plain_until_there_are_tenants_rules_or_held_jobs(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.insert([new() for _ in range(10)], T0)
+    await claim(store, want(2), T0)
+    assert flags(admin) == (False, False, 0)
+    await store.insert([new(tenant="acme")], T0)
+    assert flags(admin) == (True, True, 0)
+    await store.put_rules([limit("queue:mail", running=1), TenantRule(name="acme", weight=2.0)], T0)
+    assert flags(admin) == (True, True, 1 | 32)
+
+
+@pytest.mark.parametrize("jobs", [1, 5, 80])
+async def test_every_way_to_store_jobs_notes_that_there_are_tenants(
+    store: PostgresStore, admin: psycopg.Connection, jobs: int
+) -> None:
+    await store.insert([new(tenant="acme") for _ in range(jobs)], T0)
+    assert flags(admin) == (True, True, 0)
+    await store.insert([new() for _ in range(jobs)], T0)  # now the default tenant has a lane as well
+    assert admin.execute("SELECT count(*) FROM rota.queued WHERE lane = ''").fetchone() == (2 * jobs,)
+
+
+async def test_claims_are_plain_again_when_nothing_is_left_to_share(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.put_rules([limit("queue:default", running=1)], T0)
+    await store.insert([new(task="unknown") for _ in range(400)], T0)
+    assert not await claim(store, want(tasks=("work",)), T0)
+    await store.put_rules([LimitRule(name="queue:default", version=1)], T0)
+    admin.execute("SELECT rota.check_segments()")
+    assert flags(admin) == (True, False, 0)  # jobs are held
+    assert len(await claim(store, want(400), T0)) == 400
+    admin.execute("SELECT rota.check_segments()")
+    assert flags(admin) == (False, False, 0)
+
+
+async def test_ten_thousand_full_lanes_are_read_two_thousand_at_a_time(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    lanes = 10_000
+    await store.put_rules([limit("key:k*", running=1)], T0)
+    await store.insert([new(concurrency_key=f"k{n}") for n in range(lanes) for _ in range(2)], T0)
+    taken = 0
+    while jobs := await claim(store, want(2500), T0):
+        taken += len(jobs)
+    assert taken == lanes
+    admin.execute("VACUUM rota.queued")  # what claims have moved is no lane
+    with admin.transaction():
+        admin.execute(CLAIM, (10, T0))
+        ((read,),) = admin.execute("SELECT pg_stat_get_xact_tuples_fetched('rota.queued_held'::regclass)")
+    assert 2048 <= read < 5 * 2048  # some probes for each lane
+    rounds = 1
+    while (result := await store.turn([], want(10), at(1))).next_due_at is not None:
+        assert not result.jobs
+        assert result.next_due_at == at(1)  # again at once: the round is not finished
+        rounds += 1
+    assert 5 <= rounds <= 12
+
+
+async def test_a_rule_waits_for_a_claim_under_way_but_not_for_ever(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.insert([new() for _ in range(3)], T0)
+    admin.execute("BEGIN")
+    admin.execute(CLAIM, (1, T0))
+    with pytest.raises(StoreError, match="rules were not changed: a claim of another session"):
+        await store.put_rules([limit("queue:default", running=2)], T0)
+    waiting = asyncio.create_task(store.put_rules([limit("queue:default", running=2)], T0))
+    await asyncio.sleep(0)
+    admin.execute("COMMIT")
+    assert await waiting == [1]
+    assert len(await claim(store, want(), T0)) == 1  # one that ran already counts
+
+
+async def test_a_claim_that_cannot_lock_a_limit_takes_what_is_not_under_it(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.put_rules([limit("key:a", running=1)], T0)
+    jobs = [new(concurrency_key="a"), new(concurrency_key="b"), new()]
+    await store.insert(jobs, T0)
+    admin.execute("BEGIN")
+    admin.execute("SELECT FROM rota.limits FOR UPDATE")
+    assert ids(await claim(store, want(), T0)) == [jobs[1].id, jobs[2].id]
+    admin.execute("ROLLBACK")
+    assert ids(await claim(store, want(), T0)) == [jobs[0].id]
+
+
+async def test_limits_hold_where_the_role_defaults_to_one_snapshot_per_transaction(
+    migrated_postgres_url: str, admin: psycopg.Connection
+) -> None:
+    admin.execute(
+        "ALTER DATABASE " + admin.info.dbname + " SET default_transaction_isolation = 'repeatable read'"
+    )
+    store = PostgresStore(migrated_postgres_url)
+    await store.put_rules([limit("key:a", running=2)], T0)
+    await store.insert([new(concurrency_key="a") for _ in range(9)], T0)
+    claims = await asyncio.gather(*(claim(store, want(worker=f"w{n}"), T0) for n in range(6)))
+    assert sum(map(len, claims)) == 2
+    await store.close()
+
+
+async def test_a_freed_slot_is_filled_in_the_same_turn_behind_many_full_lanes(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.put_rules([limit("key:k*", running=1)], T0)
+    await store.insert([new(concurrency_key=f"k{n}", priority=1) for n in range(600) for _ in range(2)], T0)
+    running = [job for _ in range(2) for job in await claim(store, want(300), T0)]
+    assert len(running) == 600
+    await store.insert([new() for _ in range(50)], at(1))
+    ended = next(job for job in running if job.concurrency_key == "k371")
+    result = await store.turn([change(ended, State.SUCCEEDED)], want(5), at(2))
+    assert "k371" in {job.concurrency_key for job in result.jobs}
+
+
+async def test_a_slot_that_is_freed_without_a_claim_wakes_the_queue(store: PostgresStore) -> None:
+    await store.put_rules([limit("key:a", running=1)], T0)
+    await store.insert([new(concurrency_key="a") for _ in range(2)], T0)
+    (job,) = await claim(store, want(), T0)
+    heard = asyncio.create_task(store.waker().wait(["default"], 600))
+    await asyncio.sleep(0)
+    await settle(store, [change(job, State.SUCCEEDED)], at(1))
+    async with asyncio.timeout(30):
+        await heard
+
+
+async def test_tenants_share_across_segments_and_in_their_own_order(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    opened = "UPDATE rota.segments SET version = version + 1, newest = newest + 1, closed = closed || newest"
+    jobs = []
+    for _ in range(3):
+        some = [new(tenant=tenant) for tenant in ("a", "a", "a", "b") for _ in range(10)]
+        await store.insert(some, T0)
+        jobs += some
+        admin.execute(opened)
+    taken = []
+    while batch := await claim(store, want(8), T0):
+        taken += batch
+    assert len(taken) == len(jobs)
+    for tenant in "ab":
+        assert ids([job for job in taken if job.tenant == tenant]) == [
+            j.id for j in jobs if j.tenant == tenant
+        ]
+    assert Counter(job.tenant for job in taken[:32])["b"] >= 12
+
+
+async def test_buckets_that_are_full_again_are_forgotten(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    past = T0 - timedelta(days=365 * 20)
+    await store.put_rules([limit("key:k*", rate="10/s")], past)
+    await store.insert([new(concurrency_key=f"k{n}") for n in range(5)], past)
+    assert len(await claim(store, want(), past)) == 5
+    assert admin.execute("SELECT count(*) FROM rota.buckets").fetchone() == (5,)
+    admin.execute("SELECT rota.check_segments()")
+    assert admin.execute("SELECT count(*) FROM rota.buckets").fetchone() == (0,)
