@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from heapq import nsmallest
 from math import floor
 from typing import NamedTuple
 
@@ -56,6 +57,7 @@ class LimitsInUse:
         self._buckets = buckets
         self._now_ns = now_ns
         self._lanes = lanes
+        self._decoded: dict[str, LimitRule] = {}
 
     def held(self, names: Sequence[str] | None, most: int) -> list[Held]:
         """What is in use of each limit, in the order of the names; of some of them, also single keys."""
@@ -85,18 +87,26 @@ class LimitsInUse:
         if row.scope != "family":
             n = self._running.get((row.scope, row.subject), 0)
             return self._held(row, row.name, n, row.full_ns, counted)
-        each = [self._of_key(key, row, counted) for key in self._keys_by_family.get(row.name, ())]
-        each.sort(key=lambda one: (-one.running, one.tokens or 0, -one.waiting_lanes, one.name))
-        total = self._held(row, row.name, sum(one.running for one in each), None, counted)
-        waiting = sum(one.waiting_lanes for one in each)
-        return msgspec.structs.replace(total, keys=tuple(each[:MOST_KEYS]), waiting_lanes=waiting)
+        keys = self._keys_by_family.get(row.name, ())
+        total = self._held(
+            row, row.name, sum(self._running.get(("key", key), 0) for key in keys), None, False
+        )
+        if not counted:
+            return total
+        shown = tuple(self._of_key(key, row, counted) for key in nsmallest(MOST_KEYS, keys, self._by_use))
+        waiting = sum(self._waiting[f"key:{key}"] for key in keys) if self._waiting else 0
+        return msgspec.structs.replace(total, keys=shown, waiting_lanes=waiting)
+
+    def _by_use(self, key: str) -> tuple[int, int, str]:
+        """The fullest first; there may be very many."""
+        return -self._running.get(("key", key), 0), -self._buckets.get(key, 0), key
 
     def _of_key(self, key: str, row: LimitRow, counted: bool) -> Held:
         running, full_ns = self._running.get(("key", key), 0), self._buckets.get(key, 0)
         return self._held(row, f"key:{key}", running, full_ns, counted)
 
     def _held(self, row: LimitRow, name: str, running: int, full_ns: int | None, counted: bool) -> Held:
-        rule = limit_rule(row, None) or LimitRule(name=row.name)
+        rule = self._read(row)
         tokens, next_ns = None, None
         if row.every_ns is not None and row.burst is not None and full_ns is not None:
             tokens, next_ns = tokens_at(Bucket(row.every_ns, row.burst), full_ns, self._now_ns)
@@ -114,6 +124,11 @@ class LimitsInUse:
             declared=None if rule.chosen is None else rule.declared,
             rule=row.name,
         )
+
+    def _read(self, row: LimitRow) -> LimitRule:
+        if (found := self._decoded.get(row.name)) is None:
+            found = self._decoded[row.name] = limit_rule(row, None) or LimitRule(name=row.name)
+        return found
 
     # --- keys and lanes --------------------------------------------------------------------------
 
