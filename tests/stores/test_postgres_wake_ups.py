@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
+from rota.model import Limit, LimitRule, State
+from rota.store.calls import claim
 from rota.store.postgres.store import PostgresStore
 from rota.store.postgres.waker import hint_of
-from rota.testing.conformance.factories import T0, new
+from rota.testing.conformance.factories import T0, change, new, want
 
 WITHIN_S = 30.0
 MAIL = hint_of("mail")
@@ -76,3 +78,27 @@ async def test_a_notification_names_no_queue_and_the_server_makes_the_same_hash(
     async with await psycopg.AsyncConnection.connect(migrated_postgres_url, autocommit=True) as other:
         rows = await (await other.execute("SELECT rota.hint_of(%s)", (queue,))).fetchall()
     assert rows == [(hint_of(queue),)] and queue not in hint_of(queue)
+
+
+@pytest.mark.parametrize(
+    ("limit", "queue", "is_in_line"), [("queue:q1", "q1", True), ("tenant:acme", "mail", False)]
+)
+async def test_a_slot_of_a_limit_that_is_free_again_is_announced_where_jobs_wait_for_it(
+    store: PostgresStore, migrated_postgres_url: str, limit: str, queue: str, is_in_line: bool
+) -> None:
+    """The worker that ends the job does not look there: it stops, or serves other queues."""
+    await store.put_rules([LimitRule(name=limit, chosen=Limit(running=1))], None)
+    await store.insert([new(queue="q1", tenant="acme")], T0)
+    (ran,) = await claim(store, want(queues=("q1",)), None)
+    await store.insert([new(queue=queue, tenant="acme")], T0)
+    assert not await claim(store, want(queues=(queue,)), None)
+    async with await psycopg.AsyncConnection.connect(migrated_postgres_url, autocommit=True) as other:
+        await other.execute(b"LISTEN rota_wake")
+        elsewhere = None if is_in_line else want(queues=("q1",))
+        await store.turn([change(ran, State.SUCCEEDED, started_at=T0)], elsewhere, None)
+        said: set[str] = set()
+        async with asyncio.timeout(WITHIN_S):
+            while hint_of(queue) not in said:
+                async for notice in other.notifies(timeout=0.1):
+                    said.add(notice.payload)
+    assert len(await claim(store, want(queues=(queue,)), None)) == 1

@@ -48,6 +48,13 @@ TURN = (
 PLACES, STATE, ID = 5, 6, 7
 
 
+def serves(request: ClaimRequest | None, queue: str) -> bool:
+    """Whether the claim has looked into this queue."""
+    if request is None or queue in request.exclude_queues:
+        return False
+    return request.queues is None or queue in request.queues
+
+
 def is_shared(row: Sequence[Any]) -> bool:
     """Whether it is the row that answers for a claim that was shared between tenants."""
     return row[ID] is None and row[STATE] is not None

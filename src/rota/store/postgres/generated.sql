@@ -4135,7 +4135,7 @@ $$;
 
 -- Settle what ended. ids to outputs: plain successes, see rota.succeed; changes: all other ends, see
 -- rota.finish. woken: queues that got back a job which is due. settled_at: now, for a claim that must follow.
--- freed: the lanes where a limit has a place again, for rota.claim_fairly; slots: the queues of those jobs that hold others.
+-- freed: the lanes where a limit has a place again, for rota.claim_fairly; slots: the queues whose jobs may wait for it.
 CREATE OR REPLACE FUNCTION rota.settle(
     ids uuid[], tokens bigint[], workers text[], began bigint[], outputs json, changes json, now timestamptz,
     OUT refused uuid[], OUT woken text[], OUT settled_at timestamptz, OUT freed text[], OUT slots text[])
@@ -4163,10 +4163,32 @@ BEGIN
         freed := freed || part.freed;
         slots := slots || part.slots;
     END IF;
-    IF slots IS NOT NULL THEN
-        slots := ARRAY(SELECT DISTINCT u.queue FROM unnest(slots) AS u(queue)
-                        WHERE EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL AND q.queue = u.queue));
+    IF slots IS NOT NULL OR freed IS NOT NULL THEN
+        slots := rota.list_waiting_queues(slots);
     END IF;
+END
+$$;
+
+-- The queues in which jobs may wait for what was freed. of_queues: those whose own limit has a place; the jobs of
+-- one that is full stay in its line. Other limits hold jobs in lanes, of any queue: some of the queues with lanes.
+CREATE OR REPLACE FUNCTION rota.list_waiting_queues(of_queues text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path = rota, pg_temp
+AS $$
+DECLARE
+    most CONSTANT integer := 16;
+    found text[] := ARRAY(
+        SELECT DISTINCT u.queue FROM unnest(of_queues) AS u(queue)
+         WHERE rota.ahead(u.queue, 2147483647, 'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 1) > 0);
+    held text;
+BEGIN
+    FOR n IN 1..most LOOP
+        SELECT q.queue INTO held FROM rota.queued AS q
+         WHERE q.due IS NULL AND q.queue > coalesce(held, '') ORDER BY q.queue LIMIT 1;
+        EXIT WHEN held IS NULL;
+        found := found || held;
+    END LOOP;
+    RETURN nullif(found, '{}');
 END
 $$;
 
@@ -4236,7 +4258,7 @@ BEGIN
            array_agg('epoch'::timestamptz + began[array_position(ids, id)] * interval '1 microsecond')
                FILTER (WHERE schedule IS NOT NULL),
 array_agg(DISTINCT 'k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || array_agg(DISTINCT 't:' || task) FILTER (WHERE ruled & 2 <> 0) || array_agg(DISTINCT 'n:' || tenant) FILTER (WHERE ruled & 4 <> 0),
-               array_agg(DISTINCT queue) FILTER (WHERE ruled & 15 <> 0)
+               array_agg(DISTINCT queue) FILTER (WHERE ruled & 1 <> 0)
       INTO held, holders, tenants, keys, run_tenants, run_names, run_began, freed, slots FROM taken;
     IF run_names IS NOT NULL THEN
         PERFORM rota.count_runs(
@@ -4352,7 +4374,7 @@ BEGIN
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
            array_agg(tenant) FILTER (WHERE charged > 0), array_agg(charged) FILTER (WHERE charged > 0),
 array_agg(DISTINCT 'k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || array_agg(DISTINCT 't:' || task) FILTER (WHERE ruled & 2 <> 0) || array_agg(DISTINCT 'n:' || tenant) FILTER (WHERE ruled & 4 <> 0),
-               array_agg(DISTINCT queue) FILTER (WHERE ruled & 15 <> 0),
+               array_agg(DISTINCT queue) FILTER (WHERE ruled & 1 <> 0),
            json_agg(json_build_array(queue, task, tenant, concurrency_key, units, started_at)) FILTER (
                WHERE state = 'queued' AND ruled & 16 <> 0 AND code_began IS NULL AND outcome IS NULL),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),

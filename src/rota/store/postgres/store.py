@@ -217,8 +217,10 @@ class PostgresStore:
                 self._places.note_shared(request, jobs, said, began, ended, front=since is None)
             else:
                 self._places.note(request, jobs, began, ended, front=since is None)
-        if slots and (request is None or len(jobs) >= request.limit):  # who else could use what was freed
-            woken = [*(woken or ()), *slots]
+        if slots:  # others could use what was freed
+            is_full = request is None or len(jobs) >= request.limit
+            unseen = [queue for queue in slots if is_full or not claims.serves(request, queue)]
+            woken = [*(woken or ()), *unseen]
         self._publish_turn(settlements, woken)
         return TurnResult(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at, at=at)
 
