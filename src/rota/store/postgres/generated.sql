@@ -1993,6 +1993,10 @@ BEGIN
                           FOR UPDATE SKIP LOCKED));
             END IF;
         END IF;
+        -- for jobs under a limit no slot is left: what waits behind them is for a claim that has one
+        EXIT WHEN free <= 0 AND EXISTS (
+            SELECT FROM unnest(c_id, c_verdict, c_ruled) AS u(id, verdict, ruled) LEFT JOIN unnest(ids) AS t(id) ON t.id = u.id
+             WHERE u.verdict = 0 AND u.ruled > 0 AND t.id IS NULL);
         IF is_deep THEN
             CONTINUE;
         END IF;
