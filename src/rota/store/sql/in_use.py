@@ -1,6 +1,7 @@
 """What is in use of limits, from what a store has counted. Must never do I/O.
 
 A limit holds a lane of jobs up if it is full and the jobs are under it; a queue's own line counts as a lane.
+The lane of a key waits for the key also while its bucket has units left: its jobs may take more than these.
 """
 
 from __future__ import annotations
@@ -150,7 +151,13 @@ class LimitsInUse:
     @cached_property
     def _waiting(self) -> Counter[str]:
         """By name of a limit, or of one key of a family: the lanes that it holds up."""
-        return Counter(name for lane in self._lanes for name in self._over(lane) if self.is_full(name))
+        return Counter(name for lane in self._lanes for name in self._over(lane) if self._holds(name, lane))
+
+    def _holds(self, name: str, lane: WaitingLane) -> bool:
+        if self.is_full(name):
+            return True
+        key = self._of_name(name, counted=False) if name == f"key:{lane.key}" else None
+        return key is not None and key.tokens is not None and key.tokens < (key.burst or 0)
 
     def _over(self, lane: WaitingLane) -> Iterator[str]:
         subjects = (("queue", lane.queue), ("task", lane.task), ("tenant", lane.tenant))

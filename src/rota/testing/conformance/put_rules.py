@@ -152,6 +152,15 @@ class PutRulesRules:
         assert [key.waiting_lanes for key in held["key:account:*"].keys] == [1, 1]
 
     @keeps(11)
+    async def test_jobs_that_need_more_units_than_are_left_count_as_waiting(self, store: Store) -> None:
+        await store.put_rules([LimitRule(name="key:openai", chosen=Limit(rate="1/h", burst=3))], T0)
+        await add(store, *[new(concurrency_key="openai", units=2) for _ in range(3)])
+        assert len(await claim(store, want(), T0)) == 1
+        assert not await claim(store, want(), T0)
+        (held,) = await store.survey(Limits(T0))
+        assert (held.tokens, held.waiting_lanes) == (1.0, 1)
+
+    @keeps(11)
     async def test_only_so_many_limits_are_shown_as_asked_for(self, store: Store) -> None:
         await store.put_rules([LimitRule(name=f"queue:{n}", chosen=Limit(running=1)) for n in range(5)], T0)
         assert [one.name for one in await store.survey(Limits(T0, most=2))] == ["queue:0", "queue:1"]
