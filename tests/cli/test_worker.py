@@ -78,7 +78,7 @@ def test_a_worker_answers_probes_and_reports_its_services(shop: Path) -> None:
         assert probe(port, "/healthz") == (200, {"status": "alive", "services": []})
         assert probe(port, "/metrics")[0] == 404
         names = {"turns", "heartbeat", "gates", "rescue", "prune", "seal", "unserved", "scheduler", "fleet"}
-        names |= {"tasks", "expire"}
+        names |= {"tasks", "expire", "budgets"}
         eventually(
             lambda: {one["name"] for worker in workers() for one in worker["services"]} == names,
             "the services are in the worker's document",

@@ -379,3 +379,39 @@ def test_a_move_that_changes_nothing_is_refused() -> None:
 def test_nothing_moves_out_of_a_final_state_but_by_retry() -> None:
     for before in FINAL:
         assert [after for after in State if after in MOVES[before]] == [State.QUEUED]
+
+
+# --- prices ---------------------------------------------------------------------------------------
+
+
+BEGUN = ExecutionReport(started_at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cost"),
+    [
+        (Succeeded(), 7.0),
+        (Failed(fault=FAULT), 7.0),
+        (Failed(fault=FAULT, final=True), 7.0),
+        (Cancelled(reason="enough"), 7.0),
+        (Snoozed(seconds=60), 0.0),  # the attempt is refunded
+        (Released(), 0.0),
+    ],
+)
+def test_an_attempt_that_counts_and_reports_no_cost_costs_its_price(outcome: Outcome, cost: float) -> None:
+    settlement = decide(a_job(price=7.0), outcome, NOW, 0.0, report=BEGUN)
+    assert settlement.cost_cents == cost
+    assert decide(a_job(), outcome, NOW, 0.0, report=BEGUN).cost_cents == 0.0
+    measured = ExecutionReport(started_at=NOW, cost_cents=2.0)
+    assert decide(a_job(price=7.0), outcome, NOW, 0.0, report=measured).cost_cents == 2.0
+
+
+def test_an_attempt_that_was_lost_with_its_worker_costs_its_price_and_one_never_begun_nothing() -> None:
+    assert end(LeaseExpired(worker="w1"), price=7.0).cost_cents == 7.0
+    assert end(Cancelled(reason="before it began"), price=7.0).cost_cents == 0.0
+    assert end(Released(), price=7.0).cost_cents == 0.0
+
+
+def test_the_price_is_in_the_record_of_the_attempt() -> None:
+    settlement = decide(a_job(price=7.0), Failed(fault=FAULT), NOW, 0.0, report=BEGUN)
+    assert settlement.record is not None and settlement.record.cost_cents == 7.0

@@ -40,6 +40,8 @@ NAMES = (
     "job.rescued",
     "job.rejected",
     "schedule.fired",
+    "tenant.budget_alert",
+    "tenant.budget_reached",
 )
 
 
@@ -57,6 +59,10 @@ class Event(Value, frozen=True, kw_only=True):
     schedule: str | None = None  # the name of the schedule that fired
     error: Any = None
     exception: BaseException | None = None
+    tenant: str | None = None  # whose budget it is about
+    message: str | None = None
+    spent_cents: float | None = None
+    budget_cents: float | None = None
 
 
 def about(job: Job, worker: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Maintenance that any worker does for all: rescue, expiry, prune, seals, store upkeep, unknown tasks.
+"""Maintenance that any worker does for all: rescue, expiry, prune, seals, upkeep, unknown tasks, budgets.
 
 Each pass is a step of a service and returns the seconds until the next. Any number of workers may run
 them at once. Never runs a job: a rescued one is claimed again like any other.
@@ -32,6 +32,7 @@ from ..runtime.service import Tick
 from ..store.calls import settle
 from ..store.protocol import Store
 from .audit_seals import MOST_SEAL_S, SEAL_BATCH, SEAL_EVERY_S, seal
+from .budget_alerts import CHECK_EVERY_S, MOST_CHECK_S, raise_alerts
 from .environment import WorkerEnvironment
 from .unknown_tasks import UnknownTasks
 
@@ -56,6 +57,7 @@ DOCUMENTS_KEPT_S = {
     "session": 12 * 3600.0,
     "task": 30 * 24 * 3600.0,
     "tenant_bytes": 48 * 3600.0,
+    "budget": 40 * 24 * 3600.0,
 }
 
 Rescued = Callable[[Job, State], None]
@@ -99,6 +101,7 @@ class Maintenance:
             "prune": self._prune,
             "seal": self._seal,
             "unserved": self._check_unserved,
+            "budgets": self._check_budgets,
         }
 
     async def _rescue(self) -> float:
@@ -143,6 +146,12 @@ class Maintenance:
         if not await self._unknown.check():
             return 0.0
         return self._environment.fleet.share_s(UNSERVED_EVERY_S, MOST_UNSERVED_S)
+
+    async def _check_budgets(self) -> float:
+        environment = self._environment
+        for event in await raise_alerts(self._store, self._clock, environment.worker):
+            environment.reporter.pass_on(event)
+        return environment.fleet.share_s(CHECK_EVERY_S, MOST_CHECK_S)
 
     def _spread(self, seconds: float) -> float:
         return spread(seconds, self._clock.jitter())

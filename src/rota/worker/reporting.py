@@ -57,6 +57,10 @@ class JobReporter:
                 Event(name=name, at=at, worker=self._worker, job=job, error=error, exception=exception)
             )
 
+    def pass_on(self, event: Event) -> None:
+        """An event that is made already."""
+        self._hooks.emit(event)
+
     def on_settled(self, batch: Sequence[Settled]) -> None:
         """Report the outcomes that the store has accepted."""
         succeeded = 0

@@ -34,6 +34,7 @@ from .counts import CountRules
 from .documents import DocumentRules
 from .durability import DurabilityRules
 from .edit import EditRules
+from .expenses import SpendingRules
 from .expiry import ExpiryRules
 from .fairness import BudgetRules, FairnessRules, HeldLaneRules
 from .firing import FiringRules
@@ -73,6 +74,7 @@ class StoreConformance(
     FairnessRules,
     HeldLaneRules,
     BudgetRules,
+    SpendingRules,
     LeaseRules,
     SettleRules,
     ReclaimRules,

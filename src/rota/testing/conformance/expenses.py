@@ -1,0 +1,75 @@
+"""What tenants spend: added up with the settlement that it belongs to, and with nothing else."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import get_args
+
+from ...model import Period, RetentionCutoffs, State, TenantsInUse, TenantUse
+from ...store.calls import settle
+from ...store.protocol import Store
+from .factories import ERROR, add, at, change, new, put_tenant, running
+from .rules import keeps
+
+DAY_S = 86_400.0
+LENGTH_S = {"hour": 3600.0, "day": DAY_S, "week": 7 * DAY_S, "month": 31 * DAY_S}
+
+
+async def in_use(store: Store, tenant: str, now: datetime) -> TenantUse:
+    (use,) = await store.survey(TenantsInUse(now, (tenant,)))
+    return use
+
+
+class SpendingRules:
+    @keeps(7)
+    async def test_costs_are_added_up_by_tenant_whatever_the_outcome(self, store: Store) -> None:
+        states = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.QUEUED)
+        jobs = [await running(store, at(n), tenant="acme", queue=f"q{n}") for n in range(4)]
+        other = await running(store, at(4), tenant="other", queue="q5")
+        free = await running(store, at(5), tenant="acme", queue="q6")
+        settled = [
+            change(job, state, cost_cents=2.5, error_json=ERROR if state is State.FAILED else None)
+            for job, state in zip(jobs, states, strict=True)
+        ]
+        settled += [change(other, State.SUCCEEDED, cost_cents=1.0), change(free, State.SUCCEEDED)]
+        assert not await settle(store, settled, at(10))
+        assert (await in_use(store, "acme", at(11))).spent == 10.0
+        assert (await in_use(store, "other", at(11))).spent == 1.0
+
+    @keeps(6)
+    async def test_a_settlement_that_is_refused_costs_nothing(self, store: Store) -> None:
+        job = await running(store, at(0), tenant="acme")
+        once = change(job, State.SUCCEEDED, cost_cents=5.0)
+        assert not await settle(store, [once], at(1))
+        assert await settle(store, [once], at(2)) == {job.id}
+        assert (await in_use(store, "acme", at(3))).spent == 5.0
+
+    @keeps(11)
+    async def test_spending_is_of_the_period_of_the_budget(self, store: Store) -> None:
+        for period in get_args(Period):
+            await put_tenant(store, period, budget=100.0, period=period)
+            job = await running(store, at(0), tenant=period, queue=period)
+            assert not await settle(store, [change(job, State.SUCCEEDED, cost_cents=5.0)], at(1))
+            assert (await in_use(store, period, at(2))).spent == 5.0
+            assert (await in_use(store, period, at(2 + LENGTH_S[period]))).spent == 0.0
+
+    @keeps(12)
+    async def test_upkeep_keeps_what_is_spent_in_the_current_periods(self, store: Store) -> None:
+        await put_tenant(store, "acme", budget=100.0, period="month")
+        for n in range(3):
+            job = await running(store, at(n * DAY_S), tenant="acme", queue=f"q{n}")
+            assert not await settle(store, [change(job, State.SUCCEEDED, cost_cents=5.0)], at(n * DAY_S))
+        before = await in_use(store, "acme", at(2 * DAY_S + 1))
+        await store.maintain(RetentionCutoffs(jobs={}), 100, at(2 * DAY_S + 2))
+        after = await in_use(store, "acme", at(2 * DAY_S + 3))
+        assert after == before
+        assert after.spent > 0
+
+    @keeps(11)
+    async def test_a_tenants_waiting_jobs_are_counted_however_many_others_there_are(
+        self, store: Store
+    ) -> None:
+        await add(store, *[new(tenant="other") for _ in range(20)])
+        await add(store, *[new(tenant="acme", run_at=at(n * 1000)) for n in range(4)])
+        found = await store.survey(TenantsInUse(at(1), ("acme", "other"), 10))
+        assert [(use.name, use.waiting) for use in found] == [("acme", 4), ("other", 10)]
