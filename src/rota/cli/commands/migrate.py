@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 
 import click
 
@@ -19,13 +20,20 @@ from ..parts.target import Target, pass_target, store_options
     help="List what would be changed, and change nothing. Exit 4 if there is anything.",
 )
 @click.option("--sql", is_flag=True, help="Print the whole schema as SQL without connecting.")
+@click.option(
+    "--row-security",
+    is_flag=True,
+    help="Print SQL that lets a PostgreSQL role read one tenant's rows, without connecting.",
+)
 @store_options
 @pass_target
-def migrate(target: Target, check: bool, sql: bool) -> None:
+def migrate(target: Target, check: bool, sql: bool, row_security: bool) -> None:
     """Migrate the store's schema. Safe to run from several places at once."""
-    if check and sql:
-        raise click.UsageError("--check and --sql cannot be combined.")
-    if sql:
+    if check + sql + row_security > 1:
+        raise click.UsageError("--check, --sql and --row-security cannot be combined.")
+    if row_security:
+        click.echo(files("rota.store.postgres").joinpath("row_security.sql").read_text("utf-8"), nl=False)
+    elif sql:
         click.echo(target.open().stores.root().schema.text)
     elif check:
         _echo_pending(target.run(_pending))

@@ -147,7 +147,7 @@ class Inserter:
         return await self._statement(jobs, now, False)
 
     async def _stream(self, jobs: Sequence[NewJob], now: datetime) -> bool:
-        """False: some id is live already, and nothing has been stored."""
+        """False: some id is live already, or the role may not stream, and nothing has been stored."""
         try:
             async with self._connections.borrow() as connection, connection.transaction() as transaction:
                 async with connection.cursor() as cursor:
@@ -169,7 +169,7 @@ class Inserter:
                     raise psycopg.Rollback(transaction)
                 return True
             return False
-        except errors.UniqueViolation:
+        except (errors.UniqueViolation, errors.FeatureNotSupported):  # COPY knows no row-level security
             return False
         except psycopg.Error as error:
             raise translated(error, self._shown) from error
