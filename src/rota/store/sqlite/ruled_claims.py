@@ -30,6 +30,7 @@ MERGED = 50  # lanes in one statement
 SELDOM = 4  # in every fourth claim tenants are asked that are not among the next, where those share evenly
 ALWAYS = 16  # held lanes that every claim looks into
 MOST_LANES = 2048  # those that it looks into if it is short of jobs
+LEAST_AHEAD = 8  # jobs that are looked at although there is no free slot: they may be under no limit
 LEAST_REACH, MOST_REACH = 32, 4096  # jobs of the line that are looked at together
 MOST_HELD = 8192  # jobs that leave the line in one claim
 TENANTS_US = 1_000_000  # for how long the tenants of a queue are remembered
@@ -87,6 +88,7 @@ class RuledClaim:
         self._asked: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self._spent: set[str] = set()  # queues that have no more to give
         self._reach: dict[str, int] = {}
+        self._ahead: dict[str, int] = {}
         self._held = 0  # jobs that left the line
         self._is_unfinished = False
 
@@ -127,7 +129,7 @@ class RuledClaim:
         """The first job of each queue that has something to give, as far as known."""
         heads: dict[str, Head] = {}
         for queue in {*queues, *self._lanes} - self._spent:
-            if self._allowances.is_full(f"queue:{queue}"):
+            if self._is_closed(f"queue:{queue}"):
                 continue
             known: list[Head] = list(self._open_tasks(queues.get(queue, {})).values())
             known += [lane.jobs[0][:3] for lane in self._lanes[queue].values() if lane.jobs]
@@ -138,10 +140,17 @@ class RuledClaim:
     def _open_tasks(self, tasks: Mapping[str, Head]) -> Mapping[str, Head]:
         if not self._rules.has_limits:
             return tasks
-        return {task: head for task, head in tasks.items() if not self._allowances.is_full(f"task:{task}")}
+        return {task: head for task, head in tasks.items() if not self._is_closed(f"task:{task}")}
+
+    def _is_closed(self, limit: str) -> bool:
+        """Whether nothing can begin under a limit: it is full, or the worker has no free slot."""
+        return limit in self._rules.limits and (self._free <= 0 or self._allowances.is_full(limit))
 
     def _serve(self, queue: str, tasks: Sequence[str], wanted: int, last_rank: int) -> None:
         """Begin up to ``wanted`` jobs of the queue; hold what is in their way and cannot begin."""
+        is_ahead = self._rules.has_limits and self._free < wanted
+        if is_ahead:  # of jobs under limits no more than the free slots can begin: are these?
+            wanted = min(wanted, max(self._free, self._ahead.get(queue, LEAST_AHEAD)))
         reach = max(self._reach.get(queue, 0), wanted)
         line = self._line(queue, tasks, last_rank, reach + 1)
         is_cut = len(line) > reach
@@ -159,6 +168,8 @@ class RuledClaim:
         self._forget(queue, begun, stopped)
         self._jobs += take(self._transaction, [job.rowid for job in begun], self._want, self._now)
         if begun:
+            if is_ahead:
+                self._ahead[queue] = min(wanted * 4, MOST_REACH)
             return
         self._reach[queue] = min(max(reach, LEAST_REACH) * 4, MOST_REACH)
         if self._held > MOST_HELD:
