@@ -319,7 +319,9 @@ BEGIN
                 SELECT array_agg(x.j), array_agg(x.lane), array_agg(x.tenant), array_agg(x.step)
                   INTO deep_j, deep_lanes, deep_tenants, step_rank
                   FROM rota.choose_lanes(pick, has_held, names, held_to, s_lane, s_holder, r, c_j, c_tenant, c_task, c_key, freed,
-                                         tasks, exclude_tenants) AS x;
+                                         tasks, exclude_tenants,
+                                         -- a large claim under rules leaves the other lanes to one in four
+                                         lim < 64 OR s.rules & 95 = 0 OR freed IS NOT NULL OR random() < 0.25) AS x;
                 n := coalesce(cardinality(deep_j), 0);
                 FOR one IN  -- where the next claim continues
                     SELECT DISTINCT ON (u.j) u.j, u.lane, u.tenant
@@ -341,10 +343,17 @@ BEGIN
                                   FROM rota.queued AS q
                                  WHERE q.due IS NULL AND q.queue = names[pick[l.j]] AND q.rank = r AND q.lane = l.lane
                                    AND q.tenant = l.tenant
-                                 ORDER BY q.run_at, q.id LIMIT quota) AS f) AS x;
+                                 -- few of what is perhaps still full
+                                 ORDER BY q.run_at, q.id
+                                 LIMIT CASE WHEN l.lane LIKE 'k:%' AND s.rules & 24 <> 0 THEN least(quota, 8)
+                                                 WHEN s.rules & CASE l.lane WHEN '' THEN 68 ELSE 2 END <> 0 THEN least(quota, 64)
+                                                 ELSE quota END) AS f) AS x;
                     SELECT array_agg(l.j), array_agg(l.lane), array_agg(l.tenant) INTO deep_j, deep_lanes, deep_tenants
                       FROM (SELECT u.j, u.lane, u.tenant FROM unnest(c_j, c_lane, c_tenant, c_from) AS u(j, lane, tenant, origin)
-                             WHERE u.origin = 1 GROUP BY 1, 2, 3 HAVING count(*) >= quota) AS l;
+                             WHERE u.origin = 1 GROUP BY 1, 2, 3
+                            HAVING count(*) >= CASE WHEN u.lane LIKE 'k:%' AND s.rules & 24 <> 0 THEN least(quota, 8)
+                                                 WHEN s.rules & CASE u.lane WHEN '' THEN 68 ELSE 2 END <> 0 THEN least(quota, 64)
+                                                 ELSE quota END) AS l;
                 END IF;
             END IF;
             IF s.rules & 128 <> 0 AND c_id IS NOT NULL THEN

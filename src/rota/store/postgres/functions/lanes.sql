@@ -148,7 +148,8 @@ $$;
 -- was freed, and those of the candidates, whose own turn comes after.
 CREATE FUNCTION rota.choose_lanes(
     pick integer[], has_held boolean[], names text[], held_to integer[], from_lanes text[], from_tenants text[], rank integer,
-    js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[])
+    js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[],
+    in_turn_too boolean)
 RETURNS TABLE (j integer, lane text, tenant text, step integer)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -158,7 +159,7 @@ DECLARE
     in_turn CONSTANT integer := 16;
     fresh CONSTANT integer[] := ARRAY(  -- queues whose lanes this claim has not looked into yet
         SELECT u.j FROM unnest(pick, has_held) WITH ORDINALITY AS u(i, has_held, j)
-         WHERE u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
+         WHERE in_turn_too AND u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
 BEGIN
     RETURN QUERY
     SELECT x.j, x.lane, x.tenant, max(x.step)::integer FROM (
