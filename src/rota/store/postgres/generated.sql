@@ -1871,7 +1871,9 @@ BEGIN
                 SELECT array_agg(x.j), array_agg(x.lane), array_agg(x.tenant), array_agg(x.step)
                   INTO deep_j, deep_lanes, deep_tenants, step_rank
                   FROM rota.choose_lanes(pick, has_held, names, held_to, s_lane, s_holder, r, c_j, c_tenant, c_task, c_key, freed,
-                                         tasks, exclude_tenants) AS x;
+                                         tasks, exclude_tenants,
+                                         -- a large claim under rules leaves the other lanes to one in four
+                                         lim < 64 OR s.rules & 95 = 0 OR freed IS NOT NULL OR random() < 0.25) AS x;
                 n := coalesce(cardinality(deep_j), 0);
                 FOR one IN  -- where the next claim continues
                     SELECT DISTINCT ON (u.j) u.j, u.lane, u.tenant
@@ -1893,10 +1895,17 @@ BEGIN
                                   FROM rota.queued AS q
                                  WHERE q.due IS NULL AND q.queue = names[pick[l.j]] AND q.rank = r AND q.lane = l.lane
                                    AND q.tenant = l.tenant
-                                 ORDER BY q.run_at, q.id LIMIT quota) AS f) AS x;
+                                 -- few of what is perhaps still full
+                                 ORDER BY q.run_at, q.id
+                                 LIMIT CASE WHEN l.lane LIKE 'k:%' AND s.rules & 24 <> 0 THEN least(quota, 8)
+                                                 WHEN s.rules & CASE l.lane WHEN '' THEN 68 ELSE 2 END <> 0 THEN least(quota, 64)
+                                                 ELSE quota END) AS f) AS x;
                     SELECT array_agg(l.j), array_agg(l.lane), array_agg(l.tenant) INTO deep_j, deep_lanes, deep_tenants
                       FROM (SELECT u.j, u.lane, u.tenant FROM unnest(c_j, c_lane, c_tenant, c_from) AS u(j, lane, tenant, origin)
-                             WHERE u.origin = 1 GROUP BY 1, 2, 3 HAVING count(*) >= quota) AS l;
+                             WHERE u.origin = 1 GROUP BY 1, 2, 3
+                            HAVING count(*) >= CASE WHEN u.lane LIKE 'k:%' AND s.rules & 24 <> 0 THEN least(quota, 8)
+                                                 WHEN s.rules & CASE u.lane WHEN '' THEN 68 ELSE 2 END <> 0 THEN least(quota, 64)
+                                                 ELSE quota END) AS l;
                 END IF;
             END IF;
             IF s.rules & 128 <> 0 AND c_id IS NOT NULL THEN
@@ -3285,7 +3294,8 @@ $$;
 -- was freed, and those of the candidates, whose own turn comes after.
 CREATE OR REPLACE FUNCTION rota.choose_lanes(
     pick integer[], has_held boolean[], names text[], held_to integer[], from_lanes text[], from_tenants text[], rank integer,
-    js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[])
+    js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[],
+    in_turn_too boolean)
 RETURNS TABLE (j integer, lane text, tenant text, step integer)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -3295,7 +3305,7 @@ DECLARE
     in_turn CONSTANT integer := 16;
     fresh CONSTANT integer[] := ARRAY(  -- queues whose lanes this claim has not looked into yet
         SELECT u.j FROM unnest(pick, has_held) WITH ORDINALITY AS u(i, has_held, j)
-         WHERE u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
+         WHERE in_turn_too AND u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
 BEGIN
     RETURN QUERY
     SELECT x.j, x.lane, x.tenant, max(x.step)::integer FROM (
