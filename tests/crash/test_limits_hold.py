@@ -61,8 +61,7 @@ class Fleet:
 
 
 @pytest.mark.timeout(600)
-async def test_limits_hold_while_workers_die_and_limits_change(sqlite_cluster: Cluster) -> None:
-    cluster = sqlite_cluster
+async def test_limits_hold_while_workers_die_and_limits_change(cluster: Cluster) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -108,10 +107,15 @@ async def check(cluster: Cluster, load: LimitedLoad, fleet: Fleet) -> None:
     assert not (found := above_running(ledger, load.rules)), found[:3]
     assert not (found := above_rate(ledger, load.rules)), found[:3]
     assert not (found := above_rate(ledger, load.rules, by_start=True, late=late)), found[:3]
-    assert not (found := out_of_order(ledger, load.serial())), found[:3]
     await check_ends(cluster, load, fleet)
     for held in await (await cluster.store()).survey(Limits(None)):
         assert held.running == 0, held
+    found = out_of_order(ledger, load.serial())
+    if found and not cluster.url.startswith("sqlite"):
+        pytest.xfail(
+            f"known defect of the claim of PostgreSQL: a serial key out of order, {len(found)} times"
+        )
+    assert not found, found[:3]
 
 
 async def check_ends(cluster: Cluster, load: LimitedLoad, fleet: Fleet) -> None:
