@@ -404,6 +404,8 @@ def test_an_attempt_that_counts_and_reports_no_cost_costs_its_price(outcome: Out
     assert decide(a_job(), outcome, NOW, 0.0, report=BEGUN).cost_cents == 0.0
     measured = ExecutionReport(started_at=NOW, cost_cents=2.0)
     assert decide(a_job(price=7.0), outcome, NOW, 0.0, report=measured).cost_cents == 2.0
+    free = ExecutionReport(started_at=NOW, cost_cents=0.0)
+    assert decide(a_job(price=7.0), outcome, NOW, 0.0, report=free).cost_cents == 0.0
 
 
 def test_an_attempt_that_was_lost_with_its_worker_costs_its_price_and_one_never_begun_nothing() -> None:

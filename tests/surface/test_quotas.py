@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -105,7 +106,6 @@ async def test_bytes_of_payloads_count_by_day(app: Rota) -> None:
             await other.enqueue("work", {"text": "x" * 30}, tenant="acme")
     await other.close()
     clock.advance(86_400)
-    app.runtime.tenants._counts.clear()
     await app.enqueue("work", {"text": "x" * 30}, tenant="acme")
 
 
@@ -187,6 +187,20 @@ def test_a_quota_holds_in_the_callers_own_transaction(tmp_path: Path) -> None:
     connection.close()
     assert len(other.jobs_sync(tenant="acme").items) == 2
     other.close_sync()
+
+
+async def test_bytes_in_the_callers_own_transactions_are_those_of_one_day(tmp_path: Path) -> None:
+    path, clock = tmp_path / "rota.db", FakeClock()
+    app = Rota(f"sqlite:///{path}", clock=clock)
+    await app.tenants.set("acme", bytes_per_day=60)
+    with closing(sqlite3.connect(path)) as connection:
+        for _ in range(3):
+            await app.enqueue("work", {"text": "x" * 30}, tenant="acme", connection=connection)
+            with pytest.raises(QuotaExceeded, match="bytes_per_day"):
+                await app.enqueue("work", {"text": "x" * 30}, tenant="acme", connection=connection)
+            connection.commit()
+            clock.advance(86_400)
+    await app.close()
 
 
 async def test_a_quota_holds_in_a_transaction_on_postgres(migrated_postgres_url: str) -> None:

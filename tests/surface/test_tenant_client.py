@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +96,33 @@ async def test_a_chosen_id_never_shows_another_tenants_job(app: Rota) -> None:
     assert "'other'" not in str(error.value)
 
 
+def test_a_handle_of_a_chosen_id_never_reaches_another_tenants_job(tmp_path: Path) -> None:
+    path = tmp_path / "rota.db"
+    app = Rota(f"sqlite:///{path}")
+    with closing(sqlite3.connect(path)) as connection:
+        theirs = app.for_tenant("other").enqueue_sync("secret", {"n": 42})
+        acme = app.for_tenant("acme")
+        handle = acme.enqueue_sync("secret", {"n": 1}, id=theirs.id, connection=connection)
+        connection.commit()
+        for reach in (handle.refresh_sync, handle.cancel_sync, handle.retry_sync, handle.result_sync):
+            with pytest.raises(NotFound):
+                reach()
+        assert app.job_sync(theirs.id).state == "queued"
+    app.close_sync()
+
+
+async def test_handles_of_a_client_reach_no_further_than_the_client(app: Rota) -> None:
+    acme = app.for_tenant("acme")
+    await acme.schedules.create(name="s", task="double", every="1h", payload={"n": 1})
+    handles = [
+        await acme.enqueue("double", {"n": 1}),
+        *await acme.enqueue_many("double", [{"n": 2}]),
+        await acme.bind(task(app)).enqueue(n=3),
+        await acme.schedules.trigger("s"),
+    ]
+    assert all(handle.access is acme for handle in handles)
+
+
 async def test_keys_of_tenants_do_not_meet(app: Rota) -> None:
     theirs = await app.for_tenant("other").enqueue("double", {"n": 1}, key="k")
     ours = await app.for_tenant("acme").enqueue("double", {"n": 1}, key="k")
@@ -140,7 +170,7 @@ async def test_schedules_of_a_client_are_its_tenants(app: Rota) -> None:
     for call in (other.schedules.delete, other.schedules.disable, other.schedules.trigger):
         with pytest.raises(NotFound):
             await call("nightly")
-    with pytest.raises(TypeError):
+    with pytest.raises(OptionError, match="this client is for tenant 'acme'"):
         await acme.schedules.create(name="x", task="double", every=9, tenant="other")  # type: ignore[call-arg]
     await acme.schedules.delete("nightly")
 

@@ -126,6 +126,16 @@ async def test_cost_adds_up_over_attempts(app: Rota) -> None:
     assert (await job.refresh()).cost_cents == 7.0
 
 
+async def test_a_cost_of_nothing_is_reported_too(app: Rota) -> None:
+    @app.task(price=40)
+    async def cached(ctx: Context) -> None:
+        ctx.cost(cents=0)
+
+    job = await cached.enqueue()
+    await drain(app)
+    assert (await job.refresh()).cost_cents == 0.0
+
+
 # --- snooze and cancel -------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from ..runtime.portal import Portal
 from ..runtime.runtime import Runtime
 from ..runtime.sync_twins import call_sync, sync_twin
 from ..schedules.manage import Schedules
-from ..tasks.handle import JobAccess, JobHandle, from_job
+from ..tasks.handle import JobAccess, JobHandle, from_job, reached_by
 from ..tasks.limits import AppLimits
 from ..tasks.producer import Producer
 from ..tasks.registry import Registry
@@ -55,7 +55,7 @@ class TenantClient:
     def __init__(self, host: TenantHost, name: str) -> None:
         self.name = tenant_name(name)
         self._host = host
-        self.schedules = TenantSchedules(host.schedules, self.name)
+        self.schedules = TenantSchedules(host.schedules, self.name, self)
 
     def __repr__(self) -> str:
         return f"<TenantClient {self.name!r}>"
@@ -124,14 +124,14 @@ class TenantClient:
     ) -> Sequence[JobHandle]:
         """Store jobs with checked options."""
         await self._check_parent(chosen)
-        return await self._host.producer.enqueue_many(task, arguments, chosen)
+        return reached_by(self, await self._host.producer.enqueue_many(task, arguments, chosen))
 
     def _store_many_sync(
         self, task: str, arguments: Iterable[Mapping[str, Any]], chosen: Options
     ) -> Sequence[JobHandle]:
         if chosen.parent is not None:
             call_sync(self.portal, "enqueue_many", self._check_parent, chosen)
-        return self._host.producer.enqueue_many_sync(task, arguments, chosen)
+        return reached_by(self, self._host.producer.enqueue_many_sync(task, arguments, chosen))
 
     def _store_sync(self, task: str, arguments: Any, chosen: Options) -> JobHandle:
         if chosen.parent is not None:
@@ -139,10 +139,10 @@ class TenantClient:
         return self._own(self._host.producer.enqueue_sync(task, arguments, chosen), chosen)
 
     def _own(self, found: JobHandle, chosen: Options) -> JobHandle:
-        """The handle; not on another tenant's job, which a chosen id could name."""
+        """The handle, which reaches no further than this client; a chosen id could name another's job."""
         if found.tenant != self.name:
             raise OptionError(f"id={chosen.id!r}: is in use; choose another: rota.new_id() makes one")
-        return found
+        return from_job(found, self)
 
     async def _check_parent(self, chosen: Options) -> None:
         if chosen.parent is None:

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Unpack
 
 from ..core.schedules.describe import FirePreview
 from ..core.schedules.options import ScheduleOptions
+from ..errors import OptionError
 from ..model import OnScheduleConflict, Page, Schedule
 from ..runtime.portal import Portal
 from ..runtime.sync_twins import sync_twin
 from ..schedules.manage import Schedules
 from ..schedules.runs import WINDOW_DAYS, RunSummary, ScheduleRun
-from ..tasks.handle import JobHandle
+from ..tasks.handle import JobAccess, JobHandle, from_job
 
 
 class TenantSchedules:
     """Create, change, read, run and delete the schedules of one tenant. Others are not found."""
 
-    def __init__(self, schedules: Schedules, tenant: str) -> None:
+    def __init__(self, schedules: Schedules, tenant: str, access: JobAccess) -> None:
         self._schedules = schedules
         self._tenant = tenant
+        self._access = access  # of the handles on jobs
 
     @property
     def portal(self) -> Portal:
         """The event loop for callers that are not async."""
         return self._schedules.portal
+
+    def _check(self, given: Mapping[str, Any]) -> None:
+        if "tenant" in given:
+            raise OptionError(
+                f"tenant={given['tenant']!r}: this client is for tenant {self._tenant!r}; leave tenant out"
+            )
 
     async def create(
         self,
@@ -38,6 +46,7 @@ class TenantSchedules:
         **given: Unpack[ScheduleOptions],
     ) -> Schedule:
         """Store a new schedule; its first fire is counted from now."""
+        self._check(given)
         return await self._schedules.create(
             name=name, tenant=self._tenant, on_conflict=on_conflict, connection=connection, **given
         )
@@ -48,6 +57,7 @@ class TenantSchedules:
         self, name: str, *, connection: Any = None, **given: Unpack[ScheduleOptions]
     ) -> Schedule:
         """Change the given fields, keep the others."""
+        self._check(given)
         return await self._schedules.update(name, tenant=self._tenant, connection=connection, **given)
 
     update_sync = sync_twin(update)
@@ -115,7 +125,7 @@ class TenantSchedules:
 
     async def trigger(self, name: str) -> JobHandle:
         """Run it now; its next fire is unchanged."""
-        return await self._schedules.trigger(name, tenant=self._tenant)
+        return from_job(await self._schedules.trigger(name, tenant=self._tenant), self._access)
 
     trigger_sync = sync_twin(trigger)
 

@@ -45,13 +45,14 @@ class BytesOfDay(msgspec.Struct, frozen=True):
 class _Count:
     """What a tenant had when it was counted, and what this process has added since."""
 
-    __slots__ = ("fresh_until", "jobs", "unwritten", "use", "written_at")
+    __slots__ = ("day", "fresh_until", "jobs", "unwritten", "use", "written_at")
 
     def __init__(self) -> None:
         self.fresh_until = float("-inf")
         self.written_at = float("-inf")
         self.use = TenantUse(name="")
         self.jobs = 0
+        self.day: date | None = None  # of the bytes
         self.unwritten = 0  # bytes that are in no document yet
 
 
@@ -145,7 +146,9 @@ class TenantWatch:
         ]
 
     async def _checked(self, asked: Asked, rule: TenantRule, wanted: Wanted) -> _Count:
-        count = self._counts.setdefault(rule.name, _Count())
+        count, today = self._counts.setdefault(rule.name, _Count()), self._clock.now().date()
+        if count.day != today:  # what was not written of another day counts for none
+            count.day, count.unwritten, count.fresh_until = today, 0, float("-inf")
         if monotonic() >= count.fresh_until:
             await self._count(asked, rule, count)
         use = msgspec.structs.replace(

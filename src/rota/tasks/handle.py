@@ -135,6 +135,16 @@ class Handles(Sequence[JobHandle]):
     def __repr__(self) -> str:
         return f"<{plural(len(self), 'job')}>"
 
+    def reached_by(self, access: JobAccess) -> Handles:
+        return Handles(self._jobs, self._inserted, self._now, access)
+
+
+def reached_by(access: JobAccess, found: Sequence[JobHandle]) -> Sequence[JobHandle]:
+    """The same jobs, read and steered by another client."""
+    return (
+        found.reached_by(access) if isinstance(found, Handles) else [from_job(job, access) for job in found]
+    )
+
 
 def plain(job: Job) -> dict[str, Any]:
     """The job under its promised names, as plain data for JSON. A broken payload stays readable."""

@@ -57,7 +57,7 @@ class Context:
     # Most attempts report nothing: these defaults of the class serve until they do.
     is_silent: bool = True
     progress_json: str | None = None
-    cost_cents: float = 0.0
+    cost_cents: float | None = None  # None: none was reported, which is not a cost of 0
     stop_reason: str | None = None
     cancel_reason: str | None = None  # the reason given with the cancel
     audit_entries: tuple[AuditEntry, ...] = ()
@@ -108,10 +108,10 @@ class Context:
         self._report_change()
 
     def cost(self, cents: float) -> None:
-        """Add to what this job has cost."""
+        """Add to what this job has cost. 0 counts as reported too: then its ``price`` is not charged."""
         if isinstance(cents, bool) or not isinstance(cents, (int, float)) or not 0 <= cents <= 1e12:
             raise OptionError(f"cost cents={cents!r}: must be a number from 0 to 1e12")
-        self.cost_cents += cents
+        self.cost_cents = (self.cost_cents or 0.0) + cents
         self._report_change()
 
     def audit(self, action: str, /, **details: Any) -> None:

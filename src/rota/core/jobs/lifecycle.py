@@ -103,7 +103,7 @@ class ExecutionReport(Value, frozen=True, kw_only=True):
     worker: str | None = None
     started_at: datetime | None = None
     logs: Sequence[LogLine] = ()
-    cost_cents: float = 0.0
+    cost_cents: float | None = None  # None: the attempt reported none
     progress_json: str | None = None
     then: tuple[NewJob, ...] = ()  # stored if the attempt succeeds
     audit: tuple[AuditEntry, ...] = ()  # recorded by the task itself
@@ -320,8 +320,8 @@ def _settlement(
     crashes: int | None = None,
     snoozes: int | None = None,
 ) -> Settlement:
-    cost = report.cost_cents
-    if job.price is not None and not cost and _is_charged(outcome, refund, report):
+    cost = report.cost_cents or 0.0
+    if job.price is not None and report.cost_cents is None and _is_charged(outcome, refund, report):
         cost = job.price  # what the task did not measure is charged as it was reserved
     quiet = state is State.SUCCEEDED and job.attempt == 1 and not report.logs
     never_begun = outcome == "released" and report.started_at is None

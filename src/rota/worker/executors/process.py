@@ -60,7 +60,7 @@ class ChildReply(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
     reason: str | None = None
     progress_json: str | None = None
-    cost_cents: float = 0.0
+    cost_cents: float | None = None
     lines: list[LogLine] = msgspec.field(default_factory=list)
     audit_entries: tuple[AuditEntry, ...] = ()  # all so far
     follow_ups: tuple[NewJob, ...] = ()  # only at the end
