@@ -25,7 +25,7 @@ from rota.cli.root import root
 
 LISTINGS = (
     "jobs list", "schedules list", "runs list", "calendars list", "workers list", "queues list", "tasks list",
-    "tenants list", "gates list", "audit list", "token list", "users list",
+    "tenants list", "limits list", "gates list", "audit list", "token list", "users list",
 )  # fmt: skip
 
 
