@@ -96,7 +96,7 @@ END
 $$;
 
 -- Jobs of tenants that the line does not show, from one tenant on and round; the last tenant met, and those whose turn
--- it is whatever the order of arrival. rate: see rota.share_out; shown: the tenants in the line.
+-- it is whatever the order of arrival, as j:TENANT. rate: see rota.share_out; shown: the tenants in the line.
 CREATE FUNCTION rota.pick_tenants(
     segments integer[], queue text, rank integer, from_tenant text, walk integer, j integer, share integer, rate double precision,
     shown text[], known_tasks text[], exclude_tenants text[], holder text[], holding integer[], has_weights boolean,
@@ -118,7 +118,8 @@ BEGIN
     IF met IS NULL THEN
         RETURN;
     END IF;
-    firsts := met[1:CASE WHEN walk = share / 4 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END];
+    firsts := ARRAY(SELECT pick_tenants.j || ':' || m FROM unnest(
+        met[1:CASE WHEN walk = share / 4 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
     SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)
@@ -173,7 +174,7 @@ BEGIN
                       FROM unnest(js, queues, places, ids, ats, tenants, tasks, keys, all_units, prices, origins, lanes) AS c(
                            j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
                       LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
-                      LEFT JOIN unnest(firsts) AS f(tenant) ON f.tenant = c.tenant) AS y) AS x
+                      LEFT JOIN unnest(firsts) AS f(tenant) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
      ORDER BY x.j, CASE WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
               CASE WHEN x.is_within THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
 END
