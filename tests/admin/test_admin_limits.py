@@ -1,4 +1,4 @@
-"""``/limits`` over HTTP: set, list, show and drop, and 422 with the field for what makes no sense."""
+"""``/limits`` over HTTP: set, list, show and drop; there and for ``/tenants``, 422 with the field."""
 
 from __future__ import annotations
 
@@ -40,6 +40,24 @@ def test_a_limit_that_makes_no_sense_is_422_with_the_field(site: Site) -> None:
         assert (answer.status, answer.json.get("field")) == (422, field), answer.body
     assert site.get(f"{API}/limits/fax", token).json["field"] == "name"
     assert site.get(f"{API}/limits", token).json["items"] == []
+
+
+def test_what_makes_no_sense_for_a_tenant_is_422_with_the_field(site: Site) -> None:
+    token = site.token()
+    cases = [
+        ("acme", {"weight": -1}, "weight"),
+        ("acme", {"weight": "heavy"}, "weight"),
+        ("acme", {"budget": "50"}, "budget"),
+        ("acme", {"budget": 50}, "budget"),
+        ("acme", {"budget_alert": 0.8}, "budget_alert"),
+        ("acme", {"waiting": 1.5}, "waiting"),
+        ("acme", {"wieght": 1}, "wieght"),
+        ("x" * 201, {"weight": 1}, "name"),
+    ]
+    for name, body, field in cases:
+        answer = site.ask("PUT", f"{API}/tenants/{name}", body, token=token)
+        assert (answer.status, answer.json.get("field")) == (422, field), answer.body
+    assert site.get(f"{API}/tenants", token).json["items"] == []
 
 
 def test_what_a_job_counts_under_is_422_with_the_field_if_it_makes_no_sense(site: Site) -> None:

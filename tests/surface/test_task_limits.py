@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,6 +162,23 @@ async def test_units_above_the_burst_of_a_limit_are_refused_with_both_numbers(st
     await app.limits.set("tenant:acme", rate="2/s")
     with pytest.raises(OptionError, match="burst of limit tenant:acme, 2"):
         await ask.options(units=3, concurrency_key="other", tenant="acme").enqueue(model="a")
+
+
+def test_units_above_the_burst_are_refused_in_the_callers_own_transaction(tmp_path: Path) -> None:
+    path = tmp_path / "rota.db"
+    app = Rota(f"sqlite:///{path}")
+    app.limits.set_sync("key:ai", rate="10/s")
+    app.close_sync()
+    other = Rota(f"sqlite:///{path}")  # a process that has read nothing yet
+    with closing(sqlite3.connect(path)) as connection, connection:
+        given: Any = {"concurrency_key": "ai", "connection": connection}
+        other.enqueue_sync("ask", {}, units=10, **given)
+        with pytest.raises(OptionError, match="units=11: is more than the burst of limit key:ai, 10"):
+            other.enqueue_sync("ask", {}, units=11, **given)
+        with pytest.raises(OptionError, match="units=11"):
+            other.enqueue_many_sync("ask", [{}], units=11, **given)
+    assert len(other.jobs_sync().items) == 1
+    other.close_sync()
 
 
 async def test_a_schedule_whose_payload_does_not_fill_the_key_is_disabled_with_the_reason(

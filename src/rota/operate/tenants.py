@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..core.tenants import budget_text, changed, is_same, tenant_name
+from ..core.jobs.options import name_text
+from ..core.tenants import budget_text, changed, is_same
 from ..errors import IllegalMove, NotFound
 from ..model import (
     DepthByTenant,
@@ -58,7 +59,7 @@ class TenantActions(ActionGroup):
     @requires("read")
     async def show(self, name: str) -> TenantView:
         """Show one tenant: what it has in the store, and what it may."""
-        tenant_name(name)
+        name_text("name", name)
         self.operations.tenant(name)
         facts = await self._facts(name)
         known = facts.names | {gate.name for gate in facts.gates.values() if gate.scope == "tenant"}
@@ -72,7 +73,8 @@ class TenantActions(ActionGroup):
     async def put(self, name: str, request: PutTenantRequest) -> TenantView:
         """Change what a tenant may: given fields change, null clears one, the others stay."""
         given = _given(request)
-        async with self.operations.audited("tenant.set", f"tenant:{tenant_name(name)}", name) as draft:
+        name_text("name", name)
+        async with self.operations.audited("tenant.set", f"tenant:{name}", name) as draft:
             before = await self._write(name, lambda rule: changed(rule, given))
             after = changed(before, given)
             draft.before, draft.after = rule_snapshot(before), rule_snapshot(after)
@@ -83,7 +85,8 @@ class TenantActions(ActionGroup):
     @requires("operate.shared")
     async def drop(self, name: str) -> None:
         """Delete a tenant's rule: weight 1, no quotas and no budget. Its jobs, limit and pause stay."""
-        async with self.operations.audited("tenant.drop", f"tenant:{tenant_name(name)}", name) as draft:
+        name_text("name", name)
+        async with self.operations.audited("tenant.drop", f"tenant:{name}", name) as draft:
             before = await self._write(name, lambda rule: TenantRule(name=name, version=rule.version))
             if before.is_empty:
                 raise NotFound(f"tenant {name!r} has no rule")

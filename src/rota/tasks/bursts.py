@@ -14,7 +14,7 @@ from ..errors import OptionError
 from ..model import Limit, LimitRules, NewJob
 from ..runtime.clock import monotonic
 from ..runtime.runtime import Runtime
-from ..store.protocol import Store
+from ..store.protocol import StoreWithin
 
 FRESH_S = 1.0
 MOST_KNOWN = 20_000
@@ -34,7 +34,7 @@ class BurstCheck:
         self._stores = runtime.stores
         self._known: dict[str, _Read] = {}
 
-    async def check(self, store: Store, jobs: Sequence[NewJob]) -> None:
+    async def check(self, store: StoreWithin, jobs: Sequence[NewJob]) -> None:
         """OptionError for a job that takes more than a limit it is under ever has at once."""
         large = _large(jobs)
         if not large:

@@ -200,11 +200,13 @@ class Producer:
             return await self.runtime.stores.patience.outlast(ask, error, began, self._patience_s)
 
     async def _admitted_within(self, chosen: Options, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
-        """The same in the caller's transaction."""
-        tenants = self.runtime.tenants
+        """The same in the caller's transaction, with the bursts of rates."""
+        within, tenants = self.runtime.stores.root().within(chosen.connection), self.runtime.tenants
+        if chosen.units is not None:
+            await self._bursts.check(within, jobs)
         if tenants.has_nothing or not jobs:
             return jobs
-        return await tenants.admitted_within(self.runtime.stores.root().within(chosen.connection), jobs)
+        return await tenants.admitted_within(within, jobs)
 
     def _admitted_within_sync(self, chosen: Options, jobs: Sequence[NewJob], verb: str) -> Sequence[NewJob]:
         if self.runtime.stores.root().within(chosen.connection).is_async:
@@ -267,7 +269,6 @@ class Producer:
     def _answer_of(
         self, chosen: Options, jobs: Sequence[NewJob]
     ) -> Sequence[InsertResult] | Awaitable[Sequence[InsertResult]]:
-        self._bursts.check_at_hand(jobs if chosen.units is not None else ())
         store, retrying = self.runtime.stores.root(), chosen.id is not None
         return store.insert_with(chosen.connection, jobs, self._known_now(), retrying=retrying)
 

@@ -185,7 +185,8 @@ def name_text(what: str, value: Any) -> str:
     if not isinstance(value, str):
         raise OptionError(f"{what}={value!r}: must be text, not {type(value).__name__}")
     if not value or len(value) > LONGEST_NAME:
-        raise OptionError(f"{what}={value[:40]!r}…: must have 1 to {LONGEST_NAME} characters")
+        shown = f"{value[:40]!r}…" if value else "''"
+        raise OptionError(f"{what}={shown}: must have 1 to {LONGEST_NAME} characters")
     if not value.isprintable():
         raise OptionError(f"{what}={value!r}: must not contain control or other unprintable characters")
     return value

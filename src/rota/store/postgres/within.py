@@ -11,9 +11,19 @@ from typing import Any
 
 import msgspec
 
-from ...model import AuditEntry, Document, Page, PageRequest, Schedule, ScheduleFilter, TenantRule, TenantUse
+from ...model import (
+    AuditEntry,
+    Document,
+    LimitRule,
+    Page,
+    PageRequest,
+    Schedule,
+    ScheduleFilter,
+    TenantRule,
+    TenantUse,
+)
 from ..sql.external import Script
-from ..sql.rules import tenant_fault
+from ..sql.rules import LimitRow, limit_rule, tenant_fault
 from .rows import audit_lines, document, text
 
 PUT = "rota.put_schedules(json,timestamptz)"  # to see whether the connection leads to our schema
@@ -38,6 +48,11 @@ SELECT kind, key, version, updated_at, CAST(body AS text) FROM rota.documents WH
 """
 _MAY_READ = "SELECT has_table_privilege('rota.documents', 'SELECT')"
 _AUDIT = "SELECT CAST(rota.append_audit(CAST(CAST(? AS text) AS json)) AS text)"
+_MAY_READ_LIMITS = "SELECT has_table_privilege('rota.limits', 'SELECT')"
+_LIMITS = """
+SELECT CAST(to_jsonb(l) AS text) FROM rota.limits AS l
+ WHERE l.name IN (SELECT jsonb_array_elements_text(CAST(CAST(? AS text) AS jsonb)))
+"""
 _MAY_READ_TENANTS = """
 SELECT has_table_privilege('rota.tenants', 'SELECT') AND has_table_privilege('rota.queued', 'SELECT')
 """
@@ -74,6 +89,13 @@ class PostgresScripts:
         ((may_read,),) = yield _MAY_READ, ()
         rows = (yield _DOCUMENT, (kind, key)) if may_read else ()
         return [document(tuple(row)) for row in rows]
+
+    def limit_rules(self, names: Sequence[str]) -> Script[Sequence[LimitRule]]:
+        """None for a role that may not read them, as above."""
+        ((may_read,),) = yield _MAY_READ_LIMITS, ()
+        rows = (yield _LIMITS, (text(names),)) if may_read else ()
+        found = [limit_rule(LimitRow(**msgspec.json.decode(row[0])), None) for row in rows]
+        return [rule for rule in found if rule is not None]
 
     def tenant_rules(self, names: Sequence[str] | None) -> Script[Sequence[TenantRule]]:
         """None for a role that may not read them, as above."""

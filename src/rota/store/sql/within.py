@@ -1,4 +1,4 @@
-"""Schedules in the caller's own transaction: what every SQL store shares.
+"""Schedules and rules in the caller's own transaction: what every SQL store shares.
 
 A store writes each method as a script (see ``external.py``). Must never open a connection of its own: it
 could wait for the caller's transaction, which waits for it.
@@ -17,6 +17,8 @@ from ...model import (
     Answer,
     AuditEntry,
     Document,
+    LimitRule,
+    LimitRules,
     Page,
     PageRequest,
     Question,
@@ -40,6 +42,7 @@ class Scripts(Protocol):
     def put(self, schedules: Sequence[Schedule], now: datetime) -> Script[Sequence[int | None]]: ...
     def delete(self, ids: Sequence[str]) -> Script[Sequence[str]]: ...
     def document(self, kind: str, key: str) -> Script[Sequence[Document]]: ...
+    def limit_rules(self, names: Sequence[str]) -> Script[Sequence[LimitRule]]: ...
     def tenant_rules(self, names: Sequence[str] | None) -> Script[Sequence[TenantRule]]: ...
     def tenant_in_use(self, name: str, most: int) -> Script[TenantUse]: ...
     def audit(self, entries: Sequence[AuditEntry]) -> Script[None]: ...
@@ -72,6 +75,8 @@ class ScriptedStore:
     async def survey(self, question: Question[Answer]) -> Answer:
         answer: Any
         match question:
+            case LimitRules(names=tuple(limits)):
+                answer = await self._ask(self._scripts.limit_rules(limits))
             case TenantRules(names=names):
                 answer = await self._ask(self._scripts.tenant_rules(names))
             case TenantsInUse(names=names, most=most):

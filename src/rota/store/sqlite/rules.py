@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...core.jobs.periods import period_begins
@@ -35,6 +35,7 @@ NS = 1000  # in a microsecond
 
 _NAMED = "WHERE name IN (SELECT value FROM json_each(?))"
 _LIMITS = f"SELECT {', '.join(LIMIT_COLUMNS)} FROM rota_limits"
+NAMED_LIMITS = f"{_LIMITS} {_NAMED}"
 TENANTS = f"SELECT {', '.join(TENANT_COLUMNS)} FROM rota_tenants"
 
 
@@ -120,7 +121,11 @@ def tenant_rule(row: Sequence[Any]) -> TenantRule | None:
 
 
 def limit_rules(connection: sqlite3.Connection, names: Sequence[str] | None) -> Sequence[LimitRule]:
-    rules = [_limit_rule(LimitRow(*row)) for row in _rows(connection, _LIMITS, names)]
+    return limit_rules_of(_rows(connection, _LIMITS, names))
+
+
+def limit_rules_of(rows: Iterable[Sequence[Any]]) -> Sequence[LimitRule]:
+    rules = [_limit_rule(LimitRow(*row)) for row in rows]
     return [rule for rule in rules if rule is not None]
 
 

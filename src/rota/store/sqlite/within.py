@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ...errors import SchemaMismatch
-from ...model import AuditEntry, Document, Page, PageRequest, Schedule, ScheduleFilter, TenantRule, TenantUse
+from ...model import (
+    AuditEntry,
+    Document,
+    LimitRule,
+    Page,
+    PageRequest,
+    Schedule,
+    ScheduleFilter,
+    TenantRule,
+    TenantUse,
+)
 from ..sql.external import R, Script
 from . import audit, rules, schedule_queries
 from .rows import as_json, document, micros
@@ -57,6 +67,10 @@ class SqliteScripts:
     def document(self, kind: str, key: str) -> Script[Sequence[Document]]:
         rows = yield statement("document"), (kind, key)
         return [document(tuple(row)) for row in rows]
+
+    def limit_rules(self, names: Sequence[str]) -> Script[Sequence[LimitRule]]:
+        rows = yield rules.NAMED_LIMITS, (as_json(names),)
+        return rules.limit_rules_of(rows)
 
     def tenant_rules(self, names: Sequence[str] | None) -> Script[Sequence[TenantRule]]:
         rows = yield rules.TENANTS, ()

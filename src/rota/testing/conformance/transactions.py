@@ -14,12 +14,18 @@ from ...model import (
     AuditEntry,
     AuditFilter,
     InsertResult,
+    Limit,
+    LimitRule,
+    LimitRules,
     NewJob,
     PageRequest,
     RunCounts,
     Schedule,
     ScheduleFilter,
     State,
+    TenantRule,
+    TenantRules,
+    TenantsInUse,
 )
 from ...store.calls import settle
 from ...store.protocol import Store
@@ -129,6 +135,27 @@ class ScheduleTransactionRules:
             assert (document.body, document.version) == ('{"name":"holidays"}', 1)
             assert not await within.documents("calendar", "others")
         assert not (await store.schedules(ScheduleFilter(), PageRequest(limit=9))).items
+
+    @keeps(20)
+    async def test_rules_and_what_a_tenant_has_are_read_in_the_callers_transaction(
+        self, store: Store, host: StoreHost
+    ) -> None:
+        transaction = host.transaction(commit=True)
+        if transaction is None:
+            return
+        limit = Limit(rate="5/s", burst=7)
+        rules = [LimitRule(name=f"key:{name}", chosen=limit) for name in "ab"]
+        await store.put_rules([*rules, TenantRule(name="acme", waiting=3)], T0)
+        async with transaction as connection:
+            await insert_with(store, connection, new(tenant="acme"), new(tenant="acme"), new(tenant="other"))
+            within = store.within(connection)
+            (found,) = await within.survey(LimitRules(("key:b", "key:c")))
+            assert (found.name, found.chosen, found.version) == ("key:b", limit, 1)
+            assert not await within.survey(LimitRules(()))
+            (rule,) = await within.survey(TenantRules(("acme", "other")))
+            assert (rule.name, rule.waiting) == ("acme", 3)
+            (use,) = await within.survey(TenantsInUse(T0, ("acme",), 9))
+            assert use.waiting == 2, "with the jobs of this transaction"
 
 
 def schedule(name: str, **fields: Any) -> Schedule:
