@@ -15,6 +15,10 @@ from rota.store.calls import claim, settle
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, change, ids, new, want
 
+SETTLE = "SELECT rota.settle(ARRAY[%s]::uuid[], ARRAY[%s::bigint], ARRAY[%s], NULL, NULL, NULL, %s)"
+WAITS_FOR = (
+    "SELECT wait_event FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 FLAGS = "SELECT fair, many, rules FROM rota.segments ORDER BY version DESC LIMIT 1"
 CLAIM = "SELECT * FROM rota.claim('w', %s, 60, NULL, '{}', NULL, NULL, NULL, NULL, NULL, NULL, %s)"
 
@@ -102,6 +106,25 @@ async def test_a_rule_waits_for_a_claim_under_way_but_not_for_ever(
     assert len(await claim(store, want(), T0)) == 1  # one that ran already counts
 
 
+async def test_a_rule_and_a_turn_that_settles_and_claims_never_wait_for_each_other(
+    store: PostgresStore, admin: psycopg.Connection, migrated_postgres_url: str
+) -> None:
+    await store.insert([new() for _ in range(3)], T0)
+    (job,) = await claim(store, want(1), T0)
+    admin.execute("BEGIN")
+    admin.execute(SETTLE, (job.id, job.lease_token, job.worker, T0))
+    waiting = asyncio.create_task(store.put_rules([limit("queue:default", running=2)], T0))
+    with psycopg.connect(migrated_postgres_url, autocommit=True) as watch:
+        async with asyncio.timeout(30):
+            while (waits_for := watch.execute(WAITS_FOR).fetchone()) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    assert waits_for == ("advisory",)  # not for the job, with all claims stopped
+    await asyncio.to_thread(admin.execute, CLAIM, (1, T0))
+    admin.execute("COMMIT")
+    assert await waiting == [1]
+    assert len(await claim(store, want(), T0)) == 1
+
+
 async def test_a_claim_that_cannot_lock_a_limit_takes_what_is_not_under_it(
     store: PostgresStore, admin: psycopg.Connection
 ) -> None:
@@ -110,7 +133,9 @@ async def test_a_claim_that_cannot_lock_a_limit_takes_what_is_not_under_it(
     await store.insert(jobs, T0)
     admin.execute("BEGIN")
     admin.execute("SELECT FROM rota.limits FOR UPDATE")
-    assert ids(await claim(store, want(), T0)) == [jobs[1].id, jobs[2].id]
+    result = await store.turn([], want(), T0)
+    assert ids(result.jobs) == [jobs[1].id, jobs[2].id]
+    assert result.next_due_at is not None and T0 < result.next_due_at < at(1)  # it comes back for the other
     admin.execute("ROLLBACK")
     assert ids(await claim(store, want(), T0)) == [jobs[0].id]
 

@@ -915,7 +915,7 @@ $$;
 -- Which of these jobs may begin, in this order, and under which limits they then count: see rota.running.ruled.
 -- verdict: 0 it may, else what holds it up, by the bits of rota.running.ruled; 16: it has to be left alone now.
 -- A job counts against those after it in one limit only if those checked before have let it pass.
--- next_at: when a rate or a budget lets the next one begin.
+-- next_at: when a rate or a budget lets the next one begin, or to try again what another claim had locked.
 CREATE OR REPLACE FUNCTION rota.admit(
     queues text[], tasks text[], tenants text[], keys text[], ids uuid[], units integer[], prices double precision[],
     rules integer, patient boolean, now timestamptz,
@@ -956,6 +956,9 @@ BEGIN
                       AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0));
     IF coalesce(cardinality(limits), 0) = 0 AND coalesce(budgeted, '{}') = '{}' THEN
         RETURN;
+    END IF;
+    IF NOT (is_locked AND has_budgets) THEN
+        next_at := now + interval '20 milliseconds';  -- no one else comes back for what is left alone now
     END IF;
     ruled := array_fill(0::smallint, ARRAY[cardinality(ids)]);
     FOREACH mark IN ARRAY ARRAY[8, 2, 4, 1] LOOP
@@ -4162,6 +4165,9 @@ DECLARE
     part record;
 BEGIN
     settled_at := now;
+    -- As a claim does, and before any job is locked: it may follow in this transaction, and would wait for a session
+    -- that changes a rule and waits for these jobs.
+    PERFORM pg_advisory_xact_lock_shared(7466563);
     IF changes IS NOT NULL AND ids IS NOT NULL THEN
         -- All at once and in order, as a heartbeat does: else the two could wait for each other.
         PERFORM FROM rota.running AS r

@@ -16,6 +16,9 @@ DECLARE
     part record;
 BEGIN
     settled_at := now;
+    -- As a claim does, and before any job is locked: it may follow in this transaction, and would wait for a session
+    -- that changes a rule and waits for these jobs.
+    PERFORM pg_advisory_xact_lock_shared({rules lock});
     IF changes IS NOT NULL AND ids IS NOT NULL THEN
         -- All at once and in order, as a heartbeat does: else the two could wait for each other.
         PERFORM FROM rota.running AS r
