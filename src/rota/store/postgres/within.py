@@ -50,7 +50,9 @@ _MAY_READ = "SELECT has_table_privilege('rota.documents', 'SELECT')"
 _AUDIT = "SELECT CAST(rota.append_audit(CAST(CAST(? AS text) AS json)) AS text)"
 _MAY_READ_LIMITS = "SELECT has_table_privilege('rota.limits', 'SELECT')"
 _LIMITS = """
-SELECT CAST(to_jsonb(l) AS text) FROM rota.limits AS l
+SELECT CAST(to_jsonb(l) || jsonb_build_object('declared', CAST(l.declared AS text),
+                                              'chosen', CAST(l.chosen AS text)) AS text)
+  FROM rota.limits AS l
  WHERE l.name IN (SELECT jsonb_array_elements_text(CAST(CAST(? AS text) AS jsonb)))
 """
 _MAY_READ_TENANTS = """
