@@ -40,14 +40,22 @@ def test_a_short_demo_shows_every_kind_and_succeeds(tmp_path: Path) -> None:
 def test_the_commands_in_the_demo_header_work(tmp_path: Path) -> None:
     with started("demo", cwd=tmp_path, TMPDIR=str(tmp_path)) as demo:
         eventually(lambda: "✗ failed" in said(tmp_path), "a job fails for good")
-        shown = r"rota (--url \S+ (?:jobs list|schedules list|stats|workers list))$"
+        shown = r"rota (--url \S+ (?:(?:jobs|schedules|workers|limits|tenants) list|stats))$"
         hints = re.findall(shown, said(tmp_path), re.M)
-        assert len(hints) == 4
+        assert len(hints) == 6
         for hint in hints:
             assert rota_command(*hint.split(), cwd=tmp_path).returncode == 0
         url = hints[0].split()[1]
         assert str(tmp_path) in url
         assert len(read_json("--url", url, "workers", "list", cwd=tmp_path)["items"]) == 1
+        limits = {
+            one["name"]: one for one in read_json("--url", url, "limits", "list", cwd=tmp_path)["items"]
+        }
+        assert limits["task:demo.contact"]["most"] == 2 and limits["key:demo.account:*"]["keys"]
+        tenants = {
+            one["name"]: one for one in read_json("--url", url, "tenants", "list", cwd=tmp_path)["items"]
+        }
+        assert tenants["acme"]["weight"] == 3 and tenants["initech"]["spent_cents"] > 0
         demo.send_signal(signal.SIGINT)
         assert demo.wait(20) == 0
     assert "Stopped." in said(tmp_path)

@@ -14,7 +14,7 @@ from ..model import Job
 from ..runtime.service import StopSignals, pause
 from ..worker.worker import Worker
 from .console import DemoConsole, closing, header, summary
-from .feed import feed
+from .feed import feed, set_rules
 
 APP = "rota.demo.tasks:app"
 SUMMARY_S = 3.0
@@ -25,6 +25,7 @@ SHUTDOWN_S = 10.0
 async def show(app: Rota, *, seconds: float | None, quiet: bool, api_module: str, link: bool = False) -> bool:
     """Returns False if a second signal released running jobs, else True."""
     await app.migrate()
+    await set_rules(app)
     store = await app.stores.get()
     console = DemoConsole(app, quiet=quiet)
     console.listen()

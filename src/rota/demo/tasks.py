@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from typing import Any
 
-from rota import Backoff, Cancel, Context, Rota
+from rota import Backoff, Cancel, Context, Limit, Rota
 
 app = Rota()
 
@@ -51,6 +51,28 @@ async def failing(ctx: Context, order: int, address: str = "") -> dict[str, Any]
     if not address:
         raise ValueError(f"order {order} has no address")
     return {"order": order, "sent_to": address}
+
+
+@app.task(name="demo.contact", queue="crm", limit=Limit(running=2, rate="3/s", burst=2))
+async def contact(number: int) -> int:
+    """Calls an API with a quota: two at once, three a second, over all workers and tenants."""
+    await asyncio.sleep(0.5)
+    return number
+
+
+@app.task(name="demo.account", queue="crm", concurrency_key="demo.account:{account}")
+async def account(account: int, change: int) -> int:
+    """One at a time for each account, in order."""
+    await asyncio.sleep(0.8)
+    return change
+
+
+@app.task(name="demo.draw", queue="reports", price=4)
+async def draw(ctx: Context, prompt: str) -> str:
+    """Costs money, up to the budget of its tenant."""
+    await asyncio.sleep(0.3)
+    ctx.cost(cents=3)
+    return f"a picture of {prompt}"
 
 
 @app.task(name="demo.reminder", queue="mail")
