@@ -20,6 +20,18 @@ def test_what_is_set_is_shown(folder: Path) -> None:
     assert "0.00 of 50.00/day" in output("tenants", "list")
 
 
+def test_what_its_jobs_cost_is_an_amount_as_their_budget_is(folder: Path) -> None:
+    enqueue(tenant="acme", price=280)
+    output("worker", "--burst", "--app", "shop:app")
+    assert output_json("tenants", "show", "acme")["cost_cents"] == 280
+    listed = output("tenants", "list")
+    assert "2.80" in listed and "280.00" not in listed
+    assert "spent today    2.80" in output("tenants", "show", "acme")
+    text = output("tenants", "budget", "acme", "3.00/day")
+    assert "spent          2.80 of 3.00/day" in text and "spent today" not in text
+    assert all(line.strip() != "2.80" for line in text.splitlines())  # no amount without a name
+
+
 def test_weight_quota_and_budget_have_commands_of_their_own_and_none_clears(folder: Path) -> None:
     output("tenants", "weight", "acme", "2.5")
     output("tenants", "quota", "acme", "--schedules", "5", "--bytes-per-day", "1000")

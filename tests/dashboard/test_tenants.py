@@ -31,7 +31,7 @@ def test_tenants_show_share_spend_and_fullest_quota(visit: Visit, site: Site) ->
     expect(cell(visitor, "default", "Spent")).to_contain_text("0.00 of 50.00 today")
     expect(cell(visitor, "globex", "Spent")).to_have_text("no budget")
     expect(cell(visitor, "default", "Fullest quota")).to_contain_text("Schedules: 2 of 2")
-    expect(visitor.page.get_by_text("Most belong to default: ")).to_be_visible()
+    expect(visitor.page.get_by_text("Most jobs belong to default: ")).to_be_visible()
 
 
 def test_tenant_page_says_why_its_jobs_wait_and_changes_what_it_may(visit: Visit, site: Site) -> None:

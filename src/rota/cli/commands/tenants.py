@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ...core.tenants import money
 from ...model import Page
 from ...operate import Operations
 from ...operate.requests import PutLimitRequest, PutTenantRequest, TenantsRequest
@@ -37,7 +38,7 @@ COLUMNS: Columns[TenantView] = (
         "SHARE", lambda tenant, now: "–" if tenant.share is None else f"{tenant.share:.0%}", right=True
     ),
     ListColumn("SCHEDULES", lambda tenant, now: str(tenant.schedules), right=True),
-    ListColumn("COST", lambda tenant, now: f"{tenant.cost_cents:,.2f}", right=True),
+    ListColumn("COST", lambda tenant, now: money(tenant.cost_cents), right=True),
     ListColumn("SPENT", lambda tenant, now: budget_text(tenant.budget), right=True),
     paused_column(),
 )
@@ -78,8 +79,8 @@ def tenants() -> None:
 async def list_tenants(operations: Operations) -> Page[TenantView]:
     """List tenants with jobs, schedules, a rule or a pause, by name.
 
-    SHARE is their part of the work now, among those with due jobs. COST is the cost of the newest jobs, in
-    cents; SPENT what they have spent of their budget.
+    SHARE is their part of the work now, among those with due jobs. COST is the cost of the newest jobs; SPENT
+    what they have spent of their budget.
     """
     return await operations.tenants.list(TenantsRequest())
 

@@ -41,7 +41,7 @@ def _facts(tenant: TenantView, now: datetime) -> list[tuple[str, Any]]:
         ("limit", limit_text(tenant)),
         ("max priority", tenant.max_priority),
         ("kept for", None if tenant.retention_days is None else f"{tenant.retention_days:g} days"),
-        ("spent today" if tenant.budget is None else "", money(tenant.spent_cents)),
+        ("spent today", money(tenant.spent_cents) if tenant.budget is None else None),
     ]
 
 

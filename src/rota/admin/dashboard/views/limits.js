@@ -236,7 +236,7 @@ function Keys({ family, running }) {
 
 /** @param {{held: Held, running: RunningJobs | null}} props */
 function KeyLine({ held, running }) {
-  const oldest = holdersOf(held, running?.items ?? [])[0];
+  const oldest = held.running > 0 ? holdersOf(held, running?.items ?? [])[0] : null; // both lists are moments apart
   return html`<li>
     <${Code}>${partsOf(held.name)[1]}<//>
     <span class="lane-use"><${LimitUse} held=${held} /></span>

@@ -99,7 +99,7 @@ function summary(tenants, whole) {
   const share = Math.round((100 * liveOf(most)) / whole);
   return html`
     ${plural(tenants.length, "tenant")} with ${rough}
-    ${plural(whole, "live job")}. ${share === 100 ? "All" : "Most"} belong to <${Code}>${most.name}<//>
+    ${plural(whole, "live job")}. ${share === 100 ? "All" : "Most"} jobs belong to <${Code}>${most.name}<//>
     ${share === 100 ? "" : `: ${share} %`}.
   `;
 }
