@@ -31,16 +31,6 @@ def store_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
-UNFAIR = "the claim of PostgreSQL reaches tenants behind a crowd too rarely, and does not count what is held"
-
-
-@pytest.fixture
-def reaches_all(request: pytest.FixtureRequest, store_url: str) -> None:
-    """A known defect: the test says so when it is gone."""
-    if store_url.startswith("postgresql"):
-        request.applymarker(pytest.mark.xfail(strict=True, reason=UNFAIR))
-
-
 class Producer:
     def __init__(self, store: Store) -> None:
         self.store, self.count = store, 0
@@ -77,7 +67,6 @@ class Claimer:
         return self.held
 
 
-@pytest.mark.usefixtures("reaches_all")
 @pytest.mark.parametrize("limit", [10, 500])
 async def test_a_hundred_that_come_after_a_crowd_begin_within_twice_their_share(
     store: Store, limit: int
@@ -131,7 +120,6 @@ async def test_order_within_a_tenant_is_kept_while_others_pass(store: Store) -> 
         assert ids == sorted(ids)
 
 
-@pytest.mark.usefixtures("reaches_all")
 async def test_a_slow_tenant_beside_a_fast_one_does_not_end_with_every_slot(store: Store) -> None:
     slots, slow_turns, turns = 20, 100, 150
     producer = Producer(store)

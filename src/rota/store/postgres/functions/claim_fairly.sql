@@ -309,7 +309,9 @@ BEGIN
                                                            AS x(queue, segment) WHERE x.queue = names[i])
                                 ELSE ARRAY[s.newest] END,
                            names[i], r, coalesce(s_tenant[i], ''), walk[j], j, share[j], per_tenant[j],
-                           ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j), tasks, exclude_tenants,
+                           ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j),
+                           ARRAY(SELECT x.run_at FROM unnest(c_j, c_at) AS x(j, run_at) WHERE x.j = pick_j),
+                           ARRAY(SELECT x.id FROM unnest(c_j, c_id) AS x(j, id) WHERE x.j = pick_j), tasks, exclude_tenants,
                            holder, holding, s.rules & 32 <> 0) AS x;
                     s_tenant[i] := last_tenant;
                 END LOOP;
@@ -531,7 +533,8 @@ BEGIN
     END IF;
     payload := json_build_object(
         'queues', (SELECT json_object_agg(u.queue, json_strip_nulls(json_build_object(
-                              'n', u.n, 'w', u.w, 'at', u.at, 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
+                              -- counted again after a second, or four jobs for each tenant
+                              'n', u.n, 'w', u.w, 'at', u.at - (lim - wanted) / (4.0 * greatest(u.n, 1)), 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
                      FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder)
                                   AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
