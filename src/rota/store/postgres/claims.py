@@ -106,7 +106,9 @@ class ClaimCursors:
         """Remember how a claim went that was shared between tenants; ``said``: its places and its state."""
         kind = _kind(want)
         places, self._states[kind] = said
-        if want.limit <= SMALL:
+        if want.holds:
+            self._given.clear()  # what it has in hand says more
+        elif want.limit <= SMALL:
             if ended >= self._forget_at:
                 self._forget_at = ended + REMEMBERED_S
                 self._given = Counter({tenant: n // 2 for tenant, n in self._given.items() if n > 1})
