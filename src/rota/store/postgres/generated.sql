@@ -1864,7 +1864,9 @@ BEGIN
                                                            AS x(queue, segment) WHERE x.queue = names[i])
                                 ELSE ARRAY[s.newest] END,
                            names[i], r, coalesce(s_tenant[i], ''), walk[j], j, share[j], per_tenant[j],
-                           ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j), tasks, exclude_tenants,
+                           ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j),
+                           ARRAY(SELECT x.run_at FROM unnest(c_j, c_at) AS x(j, run_at) WHERE x.j = pick_j),
+                           ARRAY(SELECT x.id FROM unnest(c_j, c_id) AS x(j, id) WHERE x.j = pick_j), tasks, exclude_tenants,
                            holder, holding, s.rules & 32 <> 0) AS x;
                     s_tenant[i] := last_tenant;
                 END LOOP;
@@ -2101,7 +2103,8 @@ BEGIN
     END IF;
     payload := json_build_object(
         'queues', (SELECT json_object_agg(u.queue, json_strip_nulls(json_build_object(
-                              'n', u.n, 'w', u.w, 'at', u.at, 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
+                              -- counted again after a second, or four jobs for each tenant
+                              'n', u.n, 'w', u.w, 'at', u.at - (lim - wanted) / (4.0 * greatest(u.n, 1)), 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
                      FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder)
                                   AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
@@ -4525,7 +4528,7 @@ BEGIN
                 -- a sixteenth goes round whatever the line shows; if that is fair, rarely and then more
                 WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN random() < 0.25 THEN least(q.waiting - q.seen, q.share / 4) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
-                     ceil(o.over / greatest(1, ceil(q.rate))), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
+                     ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
       FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
       LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(0, ceil(q.rate * t.weight) - t.held))) AS over
@@ -4534,10 +4537,12 @@ END
 $$;
 
 -- Jobs of tenants that the line does not show, from one tenant on and round; the last tenant met, and those whose turn
--- it is whatever the order of arrival, as j:TENANT. rate: see rota.share_out; shown: the tenants in the line.
+-- it is whatever the order of arrival, as j:TENANT. Then more jobs of tenants of which it shows less than their share, as many as
+-- others are over theirs. rate: see rota.share_out; shown: the tenant of each job in the line, and its place.
 CREATE OR REPLACE FUNCTION rota.pick_tenants(
     segments integer[], queue text, rank integer, from_tenant text, walk integer, j integer, share integer, rate double precision,
-    shown text[], known_tasks text[], exclude_tenants text[], holder text[], holding integer[], has_weights boolean,
+    shown text[], shown_at timestamptz[], shown_id uuid[], known_tasks text[], exclude_tenants text[], holder text[],
+    holding integer[], has_weights boolean,
     OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
     OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[], OUT last text,
     OUT firsts text[])
@@ -4547,13 +4552,28 @@ AS $$
 #variable_conflict use_column
 DECLARE
     met text[];
+    more text[];  -- with the last place of each that the line shows
+    more_at timestamptz[];
+    more_id uuid[];
 BEGIN
-    SELECT array_agg(t.tenant ORDER BY t.i), (array_agg(t.tenant ORDER BY t.i DESC))[1] INTO met, last
-      FROM rota.walk_tenants(segments, queue, rank, from_tenant, 2 * walk) WITH ORDINALITY AS t(tenant, i);
-    SELECT array_agg(t.tenant ORDER BY t.i) INTO met
-      FROM (SELECT u.tenant, u.i FROM unnest(met) WITH ORDINALITY AS u(tenant, i) LEFT JOIN unnest(shown) AS s(tenant) ON s.tenant = u.tenant
-             WHERE s.tenant IS NULL AND NOT coalesce(u.tenant = ANY (exclude_tenants), false) ORDER BY u.i LIMIT walk) AS t;
-    IF met IS NULL THEN
+    met := ARRAY(SELECT t.tenant FROM rota.walk_tenants(segments, queue, rank, from_tenant, 2 * walk) AS t);
+    last := met[cardinality(met)];
+    met := ARRAY(SELECT u.tenant FROM unnest(met) WITH ORDINALITY AS u(tenant, i)
+                   LEFT JOIN (SELECT DISTINCT x.tenant FROM unnest(shown) AS x(tenant)) AS s ON s.tenant = u.tenant
+                  WHERE s.tenant IS NULL AND NOT coalesce(u.tenant = ANY (exclude_tenants), false) ORDER BY u.i LIMIT walk);
+    last := CASE WHEN cardinality(met) = walk THEN met[walk] ELSE last END;
+    SELECT array_agg(o.tenant), array_agg(o.run_at), array_agg(o.id) INTO more, more_at, more_id
+      FROM (SELECT t.*, sum(greatest(0, -t.spare)) OVER () - cardinality(met) * greatest(1, rate) AS over,
+                   sum(t.spare) FILTER (WHERE t.spare > 0) OVER (ORDER BY t.spare DESC, t.tenant) - t.spare AS before
+              FROM (SELECT l.tenant, l.run_at, l.id,
+                           greatest(0, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(l.tenant) ELSE 1 END)
+                                       - coalesce(h.n, 0)) - l.n AS spare
+                      FROM (SELECT u.tenant, count(*) AS n, max(u.run_at) AS run_at,
+                                   (array_agg(u.id ORDER BY u.run_at DESC, u.id DESC))[1] AS id
+                              FROM unnest(shown, shown_at, shown_id) AS u(tenant, run_at, id) GROUP BY 1) AS l
+                      LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = l.tenant) AS t) AS o
+     WHERE o.spare > 0 AND o.before < o.over;
+    IF met = '{}' AND more IS NULL THEN
         RETURN;
     END IF;
     firsts := ARRAY(SELECT pick_tenants.j || ':' || m FROM unnest(
@@ -4564,15 +4584,19 @@ BEGIN
       INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
       FROM (SELECT y.*, row_number() OVER (PARTITION BY y.tenant ORDER BY y.run_at, y.id) AS nth
               FROM (SELECT f.*, m.most
-                      FROM (SELECT t.tenant, greatest(1, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END)
+                      FROM (SELECT t.*, greatest(1, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END)
                                                          - coalesce(h.n, 0))::integer AS most
-                              FROM unnest(met) AS t(tenant) LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant) AS m,
+                              FROM (SELECT u.tenant, '-infinity'::timestamptz AS run_at, '00000000-0000-0000-0000-000000000000'::uuid AS id
+                                      FROM unnest(met) AS u(tenant)
+                                    UNION ALL SELECT * FROM unnest(more, more_at, more_id)) AS t
+                              LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant) AS m,
                            unnest(segments) AS g(segment), LATERAL (
                            SELECT l.* FROM (
                                SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane
                                  FROM rota.queued AS q
                                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = pick_tenants.queue
                                   AND q.rank = pick_tenants.rank AND q.tenant = m.tenant
+                                  AND (q.run_at, q.id) > (m.run_at, m.id)
                                 ORDER BY q.run_at, q.id LIMIT m.most + 16) AS l
                             WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT m.most) AS f) AS y) AS x
      WHERE x.nth <= x.most;
