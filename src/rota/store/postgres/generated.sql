@@ -648,7 +648,8 @@ UPDATE rota.queued SET lane = '' WHERE due IS NULL OR tenant <> 'default';
 DROP INDEX rota.queued_parked;
 CREATE INDEX queued_tenant ON rota.queued (segment, queue, rank, tenant, run_at, id) WHERE due AND lane IS NOT NULL;
 CREATE INDEX queued_held ON rota.queued (queue, rank, lane, tenant, run_at, id) WHERE due IS NULL;
-CREATE INDEX queued_retried ON rota.queued (concurrency_key) WHERE concurrency_key IS NOT NULL AND attempt > 0;
+CREATE INDEX queued_retried ON rota.queued (concurrency_key)
+    WHERE concurrency_key IS NOT NULL AND (attempt > 0 OR crashes > 0);
 CREATE INDEX running_queue ON rota.running (queue) WHERE ruled & 1 <> 0;
 CREATE INDEX running_task ON rota.running (task) WHERE ruled & 2 <> 0;
 CREATE INDEX running_tenant ON rota.running (tenant) WHERE ruled & 4 <> 0;
@@ -856,7 +857,7 @@ BEGIN
 ((now_ns + least(r.burst, 4000000000000000000 / r.every_ns) * r.every_ns - greatest(r.full_ns, now_ns)) / r.every_ns),
                    r.every_ns, r.burst, r.full_ns,
                CASE WHEN r.strict THEN (SELECT q.id FROM rota.queued AS q
-                                         WHERE q.concurrency_key = r.key AND q.attempt > 0
+                                         WHERE q.concurrency_key = r.key AND (q.attempt > 0 OR q.crashes > 0)
                                          ORDER BY q.rank, q.run_at, q.id LIMIT 1) END,
                NULL::double precision, NULL::timestamptz, has_locks
           FROM (SELECT r.key, r.running, r.every_ns, r.burst, r.strict, coalesce(r.full_ns, b.full_ns, 0) AS full_ns
@@ -3341,7 +3342,7 @@ BEGIN
 END
 $$;
 
--- The jobs of these keys that wait for their retry and are due, but not among the given ones: the first of each.
+-- The jobs of these keys that wait for their retry, after a crash too, and are due, but not among the given ones: the first of each.
 CREATE OR REPLACE FUNCTION rota.pick_retried(
     known_keys text[], known_ids uuid[], names text[], rank integer, known_tasks text[], exclude_tenants text[],
     OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
@@ -3358,7 +3359,7 @@ BEGIN
       FROM (SELECT DISTINCT k FROM unnest(known_keys) AS k WHERE k IS NOT NULL) AS k(key), LATERAL (
            SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane,
                   q.due, q.due IS NULL AS is_held, q.rank
-             FROM rota.queued AS q WHERE q.concurrency_key = k.key AND q.attempt > 0
+             FROM rota.queued AS q WHERE q.concurrency_key = k.key AND (q.attempt > 0 OR q.crashes > 0)
             ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS f
       JOIN unnest(names) WITH ORDINALITY AS n(queue, j) ON n.queue = f.queue
       LEFT JOIN unnest(known_ids) AS u(id) ON u.id = f.id
@@ -3383,7 +3384,7 @@ BEGIN
     END IF;
     DELETE FROM rota.buckets WHERE ctid = ANY (ARRAY(
         SELECT b.ctid FROM rota.buckets AS b WHERE b.full_ns < (extract(epoch FROM clock_timestamp() - interval '1 minute') * 1e9)::bigint
-         LIMIT 20000));
+         LIMIT 20000 FOR UPDATE SKIP LOCKED));
     -- no claim is under way, hence none that holds jobs
     IF s.fair AND NOT s.many AND s.rules = 0 AND pg_try_advisory_xact_lock(7466563) THEN
         UPDATE rota.segments AS g SET version = g.version + 1, fair = false

@@ -44,7 +44,8 @@ SELECT {JOB_COLUMNS} FROM rota.live WHERE state = 'queued' AND id = ANY (ARRAY(
 
 _RETRIES = f"""
 SELECT {JOB_COLUMNS} FROM rota.live WHERE state = 'queued' AND id = ANY (ARRAY(
-    SELECT id FROM rota.queued WHERE concurrency_key = %s AND attempt > 0 ORDER BY rank, run_at, id LIMIT %s))
+    SELECT id FROM rota.queued WHERE concurrency_key = %s AND (attempt > 0 OR crashes > 0)
+     ORDER BY rank, run_at, id LIMIT %s))
 """
 
 

@@ -30,7 +30,11 @@ KEPT_BUCKETS = timedelta(days=1)
 COUNTED = 100_000  # running jobs, and buckets, that a count reads
 
 _PUT = f"SELECT ord, version FROM rota.put_rules(CAST(%s AS json), {NOW})"
-_PRUNE = "DELETE FROM rota.buckets WHERE full_ns < %s"
+# Waits for no claim, which writes several of them.
+_PRUNE = """
+DELETE FROM rota.buckets WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM rota.buckets WHERE full_ns < %s FOR UPDATE SKIP LOCKED))
+"""
 _LIMITS = f"SELECT {', '.join(LIMIT_COLUMNS)} FROM rota.limits"
 _TENANTS = f"SELECT {', '.join(TENANT_COLUMNS)} FROM rota.tenants"
 _NAMED = "WHERE name = ANY (%s::text[])"

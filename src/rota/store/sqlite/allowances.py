@@ -275,9 +275,9 @@ def give_back(transaction: Transaction, ids: Sequence[str], now: int) -> None:
     Not to the bucket of a rule that has changed since.
     """
     limits = [LimitRow(*row) for row in transaction.execute(statement("limits_in_force")).fetchall()]
-    rules = RulesInForce([row for row in limits if row.every_ns is not None], ())
-    if not rules.has_limits:
+    if all(row.every_ns is None for row in limits):
         return
+    rules = RulesInForce(limits, ())  # all: a rule of a key's own without a rate holds before its family's
     for *kind, units, claimed_at in transaction.execute(statement("released"), (as_json(ids),)).fetchall():
         names, _ = rules.under(*kind)
         allowances = Allowances(transaction, rules, now)

@@ -499,7 +499,7 @@ UPDATE rota_jobs SET lane = iif(tenant <> 'default' OR due = 2, '', NULL) WHERE 
 CREATE INDEX rota_jobs_running_key ON rota_jobs (concurrency_key)
   WHERE state = 'running' AND concurrency_key IS NOT NULL;
 CREATE INDEX rota_jobs_retried ON rota_jobs (concurrency_key)
-  WHERE state = 'queued' AND concurrency_key IS NOT NULL AND attempt > 0;
+  WHERE state = 'queued' AND concurrency_key IS NOT NULL AND (attempt > 0 OR crashes > 0);
 CREATE INDEX rota_jobs_priced ON rota_jobs (tenant, price) WHERE state = 'running' AND price IS NOT NULL;
 
 -- One row. A new version with every change of a rule, also by hand. Whether jobs of several tenants have been
@@ -1170,7 +1170,7 @@ SELECT json_group_array(json_array(rota_jobs.rank, rota_jobs.run_at, rota_jobs.i
     rota_jobs.tenant, rota_jobs.queue, rota_jobs.task, rota_jobs.lane, rota_jobs.concurrency_key,
     rota_jobs.units, rota_jobs.price, rota_jobs.attempt, rota_jobs.due))
 FROM json_each(?) AS asked CROSS JOIN rota_jobs INDEXED BY rota_jobs_retried
-WHERE state = 'queued' AND concurrency_key = asked.value AND attempt > 0;
+WHERE state = 'queued' AND concurrency_key = asked.value AND (attempt > 0 OR crashes > 0);
 
 -- sql/retry.sql
 UPDATE OR IGNORE rota_jobs SET
@@ -1347,7 +1347,7 @@ SELECT id, task, state, run_at, created_at, queue, tenant, rank, payload_json, o
     max_attempts, lease_token, started_at, finished_at, lease_until, worker, timeout, backoff_json, key,
     auto_remove, tags_json, parent, origin, schedule, scheduled_for, cost_cents, progress_json,
     cancel_requested, crashes, expires_at, keep, snoozes, concurrency_key, units, price FROM rota_jobs
-WHERE concurrency_key = ? AND attempt > 0 AND state = 'queued'
+WHERE concurrency_key = ? AND (attempt > 0 OR crashes > 0) AND state = 'queued'
 ORDER BY rank, run_at, id
 LIMIT ?;
 

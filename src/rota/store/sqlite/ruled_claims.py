@@ -216,7 +216,7 @@ class RuledClaim:
             lane = self._lane_behind(job, ends) if job.due == 1 and job not in retried else None
             if job.tenant in self._excluded:
                 lane = TENANT
-            elif job.key in blocked and not job.attempt:
+            elif job.key in blocked and job not in retried:
                 lane = f"k:{job.key}"
             if lane is None:
                 open_.append(job)

@@ -256,6 +256,19 @@ class LimitOrderRules:
             assert again.id == job.id
 
     @keeps(22)
+    async def test_a_strict_key_waits_with_the_job_that_lost_its_worker(self, store: Store) -> None:
+        await put_limit(store, "key:k", running=1, strict=True)
+        jobs = [new(concurrency_key="k") for _ in range(2)]
+        await add(store, *jobs)
+        (first,) = await claim(store, want(), at(1))
+        rescued = change(
+            first, State.QUEUED, attempt=0, crashes=1, run_at=at(60), record=record(first, "rescued", at(2))
+        )
+        await settle(store, [rescued], at(2))
+        assert list(await claim(store, want(), at(3))) == []
+        assert ids(await claim(store, want(), at(61))) == [first.id]
+
+    @keeps(22)
     async def test_what_is_held_is_not_changed_by_it(self, store: Store) -> None:
         await put_limit(store, "key:k", running=1)
         jobs = [new(concurrency_key="k") for _ in range(3)]

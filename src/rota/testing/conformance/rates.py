@@ -94,6 +94,19 @@ class RateRules:
         assert list(await claim(store, want(), at(1))) == []
 
     @keeps(23)
+    async def test_a_job_gives_nothing_back_to_a_family_that_does_not_hold_for_its_key(
+        self, store: Store
+    ) -> None:
+        await put_limit(store, "key:a:*", rate="1/m")
+        await add(store, new(concurrency_key="a:1"))
+        await finish(store, *(await claim(store, want(), at(1))), now=at(1))
+        await put_limit(store, "key:a:1", at(2), running=1)
+        await add(store, new(concurrency_key="a:1"))
+        await release(store, *(await claim(store, want(), at(3))), now=at(3))
+        await put_limit(store, "key:a:1", at(4))
+        assert list(await claim(store, want(), at(5))) == []
+
+    @keeps(23)
     async def test_a_rate_and_a_number_hold_together(self, store: Store) -> None:
         await put_limit(store, "key:k", rate="1/s", burst=5, running=2)
         await add(store, *[new(concurrency_key="k") for _ in range(9)])

@@ -133,7 +133,7 @@ BEGIN
         SELECT r.key, r.running IS NOT NULL, r.running - coalesce(x.n, 0),
                {tokens of r}, r.every_ns, r.burst, r.full_ns,
                CASE WHEN r.strict THEN (SELECT q.id FROM rota.queued AS q
-                                         WHERE q.concurrency_key = r.key AND q.attempt > 0
+                                         WHERE q.concurrency_key = r.key AND (q.attempt > 0 OR q.crashes > 0)
                                          ORDER BY q.rank, q.run_at, q.id LIMIT 1) END,
                NULL::double precision, NULL::timestamptz, has_locks
           FROM (SELECT r.key, r.running, r.every_ns, r.burst, r.strict, coalesce(r.full_ns, b.full_ns, 0) AS full_ns

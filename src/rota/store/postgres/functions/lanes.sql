@@ -189,7 +189,7 @@ BEGIN
 END
 $$;
 
--- The jobs of these keys that wait for their retry and are due, but not among the given ones: the first of each.
+-- The jobs of these keys that wait for their retry, after a crash too, and are due, but not among the given ones: the first of each.
 CREATE FUNCTION rota.pick_retried(
     known_keys text[], known_ids uuid[], names text[], rank integer, known_tasks text[], exclude_tenants text[],
     OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
@@ -206,7 +206,7 @@ BEGIN
       FROM (SELECT DISTINCT k FROM unnest(known_keys) AS k WHERE k IS NOT NULL) AS k(key), LATERAL (
            SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane,
                   q.due, q.due IS NULL AS is_held, q.rank
-             FROM rota.queued AS q WHERE q.concurrency_key = k.key AND q.attempt > 0
+             FROM rota.queued AS q WHERE q.concurrency_key = k.key AND (q.attempt > 0 OR q.crashes > 0)
             ORDER BY q.rank, q.run_at, q.id LIMIT 1) AS f
       JOIN unnest(names) WITH ORDINALITY AS n(queue, j) ON n.queue = f.queue
       LEFT JOIN unnest(known_ids) AS u(id) ON u.id = f.id
@@ -231,7 +231,7 @@ BEGIN
     END IF;
     DELETE FROM rota.buckets WHERE ctid = ANY (ARRAY(
         SELECT b.ctid FROM rota.buckets AS b WHERE b.full_ns < (extract(epoch FROM clock_timestamp() - interval '1 minute') * 1e9)::bigint
-         LIMIT 20000));
+         LIMIT 20000 FOR UPDATE SKIP LOCKED));
     -- no claim is under way, hence none that holds jobs
     IF s.fair AND NOT s.many AND s.rules = 0 AND pg_try_advisory_xact_lock({rules lock}) THEN
         UPDATE rota.segments AS g SET version = g.version + 1, fair = false

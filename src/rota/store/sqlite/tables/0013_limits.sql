@@ -66,7 +66,7 @@ UPDATE rota_jobs SET lane = iif(tenant <> 'default' OR due = 2, '', NULL) WHERE 
 CREATE INDEX rota_jobs_running_key ON rota_jobs (concurrency_key)
   WHERE state = 'running' AND concurrency_key IS NOT NULL;
 CREATE INDEX rota_jobs_retried ON rota_jobs (concurrency_key)
-  WHERE state = 'queued' AND concurrency_key IS NOT NULL AND attempt > 0;
+  WHERE state = 'queued' AND concurrency_key IS NOT NULL AND (attempt > 0 OR crashes > 0);
 CREATE INDEX rota_jobs_priced ON rota_jobs (tenant, price) WHERE state = 'running' AND price IS NOT NULL;
 
 -- One row. A new version with every change of a rule, also by hand. Whether jobs of several tenants have been
