@@ -25,6 +25,7 @@ from ...model import (
 from ..sql.external import Script
 from ..sql.rules import LimitRow, limit_rule, tenant_fault
 from .rows import audit_lines, document, text
+from .rules import WAITING_BY_DEFAULT
 
 PUT = "rota.put_schedules(json,timestamptz)"  # to see whether the connection leads to our schema
 _PUT = """
@@ -59,7 +60,6 @@ _MAY_READ_TENANTS = """
 SELECT has_table_privilege('rota.tenants', 'SELECT') AND has_table_privilege('rota.queued', 'SELECT')
 """
 _TENANTS = "SELECT CAST(to_jsonb(t) AS text) FROM rota.tenants AS t"
-_DEFAULT = "(SELECT q.tenant FROM rota.queued AS q LIMIT {most}) AS q WHERE q.tenant = 'default'"
 _OF_TENANT = "(SELECT FROM rota.queued AS q WHERE q.tenant = ? AND q.tenant <> 'default' LIMIT {most}) AS q"
 _IN_USE = """
 SELECT (SELECT count(*) FROM {queued}),
@@ -111,7 +111,7 @@ class PostgresScripts:
         ]
 
     def tenant_in_use(self, name: str, most: int) -> Script[TenantUse]:
-        queued = (_DEFAULT if name == "default" else _OF_TENANT).format(most=int(most))
+        queued = (WAITING_BY_DEFAULT if name == "default" else _OF_TENANT).format(most=int(most))
         params = (name,) if name == "default" else (name, name)
         ((waiting, schedules),) = yield _IN_USE.format(queued=queued, most=int(most)), params
         return TenantUse(name=name, waiting=int(waiting), schedules=int(schedules))

@@ -1283,10 +1283,10 @@ WITH running AS (
 )
 SELECT
   CASE WHEN :tenant = 'default' THEN
-    (SELECT count(*) FROM (
+    (SELECT count(*) FROM (SELECT 1 FROM (
        SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
-       WHERE finished_at IS NULL AND state = 'queued' LIMIT :most)
-     WHERE tenant = 'default')
+       WHERE finished_at IS NULL AND state = 'queued' LIMIT 200000)
+     WHERE tenant = 'default' LIMIT :most))
   ELSE max(0, (SELECT count(*) FROM (
        SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_of_tenant
        WHERE tenant = :tenant AND tenant <> 'default' AND finished_at IS NULL
@@ -1303,10 +1303,10 @@ FROM running;
 -- sql/tenant_quota.sql
 SELECT
   CASE WHEN ? = 'default' THEN
-    (SELECT count(*) FROM (
+    (SELECT count(*) FROM (SELECT 1 FROM (
        SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
-       WHERE finished_at IS NULL AND state = 'queued' LIMIT ?)
-     WHERE tenant = 'default')
+       WHERE finished_at IS NULL AND state = 'queued' LIMIT 200000)
+     WHERE tenant = 'default' LIMIT ?))
   ELSE
     (SELECT count(*) FROM (
        SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_of_tenant

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 from ...model import Period, RetentionCutoffs, State, TenantsInUse, TenantUse
-from ...store.calls import settle
+from ...store.calls import claim, settle
 from ...store.protocol import Store
-from .factories import ERROR, add, at, change, new, put_tenant, running
+from .factories import ERROR, add, at, change, claimed, new, put_tenant, running, want
 from .rules import keeps
 
 DAY_S = 86_400.0
 LENGTH_S = {"hour": 3600.0, "day": DAY_S, "week": 7 * DAY_S, "month": 31 * DAY_S}
+
+TURNS: dict[Period, datetime] = {
+    "hour": datetime(2030, 3, 31, 2, tzinfo=UTC),  # when clocks change in parts of the world
+    "day": datetime(2032, 2, 29, tzinfo=UTC),
+    "week": datetime(2035, 1, 1, tzinfo=UTC),  # a Monday, and a year
+    "month": datetime(2036, 3, 1, tzinfo=UTC),
+}
 
 
 async def in_use(store: Store, tenant: str, now: datetime) -> TenantUse:
@@ -53,6 +60,22 @@ class SpendingRules:
             assert (await in_use(store, period, at(2))).spent == 5.0
             assert (await in_use(store, period, at(2 + LENGTH_S[period]))).spent == 0.0
 
+    @keeps(26)
+    async def test_a_budget_begins_again_with_the_first_instant_of_its_period_in_utc(
+        self, store: Store
+    ) -> None:
+        for period, turn in TURNS.items():
+            before, name = turn - timedelta(microseconds=1), f"of-{period}"
+            await put_tenant(store, name, before, budget=5.0, period=period)
+            job = await running(store, before, tenant=name, queue=period)
+            assert not await settle(store, [change(job, State.SUCCEEDED, cost_cents=5.0)], before)
+            next = new(tenant=name, queue=period)
+            await add(store, next, now=before)
+            assert (await in_use(store, name, before)).spent == 5.0
+            assert not await claim(store, want(queues=(period,)), before)
+            assert (await in_use(store, name, turn)).spent == 0.0
+            await claimed(store, next.id, turn, queues=(period,))
+
     @keeps(12)
     async def test_upkeep_keeps_what_is_spent_in_the_current_periods(self, store: Store) -> None:
         await put_tenant(store, "acme", budget=100.0, period="month")
@@ -71,5 +94,6 @@ class SpendingRules:
     ) -> None:
         await add(store, *[new(tenant="other") for _ in range(20)])
         await add(store, *[new(tenant="acme", run_at=at(n * 1000)) for n in range(4)])
-        found = await store.survey(TenantsInUse(at(1), ("acme", "other"), 10))
-        assert [(use.name, use.waiting) for use in found] == [("acme", 4), ("other", 10)]
+        await add(store, *[new() for _ in range(3)])
+        found = await store.survey(TenantsInUse(at(1), ("acme", "default", "other"), 10))
+        assert [(use.name, use.waiting) for use in found] == [("acme", 4), ("default", 3), ("other", 10)]
