@@ -159,7 +159,7 @@ async def test_bad_input_writes_nothing(app: Rota) -> None:
         await app.tenants.set("acme", weight=2, budget="50.00")
     with pytest.raises(OptionError, match="did you mean weight"):
         await app.tenants.set("acme", wieght=2)  # type: ignore[call-arg]
-    with pytest.raises(OptionError, match="tenant=''"):
+    with pytest.raises(OptionError, match="name=''"):
         await app.tenants.set("", weight=2)
     assert [tenant async for tenant in app.tenants.list()] == []
 

@@ -8,11 +8,12 @@ from actors import operations_of
 
 from rota import Rota
 from rota.errors import OptionError
-from rota.model import Actor
+from rota.model import Actor, ClaimRequest
 from rota.operate import Operations
 from rota.operate.credentials import actor_of, by_token
 from rota.operate.requests import (
     AuditRequest,
+    BulkRequest,
     CancelRequest,
     CreateScheduleRequest,
     CreateTokenRequest,
@@ -20,7 +21,9 @@ from rota.operate.requests import (
     GateRequest,
     PutCalendarRequest,
     RotateTokenRequest,
+    UpdateJobRequest,
 )
+from rota.store.calls import claim
 
 
 async def test_a_tenant_sees_pauses_of_its_own_jobs_without_author_and_reason(
@@ -57,6 +60,39 @@ async def test_a_tenant_learns_nothing_of_how_much_others_have_to_do(
     ours, all_of_them = await own.jobs.why(job.id), await operations.jobs.why(job.id)
     assert "3 due jobs come before it" in all_of_them.summary
     assert "1 or more due jobs come first" in ours.summary
+
+
+async def test_an_operator_of_a_tenant_raises_no_job_above_its_max_priority(
+    app: Rota, operations: Operations
+) -> None:
+    await app.tenants.set("acme", max_priority=5)
+    own = operations_of(app, "operator", "acme")
+    ids = [(await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}))).id for _ in range(2)]
+    assert (await own.jobs.move(ids[0], UpdateJobRequest(priority=90))).priority == 5
+    await own.jobs.bulk(BulkRequest(action="move", ids=tuple(ids), move=UpdateJobRequest(priority=90)))
+    assert (await own.jobs.show(ids[1])).priority == 5
+    assert (await operations.jobs.move(ids[0], UpdateJobRequest(priority=90))).priority == 90
+
+
+async def test_a_tenant_does_not_learn_which_job_of_another_fills_a_limit(
+    app: Rota, operations: Operations
+) -> None:
+    theirs = await operations.jobs.enqueue(
+        EnqueueRequest(task="send", payload={"to": "x"}, tenant="globex", concurrency_key="globex-crm")
+    )
+    for name in ("queue:default", "key:globex*", "task:send"):
+        await app.limits.set(name, running=1)
+    await claim(
+        await app.stores.get(),
+        ClaimRequest(worker="w-7", limit=1, lease_s=60, tasks=("send",)),
+        app.clock.now(),
+    )
+    own = operations_of(app, "operator", "acme")
+    for key in (None, "globex-crm"):
+        job = await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}, concurrency_key=key))
+        told = msgspec.json.encode([await own.jobs.why(job.id), await own.jobs.show(job.id)]).decode()
+        assert theirs.id not in told and "w-7" not in told
+        assert "is full" in told, told
 
 
 async def test_a_parent_is_a_job_of_the_same_tenant(app: Rota, operations: Operations) -> None:

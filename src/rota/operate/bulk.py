@@ -41,7 +41,7 @@ async def run_step(context: ActionContext, request: BulkRequest) -> BulkResult:
     """Count and sample the matching jobs of a dry run; otherwise edit at most ``limit`` of them."""
     if (request.ids is None) == (request.filter is None):
         raise OptionError("give ids or filter: one of the two")
-    edit = _edit(context, request)
+    edit = await _edit(context, request)
     cursor = BulkCursor.parse(request.cursor)
     where = _remaining(context, request, edit, cursor)
     store = await context.store()
@@ -93,17 +93,27 @@ async def _in_batches(
     return seen
 
 
-def move(context: ActionContext, request: UpdateJobRequest) -> Edit:
+async def move(context: ActionContext, request: UpdateJobRequest) -> Edit:
     """The edit that changes when, how urgently and in which queue a queued job runs."""
     if request.now and request.run_at is not None:
         raise OptionError("give now or run_at, not both")
     run_at = context.services.clock.now() if request.now else request.run_at
     if run_at is not None and run_at.tzinfo is None:
         raise OptionError("run_at has no time zone: write it as 2030-01-31T08:00:00Z")
-    return lifecycle.move(run_at=run_at, priority=request.priority, queue=request.queue)
+    priority = await _capped(context, request.priority)
+    return lifecycle.move(run_at=run_at, priority=priority, queue=request.queue)
 
 
-def _edit(context: ActionContext, request: BulkRequest) -> Edit:
+async def _capped(context: ActionContext, priority: int | None) -> int | None:
+    """Not above the ``max_priority`` of the tenant that the actor is limited to. Others may exceed it."""
+    own = context.actor.tenant
+    if priority is None or own is None:
+        return priority
+    rule = (await context.services.runtime.tenants.rules(await context.store())).get(own)
+    return priority if rule is None or rule.max_priority is None else min(priority, rule.max_priority)
+
+
+async def _edit(context: ActionContext, request: BulkRequest) -> Edit:
     now = context.services.clock.now()
     match request.action:
         case "retry":
@@ -113,7 +123,7 @@ def _edit(context: ActionContext, request: BulkRequest) -> Edit:
         case "delete":
             return lifecycle.delete()
         case "move":
-            return move(context, request.move or UpdateJobRequest())
+            return await move(context, request.move or UpdateJobRequest())
 
 
 class BulkCursor(NamedTuple):

@@ -168,7 +168,7 @@ class JobActions(ActionGroup):
     @requires("operate")
     async def move(self, id: str, request: UpdateJobRequest) -> JobView:
         """Change the due time, priority or queue of a queued job."""
-        edit = bulk.move(self.operations, request)
+        edit = await bulk.move(self.operations, request)
         return job_view(await self._edit(id, edit), self.operations.visibility)
 
     @requires("operate")
