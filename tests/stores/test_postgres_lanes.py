@@ -209,3 +209,18 @@ async def test_buckets_that_are_full_again_are_forgotten(
     assert admin.execute("SELECT count(*) FROM rota.buckets").fetchone() == (5,)
     admin.execute("SELECT rota.check_segments()")
     assert admin.execute("SELECT count(*) FROM rota.buckets").fetchone() == (0,)
+
+
+async def test_a_claim_compares_no_key_with_each_of_thousands_of_families(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    families = [limit(f"key:{n}:*", running=1, rate="60/m") for n in range(3000)]
+    await store.put_rules([*families, limit("key:7:7:*", running=2, rate="60/m", burst=2)], T0)
+    keys = ["5:1", "5:1", "5:2", "7:7:1", "7:7:1", "7:7:1", "7:7", "7", "2999:x", "3000:x", "3000:x"]
+    await store.insert([new(concurrency_key=key) for key in keys], T0)
+    names = admin.execute("SELECT rota.name_limits(NULL, NULL, NULL, %s, 16)", (keys,)).fetchone()
+    assert names is not None and len(names[0]) < 4 * len(keys)
+    taken = Counter(job.concurrency_key for job in await claim(store, want(), T0))
+    expected = {"5:1": 1, "5:2": 1, "7:7:1": 2, "7:7": 1, "7": 1, "2999:x": 1, "3000:x": 2}
+    assert taken == expected
+    assert admin.execute("SELECT count(*) FROM rota.buckets").fetchone() == (5,)

@@ -787,10 +787,11 @@ BEGIN
     IF rules & 8 <> 0 THEN
         names := names || ARRAY(SELECT 'key:' || k FROM unnest(known) AS k);
     END IF;
-    IF rules & 16 <> 0 AND known <> '{}' THEN
+    IF rules & 16 <> 0 AND known <> '{}' THEN  -- there may be thousands of keys and of families
         names := names || ARRAY(
-            SELECT f.name FROM rota.limits AS f
-             WHERE f.scope = 'family' AND EXISTS (SELECT FROM unnest(known) AS k WHERE starts_with(k, f.subject)));
+            SELECT DISTINCT 'key:' || left(k, f.length) || '*'
+              FROM unnest(known) AS k, (SELECT DISTINCT length(f.subject) AS length FROM rota.limits AS f WHERE f.scope = 'family') AS f
+             WHERE f.length <= length(k));
     END IF;
     IF rules & 1 <> 0 THEN
         names := names || ARRAY(SELECT DISTINCT 'queue:' || q FROM unnest(queues) AS q);
@@ -820,20 +821,21 @@ AS $$
 DECLARE
     own rota.limits[];
     families rota.limits[];
-    prefixes text[];  -- of the families, the longest first
+    prefixes text[]; lengths integer[];  -- of the families, the longest first
     known text[];
 BEGIN
     IF mark = 8 THEN
         own := ARRAY(SELECT l FROM unnest(limits) AS l WHERE l.scope = 'key');
         families := ARRAY(SELECT l FROM unnest(limits) AS l WHERE l.scope = 'family' ORDER BY length(l.subject) DESC);
         prefixes := ARRAY(SELECT l.subject FROM unnest(families) AS l);
+        lengths := ARRAY(SELECT DISTINCT length(p) AS n FROM unnest(prefixes) AS p ORDER BY n DESC);
         known := ARRAY(SELECT DISTINCT k FROM unnest(subjects) AS k WHERE k IS NOT NULL);
         RETURN QUERY
         WITH matched AS MATERIALIZED (
             SELECT k.key, CASE WHEN o.subject IS NOT NULL THEN 0
                                WHEN cardinality(prefixes) <= 1 THEN starts_with(k.key, prefixes[1])::integer::bigint
-                               ELSE (SELECT f.i FROM unnest(prefixes) WITH ORDINALITY AS f(prefix, i)
-                                      WHERE starts_with(k.key, f.prefix) LIMIT 1) END AS family,
+                               ELSE (SELECT f.i FROM (SELECT array_position(prefixes, left(k.key, n)) AS i FROM unnest(lengths) AS n) AS f
+                                      WHERE f.i IS NOT NULL LIMIT 1) END AS family,
                    o.running, o.every_ns, o.burst, o.strict, o.full_ns
               FROM unnest(known) AS k(key) LEFT JOIN unnest(own) AS o ON o.subject = k.key
         ), rule AS MATERIALIZED (
@@ -1035,13 +1037,15 @@ SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    prefixes text[];  -- of the families, the longest first
+    names CONSTANT text[] := rota.name_limits(NULL, NULL, NULL, keys, rules & 16);
+    prefixes text[]; lengths integer[];  -- of the families, the longest first
 BEGIN
     IF rules & 16 <> 0 THEN
         prefixes := ARRAY(SELECT f.subject FROM rota.limits AS f
-                           WHERE f.scope = 'family' AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
+                           WHERE f.name = ANY (names) AND f.scope = 'family' AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
                              AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
                            ORDER BY length(f.subject) DESC);
+        lengths := ARRAY(SELECT DISTINCT length(p) AS n FROM unnest(prefixes) AS p ORDER BY n DESC);
     END IF;
     IF rules & 7 <> 0 THEN
         RETURN QUERY
@@ -1064,7 +1068,8 @@ BEGIN
                               AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0)) ELSE false END AS is_own,
                        CASE WHEN cardinality(prefixes) = 1 AND starts_with(g.key, prefixes[1]) THEN prefixes[1]
                             WHEN cardinality(prefixes) > 1 THEN
-                                (SELECT p FROM unnest(prefixes) AS p WHERE starts_with(g.key, p) LIMIT 1) END AS prefix
+                                (SELECT prefixes[f.i] FROM (SELECT array_position(prefixes, left(g.key, n)) AS i FROM unnest(lengths) AS n) AS f
+                                  WHERE f.i IS NOT NULL LIMIT 1) END AS prefix
                   FROM (SELECT j.key, sum(coalesce(j.units, 1)) AS units FROM unnest(keys, units) AS j(key, units)
                          WHERE j.key IS NOT NULL GROUP BY j.key) AS g) AS k
          WHERE k.is_own OR k.prefix IS NOT NULL;
@@ -3490,6 +3495,7 @@ DECLARE
           FROM rota.limits AS l)
         | (SELECT coalesce(bit_or(CASE WHEN t.weight <> 1 THEN 32 ELSE 0 END | CASE WHEN t.budget IS NULL THEN 0 ELSE 64 END), 0)
              FROM rota.tenants AS t);
+    lengths CONSTANT integer[] := ARRAY(SELECT DISTINCT length(l.subject) FROM rota.limits AS l WHERE l.scope = 'family');
 BEGIN
     UPDATE rota.running AS r SET ruled = coalesce(r.ruled, 0) | u.bits
       FROM (SELECT x.id, ((CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'queue:' || x.queue) THEN 1 ELSE 0 END)
@@ -3497,8 +3503,10 @@ BEGIN
                  | (CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'tenant:' || x.tenant)
                            OR EXISTS (SELECT FROM rota.tenants AS t WHERE t.name = x.tenant AND t.budget IS NOT NULL) THEN 4 ELSE 0 END)
                  | (CASE WHEN x.concurrency_key IS NOT NULL AND EXISTS (
-                           SELECT FROM rota.limits AS l WHERE l.name = 'key:' || x.concurrency_key
-                                   OR l.scope = 'family' AND starts_with(x.concurrency_key, l.subject)) THEN 8 ELSE 0 END))::smallint AS bits
+                           SELECT FROM rota.limits AS l WHERE l.name = ANY (
+                               ('key:' || x.concurrency_key) || ARRAY(
+                               SELECT 'key:' || left(x.concurrency_key, n) || '*' FROM unnest(lengths) AS n
+                                WHERE n <= length(x.concurrency_key)))) THEN 8 ELSE 0 END))::smallint AS bits
               FROM rota.running AS x) AS u
      WHERE r.id = u.id AND coalesce(r.ruled, 0) | u.bits <> coalesce(r.ruled, 0);
     UPDATE rota.segments SET version = version + 1, fair = fair OR kinds <> 0, rules = kinds::smallint

@@ -64,10 +64,11 @@ BEGIN
     IF rules & 8 <> 0 THEN
         names := names || ARRAY(SELECT 'key:' || k FROM unnest(known) AS k);
     END IF;
-    IF rules & 16 <> 0 AND known <> '{}' THEN
+    IF rules & 16 <> 0 AND known <> '{}' THEN  -- there may be thousands of keys and of families
         names := names || ARRAY(
-            SELECT f.name FROM rota.limits AS f
-             WHERE f.scope = 'family' AND EXISTS (SELECT FROM unnest(known) AS k WHERE starts_with(k, f.subject)));
+            SELECT DISTINCT 'key:' || left(k, f.length) || '*'
+              FROM unnest(known) AS k, (SELECT DISTINCT length(f.subject) AS length FROM rota.limits AS f WHERE f.scope = 'family') AS f
+             WHERE f.length <= length(k));
     END IF;
     IF rules & 1 <> 0 THEN
         names := names || ARRAY(SELECT DISTINCT 'queue:' || q FROM unnest(queues) AS q);
@@ -97,20 +98,21 @@ AS $$
 DECLARE
     own rota.limits[];
     families rota.limits[];
-    prefixes text[];  -- of the families, the longest first
+    prefixes text[]; lengths integer[];  -- of the families, the longest first
     known text[];
 BEGIN
     IF mark = 8 THEN
         own := ARRAY(SELECT l FROM unnest(limits) AS l WHERE l.scope = 'key');
         families := ARRAY(SELECT l FROM unnest(limits) AS l WHERE l.scope = 'family' ORDER BY length(l.subject) DESC);
         prefixes := ARRAY(SELECT l.subject FROM unnest(families) AS l);
+        lengths := ARRAY(SELECT DISTINCT length(p) AS n FROM unnest(prefixes) AS p ORDER BY n DESC);
         known := ARRAY(SELECT DISTINCT k FROM unnest(subjects) AS k WHERE k IS NOT NULL);
         RETURN QUERY
         WITH matched AS MATERIALIZED (
             SELECT k.key, CASE WHEN o.subject IS NOT NULL THEN 0
                                WHEN cardinality(prefixes) <= 1 THEN starts_with(k.key, prefixes[1])::integer::bigint
-                               ELSE (SELECT f.i FROM unnest(prefixes) WITH ORDINALITY AS f(prefix, i)
-                                      WHERE starts_with(k.key, f.prefix) LIMIT 1) END AS family,
+                               ELSE (SELECT f.i FROM (SELECT array_position(prefixes, left(k.key, n)) AS i FROM unnest(lengths) AS n) AS f
+                                      WHERE f.i IS NOT NULL LIMIT 1) END AS family,
                    o.running, o.every_ns, o.burst, o.strict, o.full_ns
               FROM unnest(known) AS k(key) LEFT JOIN unnest(own) AS o ON o.subject = k.key
         ), rule AS MATERIALIZED (
@@ -310,13 +312,15 @@ SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    prefixes text[];  -- of the families, the longest first
+    names CONSTANT text[] := rota.name_limits(NULL, NULL, NULL, keys, rules & 16);
+    prefixes text[]; lengths integer[];  -- of the families, the longest first
 BEGIN
     IF rules & 16 <> 0 THEN
         prefixes := ARRAY(SELECT f.subject FROM rota.limits AS f
-                           WHERE f.scope = 'family' AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
+                           WHERE f.name = ANY (names) AND f.scope = 'family' AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
                              AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
                            ORDER BY length(f.subject) DESC);
+        lengths := ARRAY(SELECT DISTINCT length(p) AS n FROM unnest(prefixes) AS p ORDER BY n DESC);
     END IF;
     IF rules & 7 <> 0 THEN
         RETURN QUERY
@@ -339,7 +343,8 @@ BEGIN
                               AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0)) ELSE false END AS is_own,
                        CASE WHEN cardinality(prefixes) = 1 AND starts_with(g.key, prefixes[1]) THEN prefixes[1]
                             WHEN cardinality(prefixes) > 1 THEN
-                                (SELECT p FROM unnest(prefixes) AS p WHERE starts_with(g.key, p) LIMIT 1) END AS prefix
+                                (SELECT prefixes[f.i] FROM (SELECT array_position(prefixes, left(g.key, n)) AS i FROM unnest(lengths) AS n) AS f
+                                  WHERE f.i IS NOT NULL LIMIT 1) END AS prefix
                   FROM (SELECT j.key, sum(coalesce(j.units, 1)) AS units FROM unnest(keys, units) AS j(key, units)
                          WHERE j.key IS NOT NULL GROUP BY j.key) AS g) AS k
          WHERE k.is_own OR k.prefix IS NOT NULL;

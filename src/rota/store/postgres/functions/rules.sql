@@ -94,6 +94,7 @@ DECLARE
           FROM rota.limits AS l)
         | (SELECT coalesce(bit_or(CASE WHEN t.weight <> 1 THEN 32 ELSE 0 END | CASE WHEN t.budget IS NULL THEN 0 ELSE 64 END), 0)
              FROM rota.tenants AS t);
+    lengths CONSTANT integer[] := ARRAY(SELECT DISTINCT length(l.subject) FROM rota.limits AS l WHERE l.scope = 'family');
 BEGIN
     UPDATE rota.running AS r SET ruled = coalesce(r.ruled, 0) | u.bits
       FROM (SELECT x.id, ((CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'queue:' || x.queue) THEN 1 ELSE 0 END)
@@ -101,8 +102,10 @@ BEGIN
                  | (CASE WHEN EXISTS (SELECT FROM rota.limits AS l WHERE l.name = 'tenant:' || x.tenant)
                            OR EXISTS (SELECT FROM rota.tenants AS t WHERE t.name = x.tenant AND t.budget IS NOT NULL) THEN 4 ELSE 0 END)
                  | (CASE WHEN x.concurrency_key IS NOT NULL AND EXISTS (
-                           SELECT FROM rota.limits AS l WHERE l.name = 'key:' || x.concurrency_key
-                                   OR l.scope = 'family' AND starts_with(x.concurrency_key, l.subject)) THEN 8 ELSE 0 END))::smallint AS bits
+                           SELECT FROM rota.limits AS l WHERE l.name = ANY (
+                               ('key:' || x.concurrency_key) || ARRAY(
+                               SELECT 'key:' || left(x.concurrency_key, n) || '*' FROM unnest(lengths) AS n
+                                WHERE n <= length(x.concurrency_key)))) THEN 8 ELSE 0 END))::smallint AS bits
               FROM rota.running AS x) AS u
      WHERE r.id = u.id AND coalesce(r.ruled, 0) | u.bits <> coalesce(r.ruled, 0);
     UPDATE rota.segments SET version = version + 1, fair = fair OR kinds <> 0, rules = kinds::smallint
