@@ -40,8 +40,14 @@ def test_limits_are_set_listed_shown_and_dropped(folder: Path) -> None:
     assert (one["rule"], one["running"], one["most"], one["is_full"]) == ("key:a:*", 1, 1, True)
     assert "The limit of the code holds again." in output("limits", "drop", "queue:mail")
     assert output("limits", "drop", "key:a:*") == "Dropped limit key:a:*.\n"
+    output("limits", "set", "queue:mail", "--running", "9")
+    assert output_json("limits", "drop", "queue:mail")["most"] == 3
     (left,) = output_json("limits", "list")["items"]
     assert (left["name"], left["source"], left["most"]) == ("queue:mail", "code", 3)
+    for name in ("key:a:*", "key:a:1"):
+        output("limits", "set", name, "--running", "1")
+    assert output_json("limits", "drop", "key:a:1") is None  # though its family is limited
+    output("limits", "drop", "key:a:*")
     again = invoke("limits", "drop", "key:a:*")
     assert (again.exit_code, again.stderr) == (1, "rota: there is no limit 'key:a:*'\n")
 

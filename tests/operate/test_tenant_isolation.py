@@ -82,11 +82,8 @@ async def test_a_tenant_does_not_learn_which_job_of_another_fills_a_limit(
     )
     for name in ("queue:default", "key:globex*", "task:send"):
         await app.limits.set(name, running=1)
-    await claim(
-        await app.stores.get(),
-        ClaimRequest(worker="w-7", limit=1, lease_s=60, tasks=("send",)),
-        app.clock.now(),
-    )
+    wanted = ClaimRequest(worker="w-7", limit=1, lease_s=60, tasks=("send",))
+    assert await claim(await app.stores.get(), wanted, app.clock.now())
     own = operations_of(app, "operator", "acme")
     for key in (None, "globex-crm"):
         job = await own.jobs.enqueue(EnqueueRequest(task="send", payload={"to": "x"}, concurrency_key=key))

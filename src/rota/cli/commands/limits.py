@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ...errors import NotFound
 from ...model import Page
 from ...operate import Operations
 from ...operate.requests import PutLimitRequest
@@ -100,16 +101,23 @@ def set_limit(
 
 @limits.command()
 @click.argument("name")
+@json_option(what="the limit that the code declares, or null")
 @target_options
 @pass_target
-def drop(target: Target, name: str) -> None:
+def drop(target: Target, name: str, as_json: bool) -> None:
     """Delete the limit set at run time. The one that the code declares holds again."""
 
     async def act(operations: Operations) -> LimitView | None:
         await operations.limits.drop(name)
-        left = {limit.name: limit for limit in (await operations.limits.list()).items}
-        return left.get(name)
+        try:
+            left = await operations.limits.show(name)
+        except NotFound:
+            return None
+        return left if left.rule == left.name else None  # not the family of a key
 
     left = target.operations(act)
+    if as_json:
+        click.echo(json_text(left))
+        return
     code = "" if left is None else " The limit of the code holds again."
     click.echo(f"Dropped limit {safe(name)}.{code}")
