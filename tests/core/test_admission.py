@@ -19,6 +19,7 @@ from rota.core.jobs.admission import (
     Share,
     admit,
     carried,
+    is_ample,
     shares,
     tenant_shares,
 )
@@ -110,8 +111,31 @@ def test_a_job_that_needs_more_units_than_there_are_is_not_overtaken() -> None:
 
 def test_jobs_under_a_limit_are_not_claimed_ahead() -> None:
     line = [Candidate(under=("k",), limited=True), Candidate(), Candidate(under=("k",), limited=True)]
-    assert admit(line, {"k": Allowance(running=9)}, 10, 1) == Admission([0, 1], {}, [2])
+    assert admit(line, {"k": Allowance(running=9)}, 10, 1) == Admission([0, 1], {}, [2], 1)
     assert admit(line, {"k": Allowance(running=9)}, 10, 0) == Admission([1], {}, [0, 2])
+
+
+def test_jobs_are_claimed_ahead_while_all_their_limits_are_ample() -> None:
+    def allowances() -> dict[str, Allowance]:
+        return {"q": Allowance(running=99, asked=10), "k": Allowance(running=3, asked=1)}
+
+    line = [Candidate(under=("k", "q"), limited=True)] * 4 + [Candidate(under=("q",), limited=True)] * 2
+    assert admit(line, allowances(), 10, 0) == Admission([0, 1, 4, 5], {}, [2, 3])
+    assert admit(line, allowances(), 10, 1) == Admission([0, 1, 2, 4, 5], {3: "k"}, [], 1)
+
+
+def test_a_job_that_waits_for_a_free_slot_is_not_overtaken_by_one_under_the_same_limit() -> None:
+    line = [Candidate(units=9, under=("k",), limited=True), Candidate(under=("k",), limited=True)]
+    allowance = {"k": Allowance(units=30, asked=25, every_ns=10**9)}
+    assert admit(line, allowance, 10, 0) == Admission([], {}, [0, 1])
+
+
+@given(st.integers(0, 10**6), st.integers(1, 1000), st.integers(1, 10**12))
+def test_a_limit_is_ample_if_another_claim_and_what_grows_back_in_hand_are_left(
+    left: int, asked: int, every_ns: int
+) -> None:
+    assert is_ample(left, asked) == (left >= asked)
+    assert is_ample(left, asked, every_ns) == (left >= asked and left * every_ns >= 2 * 10**9)
 
 
 def test_a_budget_admits_until_it_is_spent_and_reserves_the_prices_of_what_begins() -> None:
@@ -131,7 +155,9 @@ candidates = st.builds(
     st.integers(1, 3),
     st.sets(st.sampled_from(NAMES), max_size=3),
 )
-allowance_numbers = st.tuples(st.none() | st.integers(0, 4), st.none() | st.integers(0, 9))
+allowance_numbers = st.tuples(
+    st.none() | st.integers(0, 9), st.none() | st.integers(0, 19), st.integers(1, 9)
+)
 
 
 @examples(1000, quick=100)
@@ -144,27 +170,29 @@ allowance_numbers = st.tuples(st.none() | st.integers(0, 4), st.none() | st.inte
 )
 def test_an_admission_keeps_every_limit_and_leaves_nothing_that_could_begin(
     line: list[Candidate],
-    numbers: tuple[tuple[int | None, int | None], ...],
+    numbers: tuple[tuple[int | None, int | None, int], ...],
     wanted: int,
     free: int,
     due: dict[str, float] | None,
 ) -> None:
     allowances = {
-        name: Allowance(running=running, units=units)
-        for name, (running, units) in zip(NAMES, numbers, strict=True)
+        name: Allowance(running=running, units=units, asked=asked)
+        for name, (running, units, asked) in zip(NAMES, numbers, strict=True)
     }
     fair = None if due is None else Fairness({"x": 1.0, "y": 3.0}, due)
     found = admit(line, allowances, wanted, free, fair)
     assert sorted([*found.begin, *found.held, *found.left]) == list(range(len(line)))
     assert len(found.begin) <= wanted
-    assert sum(line[place].limited for place in found.begin) <= free
-    for name, (running, units) in zip(NAMES, numbers, strict=True):
+    assert found.tight <= free
+    for name, (running, units, asked) in zip(NAMES, numbers, strict=True):
         begun = [line[place].units for place in found.begin if name in line[place].under]
         assert running is None or len(begun) <= running
+        assert running is None or len(begun) <= max(running - asked, 0) + found.tight
         assert units is None or sum(begun) <= units
+        assert units is None or sum(begun) <= max(units - asked, 0) + 3 * found.tight
     if len(found.begin) < wanted:  # work conserving
         assert all(line[place].limited for place in found.left)
-        assert not found.left or sum(line[place].limited for place in found.begin) == free
+        assert not found.left or found.tight == free
     begun_of: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     waiting_of: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for place, job in enumerate(line):

@@ -239,8 +239,9 @@ async def test_a_claim_says_how_many_slots_are_free_and_whose_jobs_are_in_hand(
         assert asked[-1].holds == ()
 
 
+@pytest.mark.parametrize("is_late", [False, True])
 async def test_jobs_that_wait_for_a_slot_are_handed_back_as_never_begun(
-    app: Rota, monkeypatch: pytest.MonkeyPatch, until: Until
+    app: Rota, monkeypatch: pytest.MonkeyPatch, until: Until, is_late: bool
 ) -> None:
     store = await app.stores.get()
     turn, sent = store.turn, list[Settlement]()
@@ -263,11 +264,15 @@ async def test_jobs_that_wait_for_a_slot_are_handed_back_as_never_begun(
         claimed = await store.turn([], ahead, worker._environment.clock.store_now)
         worker.slots.take(claimed.jobs, monotonic())
         assert worker.slots.holds() == (("acme", 3),)
-        worker.turns.release_waiting()
-        assert worker.slots.holds() == (("acme", 2),)
-        await until(lambda: sent)
+        if is_late:  # the loop comes to it after the slots were busy for long
+            worker.slots.waiting[0].begin_by = monotonic() - 1
+        else:
+            worker.turns.release_waiting()
+            assert worker.slots.holds() == (("acme", 2),)
+            await until(lambda: sent)
         release.set()
-    handed_back = sent[0]
+        await until(lambda: len(sent) == 4)
+    handed_back = next(one for one in sent if one.state is State.QUEUED)
     assert (handed_back.state, handed_back.attempt) == (State.QUEUED, 0)
     assert (handed_back.started_at, handed_back.record, handed_back.crashes) == (None, None, None)
     assert worker.slots.holds() == ()

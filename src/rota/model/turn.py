@@ -53,7 +53,7 @@ class ClaimRequest(Value, frozen=True, kw_only=True):
     tasks: tuple[str, ...] | None = None  # the tasks it knows; None: any
     exclude_tenants: tuple[str, ...] = ()
     until: datetime | None = None  # claim nothing later than this: the worker will have given up waiting
-    free: int | None = None  # jobs that would begin at once: of jobs under a limit no more; None: ``limit``
+    free: int | None = None  # would begin at once: no more of those under a limit nearly full
     holds: tuple[tuple[str, int], ...] = ()  # tenants and how many of their jobs the worker has in hand
 
 

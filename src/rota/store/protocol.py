@@ -64,7 +64,8 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
     A key's own rule comes before those of families, of which the longest prefix holds, for each key alone.
     Never more than ``running`` run at any instant, counted from the jobs that run, whenever they were
     claimed. Jobs of one key, queue and tenant keep their order under such a limit; while a strict key waits
-    for a retry, nothing else of it begins. Of jobs under a limit a claim brings at most ``free``.
+    for a retry, nothing else of it begins. Of jobs under a limit a claim brings at most ``free``,
+    and more only while as many as it asked for, and of a family's key one, could begin besides.
 23. Rates. Never more units begin than the bucket of a rate holds by the store's clock, over all workers. A
     job that needs more than there are is not overtaken by others under the same limit. One that is released
     before it has begun returns its units, without those that have come back by themselves. ``next_due_at``

@@ -39,6 +39,7 @@ class Execution:
     """
 
     __slots__ = (
+        "begin_by",
         "claimed_at",
         "context",
         "ended",
@@ -61,6 +62,7 @@ class Execution:
         context.producer = task.producer
         self.claimed_at = claimed_at  # monotonic: when the claim was *sent*
         self.renewed_at = claimed_at  # monotonic: when the last accepted renewal was *sent*
+        self.begin_by: float | None = None  # monotonic: no slot until then, and one claimed ahead is released
         self.timeout: float | None = job.timeout if job.timeout is not None else task.chosen.timeout
         self.started_at: datetime | None = None  # when the task's code started
         self.ended = False  # an outcome is decided

@@ -42,6 +42,7 @@ class Slots:
         self.waiting: deque[Execution] = deque()  # claimed, not started
         self._of_tenants: dict[str, int] = {}  # how many of them are of which tenant, but of one
         self.finished = 0
+        self.late = 0  # those that came too late to a slot, and were released
         self.jumps = 0  # how often the store's time ran ahead of ours: then every lease is to be renewed
         self._environment = environment
         self._clock = environment.clock
@@ -103,9 +104,12 @@ class Slots:
         worker, secret_fields = self._environment.worker, self._environment.settings.secret_fields
         tasks = self._environment.registry.tasks  # a claim requests no others
         is_mixed = False
-        for job in jobs:
+        free, begin_by = self._concurrency - len(self), monotonic() + STALE_S
+        for place, job in enumerate(jobs):
             context = Context(job, worker, self._clock, None, secret_fields)
             self.waiting.append(Execution(job, tasks[job.task], context, claimed_at))
+            if place >= free:
+                self.waiting[-1].begin_by = begin_by
             if job.tenant != MOST_JOBS_ARE_OF:
                 self._of_tenants[job.tenant] = self._of_tenants.get(job.tenant, 0) + 1
             is_mixed = is_mixed or (job.concurrency_key is not None and len(self.waiting) > 1)
@@ -126,9 +130,13 @@ class Slots:
         waiting, running = self.waiting, self.running
         while waiting and len(running) < self._concurrency and not self._is_closed:
             execution = waiting[0]  # the guard looks for what it renewed among those that are held
-            is_late = monotonic() - execution.renewed_at > self._fresh_s and self._is_stale(execution)
+            at = monotonic()
+            is_late = at - execution.renewed_at > self._fresh_s and self._is_stale(execution)
             waiting.popleft()
+            if execution.begin_by is not None and at > execution.begin_by:
+                is_late = True  # a limit's units, which it took when it was claimed, are no longer of now
             if is_late:  # a late answer, or a suspended process: if the job is still ours, others may have it
+                self.late += 1
                 self.drop(execution, Released())
                 continue
             if execution.job.expires_at is not None and self._end_expired(execution, now):

@@ -216,7 +216,7 @@ class Turns:
         rate = self._throughput.per_second(self.slots.finished, monotonic())
         limit = claim_size(options.concurrency, rate, len(self.slots), self._requested)
         if options.max_jobs is not None:
-            claimed = self._environment.metrics.claims - self._released
+            claimed = self._environment.metrics.claims - self._released - self.slots.late
             left = options.max_jobs - claimed - self._requested
             if left <= 0 and not self.has_work:
                 self.reached_max_jobs = True

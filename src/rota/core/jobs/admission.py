@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from .buckets import budget_admits
 
 LAST_RANK = 2**63 - 1  # no rank is larger
+LONGEST_IN_HAND_NS = 2_000_000_000  # a claimed job begins within this time, or is released
 
 Head = tuple[int, Any, str]  # rank (minus the priority), due time and id of a queue's first job
 
@@ -87,13 +88,23 @@ def carried(
 # --- limits --------------------------------------------------------------------------------------
 
 
+def is_ample(left: int, asked: int, every_ns: int | None = None) -> bool:
+    """Whether a limit that has this much left keeps no other job waiting: its own may be claimed ahead.
+
+    ``asked`` is the size of the claim: as much again could begin elsewhere. What waits in hand counts as
+    running, so it takes a slot early and never one too many. ``every_ns``, of a rate: it is begun later
+    than its units were taken, so what grows back in the longest such time has to be left too.
+    """
+    return left >= (asked if every_ns is None else max(asked, -(-LONGEST_IN_HAND_NS // every_ns)))
+
+
 class Allowance:
     """What one limit, or one budget, still admits in this claim.
 
     Once it has not admitted a job it admits none of those behind it: they would overtake.
     """
 
-    __slots__ = ("budget", "closed", "lacking", "running", "spent", "units")
+    __slots__ = ("asked", "budget", "closed", "every_ns", "lacking", "running", "spent", "units")
 
     def __init__(
         self,
@@ -103,12 +114,16 @@ class Allowance:
         budget: float | None = None,
         spent: float = 0.0,
         closed: bool = False,
+        asked: int = LAST_RANK,
+        every_ns: int | None = None,
     ) -> None:
         self.running = running  # jobs that may begin beside those that run; None: any number
         self.units = units  # of the bucket; None: any number
         self.budget = budget  # cents; None: any amount
         self.spent = spent  # of the budget: in its period, and reserved by what runs
         self.closed = closed
+        self.asked = asked  # how many have to be left for others, or none is claimed ahead
+        self.every_ns = every_ns  # of the bucket: in which time it gets one unit
         self.lacking = 0  # units that the first job needs that was not admitted for want of them
 
     @property
@@ -129,6 +144,12 @@ class Allowance:
             or (self.budget is not None and not budget_admits(self.budget, self.spent, price))
         )
 
+    def is_ample(self, units: int) -> bool:
+        """Whether a job of this many units may be claimed ahead, as far as this one is concerned."""
+        return (self.running is None or is_ample(self.running - 1, self.asked)) and (
+            self.units is None or is_ample(self.units - units, self.asked, self.every_ns)
+        )
+
     def take(self, units: int, price: float | None) -> None:
         if self.running is not None:
             self.running -= 1
@@ -145,7 +166,7 @@ class Candidate(NamedTuple):
     units: int = 1
     price: float | None = None
     under: tuple[str, ...] = ()  # limits and budgets: it begins only if all of them admit it
-    limited: bool = False  # whether one of them is a limit: such a job is never claimed ahead
+    limited: bool = False  # whether one of them is a limit: claimed ahead only while all of them are ample
 
 
 class Admission(NamedTuple):
@@ -154,6 +175,7 @@ class Admission(NamedTuple):
     begin: Sequence[int]  # in order
     held: Mapping[int, str]  # and by which of its allowances
     left: Sequence[int]  # nothing is in their way but the size of the claim
+    tight: int = 0  # of those that begin, how many are under a limit that is not ample
 
 
 class Fairness(NamedTuple):
@@ -170,14 +192,17 @@ def admit(
     free: int,
     fair: Fairness | None = None,
 ) -> Admission:
-    """Which of the candidates, which come in order, begin: at most ``wanted``, limited ones at most ``free``.
+    """Which of the candidates, which come in order, begin: at most ``wanted``.
 
+    Of those under a limit that is not ample at most ``free``: one that waits keeps others from running.
     First each tenant passes with at most its share; what is left goes by weight to those that have more.
     Without ``fair`` they pass in order, of any tenant.
     """
     taken: dict[str, int] = defaultdict(int)
     begin: list[int] = []
     held: dict[int, str] = {}
+    tight = 0
+    kept: set[str] = set()  # limits of jobs for which no slot is free: nothing under them overtakes
     waiting: list[int] = list(range(len(candidates)))
     most = None if fair is None else {tenant: ceil(share) for tenant, share in fair.shares.items()}
     rounds = 0
@@ -189,16 +214,25 @@ def admit(
                 break
             job = candidates[place]
             tenant = job.tenant
-            if (job.limited and free <= 0) or (most is not None and taken[tenant] >= most.get(tenant, 1)):
+            if most is not None and taken[tenant] >= most.get(tenant, 1):
                 later.append(place)
                 continue
             if job.under:
+                if not kept.isdisjoint(job.under):
+                    later.append(place)
+                    continue
                 if full := _full(job, allowances):
                     held[place] = full
                     continue
+                narrow = [name for name in job.under if not allowances[name].is_ample(job.units)]
+                is_tight = job.limited and bool(narrow)
+                if is_tight and tight >= free:
+                    kept.update(narrow, [name for name in job.under if name.startswith("key:")])
+                    later.append(place)
+                    continue
                 for name in job.under:
                     allowances[name].take(job.units, job.price)
-                free -= job.limited
+                tight += is_tight
             begin.append(place)
             taken[tenant] += 1
         is_stuck = len(later) == len(waiting) and rounds > 0
@@ -210,7 +244,7 @@ def admit(
         }
         more = tenant_shares(wanted - len(begin), weights)
         most = {tenant: taken[tenant] + ceil(share) for tenant, share in more.items()}
-    return Admission(sorted(begin), held, waiting)
+    return Admission(sorted(begin), held, waiting, tight)
 
 
 def _full(job: Candidate, allowances: Mapping[str, Allowance]) -> str | None:

@@ -117,7 +117,8 @@ def read_rules(transaction: Transaction) -> RulesInForce:
 class Allowances:
     """The allowances of one claim, by name. A limit is counted when the first job under it is met."""
 
-    def __init__(self, transaction: Transaction, rules: RulesInForce, now: int) -> None:
+    def __init__(self, transaction: Transaction, rules: RulesInForce, now: int, asked: int = 0) -> None:
+        self._asked = asked  # the size of the claim
         self._transaction = transaction
         self._rules = rules
         self._now = now
@@ -151,6 +152,10 @@ class Allowances:
             self._read([name])
         return self.by_name[name].is_full
 
+    def is_ample(self, name: str) -> bool:
+        """Whether a job may be claimed ahead under a limit that is known."""
+        return self.by_name[name].is_ample(1)
+
     def slots_of_key(self, key: str) -> int | None:
         """How many jobs may begin under a key that is known; None: any number."""
         known = self.by_name.get(f"key:{key}")
@@ -173,7 +178,9 @@ class Allowances:
             units = None
             if (bucket := _bucket(rule)) is not None:
                 units = self._units[name] = bucket_units(bucket, self._full[name], self._now * NS)
-            self.by_name[name] = Allowance(running=slots, units=units)
+            # a key of a family keeps only its own jobs waiting: one slot for others is enough
+            asked = self._asked if rule.name == name else 1
+            self.by_name[name] = Allowance(running=slots, units=units, asked=asked, every_ns=rule.every_ns)
 
     def _rule(self, name: str) -> LimitRow | None:
         return self._rules.of_key(name[4:]) if name[:4] == "key:" else self._rules.limits.get(name)

@@ -48,6 +48,7 @@ class ClaimMemory:
         ] = {}  # by queue and rank: when they were read
         self.claims = 0  # in which tenants shared
         self.turn: dict[str, str] = {}  # by queue: the tenant that was looked up last
+        self.ahead: dict[str, int] = {}  # by queue: how many began where not all needed a free slot
         self.carry: dict[str, Mapping[str, float]] = {}  # by queue: what tenants are owed
 
     def rules(self, transaction: Transaction, version: int) -> RulesInForce:

@@ -82,13 +82,12 @@ class RuledClaim:
         self._excluded = frozenset(want.exclude_tenants)
         self._holds = dict(want.holds)
         self._rules = memory.rules(transaction, signs.version)
-        self._allowances = Allowances(transaction, self._rules, now)
+        self._allowances = Allowances(transaction, self._rules, now, want.limit)
         self._is_brief = not (signs.held or self._rules.has_limits or self._rules.budgets)
         self._lanes: defaultdict[str, dict[tuple[str, str, str], _Lane]] = defaultdict(dict)
         self._asked: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self._spent: set[str] = set()  # queues that have no more to give
         self._reach: dict[str, int] = {}
-        self._ahead: dict[str, int] = {}
         self._held = 0  # jobs that left the line
         self._is_unfinished = False
 
@@ -143,14 +142,16 @@ class RuledClaim:
         return {task: head for task, head in tasks.items() if not self._is_closed(f"task:{task}")}
 
     def _is_closed(self, limit: str) -> bool:
-        """Whether nothing can begin under a limit: it is full, or the worker has no free slot."""
-        return limit in self._rules.limits and (self._free <= 0 or self._allowances.is_full(limit))
+        """Whether nothing can begin under a limit: it is full, or tight and the worker has no free slot."""
+        return limit in self._rules.limits and (
+            self._allowances.is_full(limit) or (self._free <= 0 and not self._allowances.is_ample(limit))
+        )
 
     def _serve(self, queue: str, tasks: Sequence[str], wanted: int, last_rank: int) -> None:
         """Begin up to ``wanted`` jobs of the queue; hold what is in their way and cannot begin."""
         is_ahead = self._rules.has_limits and self._free < wanted
-        if is_ahead:  # of jobs under limits no more than the free slots can begin: are these?
-            wanted = min(wanted, max(self._free, self._ahead.get(queue, LEAST_AHEAD)))
+        if is_ahead:  # of jobs under tight limits no more than the free slots can begin: are these?
+            wanted = min(wanted, max(self._free, self._memory.ahead.get(queue, LEAST_AHEAD)))
         reach = max(self._reach.get(queue, 0), wanted)
         line = self._line(queue, tasks, last_rank, reach + 1)
         is_cut = len(line) > reach
@@ -167,9 +168,10 @@ class RuledClaim:
         held = self._hold(stopped)
         self._forget(queue, begun, stopped)
         self._jobs += take(self._transaction, [job.rowid for job in begun], self._want, self._now)
+        if is_ahead:
+            many = wanted * 4 if len(begun) == wanted else len(begun)
+            self._memory.ahead[queue] = min(max(many, LEAST_AHEAD), MOST_REACH)
         if begun:
-            if is_ahead:
-                self._ahead[queue] = min(wanted * 4, MOST_REACH)
             return
         self._reach[queue] = min(max(reach, LEAST_REACH) * 4, MOST_REACH)
         if self._held > MOST_HELD:
@@ -274,7 +276,7 @@ class RuledClaim:
             return list(jobs[:wanted]), {}
         candidates = self._allowances.candidates(jobs)
         found = admit(candidates, self._allowances.by_name, wanted, self._free, fairness)
-        self._free -= sum(candidates[place].limited for place in found.begin)
+        self._free -= found.tight
         rejected = {jobs[place]: _lane_of(name) for place, name in found.held.items()}
         return [jobs[place] for place in found.begin], rejected
 

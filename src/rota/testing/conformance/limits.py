@@ -179,6 +179,15 @@ class RunningLimitRules:
         assert len(await claim(store, want(12, tasks=("slow", "work")), at(3))) == 7
 
     @keeps(22)
+    async def test_what_claims_ahead_leave_of_a_limit_is_for_free_slots(self, store: Store) -> None:
+        await put_limit(store, "queue:default", running=20)
+        await add(store, *[new() for _ in range(40)])
+        ahead = len(await claim(store, want(12, free=0), at(1)))
+        assert ahead <= 8
+        assert list(await claim(store, want(12, free=0), at(2))) == []
+        assert len(await claim(store, want(12, free=3), at(3))) == 3
+
+    @keeps(22)
     async def test_a_row_without_a_limit_in_force_holds_nothing_up(self, store: Store) -> None:
         await put_limit(store, "queue:elsewhere", running=1)
         await put_limit(store, "key:other:*", running=1)
