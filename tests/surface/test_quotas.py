@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rota import JobHandle, QuotaExceeded, Rota
+from rota import Context, JobHandle, QuotaExceeded, Rota
 from rota.model import TenantsInUse
 from rota.runtime import tenant_watch
 from rota.runtime.tenant_watch import TenantWatch
@@ -163,6 +163,22 @@ async def test_without_rules_nothing_is_read_but_now_and_then(
     await enqueue(app)
     await app.enqueue_many("work", [{"n": 1}])
     assert await count(app) == 2
+
+
+async def test_follow_up_jobs_keep_to_the_rule_in_a_worker_that_has_enqueued_nothing(tmp_path: Path) -> None:
+    app, worker = (Rota(f"sqlite:///{tmp_path}/rota.db") for _ in range(2))
+
+    @worker.task
+    async def first(ctx: Context) -> None:
+        ctx.enqueue("first", {}, priority=50, delay=60)
+
+    await app.tenants.set("acme", max_priority=2)
+    await app.enqueue("first", {}, tenant="acme")
+    await worker.published.publish(await worker.stores.get())  # as every worker does when it starts
+    await worker.serve(burst=True)
+    assert [job.priority for job in (await app.jobs(tenant="acme", state="queued")).items] == [2]
+    await app.close()
+    await worker.close()
 
 
 def test_a_quota_holds_in_the_callers_own_transaction(tmp_path: Path) -> None:

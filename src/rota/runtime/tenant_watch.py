@@ -65,6 +65,7 @@ class TenantWatch:
         self._rules: Mapping[str, TenantRule] = {}
         self._reading: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
         self._counts: dict[str, _Count] = {}
+        self._is_asked = True
 
     def forget(self) -> None:
         """A rule was changed here: read them again before the next job."""
@@ -117,7 +118,14 @@ class TenantWatch:
 
     def at_hand(self, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
         """The jobs as they may be stored, by the rules that were read last; no quota is checked."""
+        self._is_asked = True
         return [governed(job, self._rules.get(job.tenant)) for job in jobs] if self._rules else jobs
+
+    async def keep_at_hand(self, store: Store) -> None:
+        """Read the rules once, and again if ``at_hand`` was asked since: workers do it now and then."""
+        if self._is_asked:
+            self._is_asked = False
+            await self.rules(store)
 
     async def check_schedules(self, asked: Asked, tenant: str) -> None:
         """QuotaExceeded if the tenant may not have another schedule."""

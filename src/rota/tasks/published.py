@@ -157,8 +157,9 @@ class PublishedTasks:
         """Write what this process declares and the store does not have, or has differently.
 
         Each task once: what a worker that started later wrote stays. What others declare is at hand from then
-        on, and read again only if a task has asked for it.
+        on, as is what tenants may, and read again only if a task has asked for it.
         """
+        await self._runtime.tenants.keep_at_hand(store)
         now, mine = self._runtime.clock.now(), self._declarations()
         if self._written == mine and self._renew_at is not None and now < self._renew_at:
             if self._is_read_by_tasks:
