@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -104,3 +105,24 @@ def test_a_claim_reads_a_bounded_number_of_full_lanes_and_the_next_continues(
     connection.execute("UPDATE rota_jobs SET state = 'succeeded', finished_at = 1 WHERE rowid = 3001")
     found = [*claim(transaction, want(10), NOW, memory).jobs, *claim(transaction, want(10), NOW, memory).jobs]
     assert [job.id for job in found] == [jobs[3001].id]
+
+
+@pytest.mark.parametrize("limit", ["queue:default", "task:t"])
+@pytest.mark.parametrize("in_hand", [False, True])
+def test_tenants_share_what_a_limit_lets_begin_one_by_one(
+    connection: sqlite3.Connection, limit: str, in_hand: bool
+) -> None:
+    memory, now = ClaimMemory(), NOW
+    transaction = Transaction(connection)
+    for tenant in "abc":
+        insert(transaction, [new(task="t", tenant=tenant) for _ in range(60)], NOW)
+    rules.put(transaction, [LimitRule(name=limit, chosen=Limit(rate="1/s", burst=1))], NOW)
+    served: Counter[str] = Counter()
+    last = ""
+    for _ in range(60):
+        holds = ((last, 1),) if in_hand and last else ()
+        jobs, _ = claim(transaction, want(8, holds=holds), now, memory)
+        (last,) = (job.tenant for job in jobs)
+        served[last] += 1
+        now += 1_000_000
+    assert all(17 <= served[tenant] <= 23 for tenant in "abc"), served

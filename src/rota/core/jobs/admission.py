@@ -81,7 +81,7 @@ def carried(
     """
     owed = {tenant: share - taken.get(tenant, 0) for tenant, share in shares.items()}
     if holds:
-        return {tenant: part for tenant, part in owed.items() if -1 < part < 1}
+        return {tenant: part for tenant, part in owed.items() if -1 <= part <= 1}
     return {tenant: part if -1 < part < 1 else 1.0 if part > 0 else -1.0 for tenant, part in owed.items()}
 
 

@@ -156,6 +156,13 @@ class Allowances:
         """Whether a job may be claimed ahead under a limit that is known."""
         return self.by_name[name].is_ample(1)
 
+    def slots(self, name: str) -> int | None:
+        """How many jobs of one unit may begin under a limit; None: any number."""
+        if name not in self._rules.limits or self.is_full(name):
+            return 0 if name in self._rules.limits else None
+        known = self.by_name[name]
+        return min((most for most in (known.running, known.units) if most is not None), default=None)
+
     def slots_of_key(self, key: str) -> int | None:
         """How many jobs may begin under a key that is known; None: any number."""
         known = self.by_name.get(f"key:{key}")

@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 MERGED = 50  # lanes in one statement
 SELDOM = 4  # in every fourth claim tenants are asked that are not among the next, where those share evenly
+LEAST_ASKED = 8  # tenants that small claims ask together: what each is owed is known only of those
 ALWAYS = 16  # held lanes that every claim looks into
 MOST_LANES = 2048  # those that it looks into if it is short of jobs
 LEAST_AHEAD = 8  # jobs that are looked at although there is no free slot: they may be under no limit
@@ -149,6 +150,7 @@ class RuledClaim:
 
     def _serve(self, queue: str, tasks: Sequence[str], wanted: int, last_rank: int) -> None:
         """Begin up to ``wanted`` jobs of the queue; hold what is in their way and cannot begin."""
+        wanted = self._within_limits(queue, tasks, wanted)
         is_ahead = self._rules.has_limits and self._free < wanted
         if is_ahead:  # of jobs under tight limits no more than the free slots can begin: are these?
             wanted = min(wanted, max(self._free, self._memory.ahead.get(queue, LEAST_AHEAD)))
@@ -178,6 +180,16 @@ class RuledClaim:
             self._is_unfinished = True
         if self._held > MOST_HELD or not (held or stopped):
             self._spent.add(queue)
+
+    def _within_limits(self, queue: str, tasks: Sequence[str], wanted: int) -> int:
+        """As many as the limit of the queue, or of its only task, admits: tenants share what can begin."""
+        if not self._rules.has_limits:
+            return wanted
+        names = [f"queue:{queue}"]
+        if len(of := {*tasks, *(task for _, _, task in self._lanes[queue])}) == 1:
+            names += [f"task:{task}" for task in of]
+        slots = [most for name in names if (most := self._allowances.slots(name)) is not None]
+        return max(1, min([wanted, *slots]))
 
     def _line(self, queue: str, tasks: Sequence[str], rank: int, limit: int) -> list[Met]:
         found: list[Met] = []
@@ -352,7 +364,7 @@ class RuledClaim:
         each = -(-wanted // len(waiting))
         passing = sum([n if n < each else each for n in present.values()])
         self._memory.claims += 1
-        most = max(wanted - passing, wanted // ALWAYS, 1)
+        most = max(wanted - passing, wanted // ALWAYS, LEAST_ASKED if wanted < LEAST_ASKED else 1)
         if passing >= wanted >= ALWAYS and self._memory.claims % SELDOM:
             return ()
         absent = sorted(waiting.difference(present))
