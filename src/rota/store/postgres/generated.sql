@@ -919,10 +919,11 @@ $$;
 -- verdict: 0 it may, else what holds it up, by the bits of rota.running.ruled; 16: it has to be left alone now.
 -- A job counts against those after it in one limit only if those checked before have let it pass.
 -- next_at: when a rate or a budget lets the next one begin, or to try again what another claim had locked.
+-- is_ample: whether, if all of them begin, every limit has room for as many as were asked for, or for one more of a family's key; of a rate, for what grows back in two seconds.
 CREATE OR REPLACE FUNCTION rota.admit(
     queues text[], tasks text[], tenants text[], keys text[], ids uuid[], units integer[], prices double precision[],
-    rules integer, patient boolean, now timestamptz,
-    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz)
+    rules integer, patient boolean, asked integer, now timestamptz,
+    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz, OUT is_ample boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -943,9 +944,12 @@ DECLARE
     part_rates boolean;
     is_quick boolean;
     is_uniform boolean := true;  -- all are under the same so far
+    part_ample boolean;
+    own text[];  -- keys with a limit of their own
     bits integer;
 BEGIN
     has_rate := false;
+    is_ample := true;
     IF names <> '{}' THEN
         SELECT l.limits, l.is_locked INTO limits, is_locked FROM rota.lock_limits(names, patient) AS l;
     END IF;
@@ -963,6 +967,7 @@ BEGIN
     IF NOT (is_locked AND has_budgets) THEN
         next_at := now + interval '20 milliseconds';  -- no one else comes back for what is left alone now
     END IF;
+    own := ARRAY(SELECT l.subject FROM unnest(limits) AS l WHERE l.scope = 'key');
     ruled := array_fill(0::smallint, ARRAY[cardinality(ids)]);
     FOREACH mark IN ARRAY ARRAY[8, 2, 4, 1] LOOP
         CONTINUE WHEN CASE mark WHEN 8 THEN NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope IN ('key', 'family'))
@@ -975,13 +980,18 @@ BEGIN
         SELECT coalesce(bool_and(r.subject IS NULL OR r.is_locked AND (g.n <= r.room) IS NOT FALSE
                                  AND (g.units <= r.tokens) IS NOT FALSE AND r.sole IS NULL AND r.money IS NULL), true)
                    AND count(DISTINCT r.bits) <= 1 AND bool_and(r.subject IS NULL) IN (true, bool_or(r.subject IS NULL)),
-               coalesce(min(r.bits), 0), bool_or(r.every_ns IS NOT NULL)
-          INTO is_quick, bits, part_rates
-          FROM (SELECT u.subject, count(*) AS n, sum(coalesce(u.units, 1)) AS units FROM unnest(subjects, units) AS u(subject, units)
+               coalesce(min(r.bits), 0), bool_or(r.every_ns IS NOT NULL),
+               bool_and(r.subject IS NULL OR r.is_locked AND r.sole IS NULL AND (g.n + g.others <= r.room) IS NOT FALSE
+                        AND (g.units + greatest(g.others, (1999999999 + r.every_ns) / r.every_ns) <= r.tokens) IS NOT FALSE)
+          INTO is_quick, bits, part_rates, part_ample
+          FROM (SELECT u.subject, count(*) AS n, sum(coalesce(u.units, 1)) AS units,
+                       CASE WHEN mark = 8 AND NOT u.subject = ANY (own) THEN 1 ELSE asked END AS others
+                  FROM unnest(subjects, units) AS u(subject, units)
                  GROUP BY u.subject) AS g
           LEFT JOIN (SELECT f.*, (CASE WHEN f.counts THEN mark ELSE 0 END | CASE WHEN f.every_ns IS NULL THEN 0 ELSE 16 END) AS bits
                        FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns) AS f) AS r
             ON r.subject = g.subject;
+        is_ample := is_ample AND part_ample;
         IF is_quick THEN
             IF bits <> 0 THEN
                 ruled := CASE WHEN is_uniform THEN array_fill((ruled[1] | bits)::smallint, ARRAY[cardinality(ids)])
@@ -1557,7 +1567,7 @@ $$;
 -- next jobs of the line, those of tenants that the line does not show, and those of lanes. Limits let them
 -- pass, in an order that is fair between tenants; what they do not admit is held. A limit that is full, a paused
 -- tenant or an unknown task delays no other job.
--- free: jobs under a limit that may be taken, NULL for any. freed: what gave a place back in this turn, as lanes
+-- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a place back in this turn, as lanes
 -- (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]], state}; state is what the last claim said.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
 -- starts, as since; in payload the state.
@@ -1623,7 +1633,7 @@ DECLARE
     take_place tid[]; take_id uuid[]; take_ruled smallint[];
     hold_place tid[]; hold_id uuid[]; hold_lane text[];
     places tid[]; ruled smallint[]; ids uuid[];
-    wanted integer := lim; looks integer := 0; lines_read integer := 0; is_patient boolean := true;
+    wanted integer := lim; looks integer := 0; lines_read integer := 0; is_patient boolean := true; is_ample boolean := true;
     passed bigint;
 BEGIN
     SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
@@ -1940,15 +1950,17 @@ BEGIN
         IF c_id IS NOT NULL THEN
             c_verdict := coalesce(c_verdict, array_fill(0::smallint, ARRAY[cardinality(c_id)]));
             c_ruled := NULL;
+            is_ample := true;
             IF s.rules & 95 <> 0 THEN
-                SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, now, c_verdict);
+                SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, lim, now, c_verdict);
+                is_ample := one.is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
                 next_due_at := least(next_due_at, one.next_at);
                 is_patient := is_patient AND c_ruled IS NULL;
             END IF;
             -- mostly the line as it is, and nothing is full
             is_plain := NOT is_deep AND cardinality(c_id) = in_line AND sight = wanted AND 0 = ALL (c_verdict)
-                        AND (free IS NULL OR c_ruled IS NULL OR free >= in_line);
+                        AND (is_ample OR free IS NULL OR c_ruled IS NULL OR free >= in_line);
             IF is_plain THEN
                 take_place := c_place; take_id := c_id; take_ruled := c_ruled; hold_place := NULL;
             ELSE
@@ -1961,7 +1973,7 @@ BEGIN
                                CASE y.verdict WHEN 8 THEN 'k:' || y.key WHEN 2 THEN 't:' || y.task ELSE '' END) AS held
                       FROM (SELECT z.*, row_number() OVER (PARTITION BY z.j, z.verdict = 0 ORDER BY z.i) AS nth
                               FROM (SELECT u.i, u.j, u.place, u.id, u.task, u.key, u.origin, u.lane, u.ruled,
-                                           CASE WHEN u.verdict = 0 AND u.ruled > 0 AND free IS NOT NULL AND count(*)
+                                           CASE WHEN u.verdict = 0 AND u.ruled > 0 AND free IS NOT NULL AND NOT is_ample AND count(*)
                                                      FILTER (WHERE u.verdict = 0 AND u.ruled > 0) OVER (ORDER BY u.i) > free
                                                 THEN 16 ELSE u.verdict END AS verdict
                                       FROM unnest(c_j, c_place, c_id, c_task, c_key, c_from, c_lane, c_verdict, c_ruled) WITH ORDINALITY
@@ -2004,7 +2016,9 @@ BEGIN
                 wanted := wanted - cardinality(places);
                 is_round := false;
                 lanes_read := greatest(lanes_read - cardinality(places), 0);
-                free := free - (SELECT count(*) FROM unnest(ruled) AS b WHERE b > 0);
+                IF NOT is_ample THEN
+                    free := free - (SELECT count(*) FROM unnest(ruled) AS b WHERE b > 0);
+                END IF;
             END IF;
             IF hold_place IS NOT NULL THEN
                 UPDATE rota.queued AS q SET due = NULL, lane = u.lane FROM unnest(hold_id, hold_lane) AS u(id, lane)
@@ -2014,7 +2028,7 @@ BEGIN
             END IF;
         END IF;
         -- for jobs under a limit no slot is left: what waits behind them is for a claim that has one
-        EXIT WHEN free <= 0 AND EXISTS (
+        EXIT WHEN free <= 0 AND NOT is_ample AND EXISTS (
             SELECT FROM unnest(c_id, c_verdict, c_ruled) AS u(id, verdict, ruled) LEFT JOIN unnest(ids) AS t(id) ON t.id = u.id
              WHERE u.verdict = 0 AND u.ruled > 0 AND t.id IS NULL);
         IF is_deep THEN

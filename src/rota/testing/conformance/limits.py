@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -177,6 +178,24 @@ class RunningLimitRules:
         assert sum(job.task != "plain" for job in taken) == 3
         assert list(await claim(store, want(12, free=0, tasks=("slow", "work")), at(2))) == []
         assert len(await claim(store, want(12, tasks=("slow", "work")), at(3))) == 7
+
+    @keeps(22)
+    @pytest.mark.parametrize(
+        ("name", "limit"),
+        [
+            ("queue:default", {"running": 40}),
+            ("tenant:default", {"running": 40}),
+            ("key:*", {"running": 2}),
+            ("key:*", {"rate": "1/s", "burst": 9}),
+        ],
+    )
+    async def test_jobs_under_limits_that_are_far_from_full_are_claimed_ahead(
+        self, store: Store, name: str, limit: dict[str, Any]
+    ) -> None:
+        await put_limit(store, name, **limit)
+        await add(store, *[new(concurrency_key=f"k{n}") for n in range(24)])
+        assert len(await claim(store, want(12, free=0), at(1))) == 12
+        assert len(await claim(store, want(12, free=3), at(2))) == 12
 
     @keeps(22)
     async def test_what_claims_ahead_leave_of_a_limit_is_for_free_slots(self, store: Store) -> None:

@@ -194,10 +194,11 @@ $$;
 -- verdict: 0 it may, else what holds it up, by the bits of rota.running.ruled; 16: it has to be left alone now.
 -- A job counts against those after it in one limit only if those checked before have let it pass.
 -- next_at: when a rate or a budget lets the next one begin, or to try again what another claim had locked.
+-- is_ample: whether, if all of them begin, every limit has room for as many as were asked for, or for one more of a family's key; of a rate, for what grows back in two seconds.
 CREATE FUNCTION rota.admit(
     queues text[], tasks text[], tenants text[], keys text[], ids uuid[], units integer[], prices double precision[],
-    rules integer, patient boolean, now timestamptz,
-    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz)
+    rules integer, patient boolean, asked integer, now timestamptz,
+    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz, OUT is_ample boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -218,9 +219,12 @@ DECLARE
     part_rates boolean;
     is_quick boolean;
     is_uniform boolean := true;  -- all are under the same so far
+    part_ample boolean;
+    own text[];  -- keys with a limit of their own
     bits integer;
 BEGIN
     has_rate := false;
+    is_ample := true;
     IF names <> '{}' THEN
         SELECT l.limits, l.is_locked INTO limits, is_locked FROM rota.lock_limits(names, patient) AS l;
     END IF;
@@ -238,6 +242,7 @@ BEGIN
     IF NOT (is_locked AND has_budgets) THEN
         next_at := now + interval '20 milliseconds';  -- no one else comes back for what is left alone now
     END IF;
+    own := ARRAY(SELECT l.subject FROM unnest(limits) AS l WHERE l.scope = 'key');
     ruled := array_fill(0::smallint, ARRAY[cardinality(ids)]);
     FOREACH mark IN ARRAY ARRAY[8, 2, 4, 1] LOOP
         CONTINUE WHEN CASE mark WHEN 8 THEN NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope IN ('key', 'family'))
@@ -250,13 +255,18 @@ BEGIN
         SELECT coalesce(bool_and(r.subject IS NULL OR r.is_locked AND (g.n <= r.room) IS NOT FALSE
                                  AND (g.units <= r.tokens) IS NOT FALSE AND r.sole IS NULL AND r.money IS NULL), true)
                    AND count(DISTINCT r.bits) <= 1 AND bool_and(r.subject IS NULL) IN (true, bool_or(r.subject IS NULL)),
-               coalesce(min(r.bits), 0), bool_or(r.every_ns IS NOT NULL)
-          INTO is_quick, bits, part_rates
-          FROM (SELECT u.subject, count(*) AS n, sum(coalesce(u.units, 1)) AS units FROM unnest(subjects, units) AS u(subject, units)
+               coalesce(min(r.bits), 0), bool_or(r.every_ns IS NOT NULL),
+               bool_and(r.subject IS NULL OR r.is_locked AND r.sole IS NULL AND (g.n + g.others <= r.room) IS NOT FALSE
+                        AND (g.units + greatest(g.others, (1999999999 + r.every_ns) / r.every_ns) <= r.tokens) IS NOT FALSE)
+          INTO is_quick, bits, part_rates, part_ample
+          FROM (SELECT u.subject, count(*) AS n, sum(coalesce(u.units, 1)) AS units,
+                       CASE WHEN mark = 8 AND NOT u.subject = ANY (own) THEN 1 ELSE asked END AS others
+                  FROM unnest(subjects, units) AS u(subject, units)
                  GROUP BY u.subject) AS g
           LEFT JOIN (SELECT f.*, (CASE WHEN f.counts THEN mark ELSE 0 END | CASE WHEN f.every_ns IS NULL THEN 0 ELSE 16 END) AS bits
                        FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns) AS f) AS r
             ON r.subject = g.subject;
+        is_ample := is_ample AND part_ample;
         IF is_quick THEN
             IF bits <> 0 THEN
                 ruled := CASE WHEN is_uniform THEN array_fill((ruled[1] | bits)::smallint, ARRAY[cardinality(ids)])

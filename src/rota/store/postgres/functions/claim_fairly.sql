@@ -2,7 +2,7 @@
 -- next jobs of the line, those of tenants that the line does not show, and those of lanes. Limits let them
 -- pass, in an order that is fair between tenants; what they do not admit is held. A limit that is full, a paused
 -- tenant or an unknown task delays no other job.
--- free: jobs under a limit that may be taken, NULL for any. freed: what gave a place back in this turn, as lanes
+-- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a place back in this turn, as lanes
 -- (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]], state}; state is what the last claim said.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
 -- starts, as since; in payload the state.
@@ -62,7 +62,7 @@ DECLARE
     take_place tid[]; take_id uuid[]; take_ruled smallint[];
     hold_place tid[]; hold_id uuid[]; hold_lane text[];
     places tid[]; ruled smallint[]; ids uuid[];
-    wanted integer := lim; looks integer := 0; lines_read integer := 0; is_patient boolean := true;
+    wanted integer := lim; looks integer := 0; lines_read integer := 0; is_patient boolean := true; is_ample boolean := true;
     passed bigint;
 BEGIN
     SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
@@ -379,15 +379,17 @@ BEGIN
         IF c_id IS NOT NULL THEN
             c_verdict := coalesce(c_verdict, array_fill(0::smallint, ARRAY[cardinality(c_id)]));
             c_ruled := NULL;
+            is_ample := true;
             IF s.rules & 95 <> 0 THEN
-                SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, now, c_verdict);
+                SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, lim, now, c_verdict);
+                is_ample := one.is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
                 next_due_at := least(next_due_at, one.next_at);
                 is_patient := is_patient AND c_ruled IS NULL;
             END IF;
             -- mostly the line as it is, and nothing is full
             is_plain := NOT is_deep AND cardinality(c_id) = in_line AND sight = wanted AND 0 = ALL (c_verdict)
-                        AND (free IS NULL OR c_ruled IS NULL OR free >= in_line);
+                        AND (is_ample OR free IS NULL OR c_ruled IS NULL OR free >= in_line);
             IF is_plain THEN
                 take_place := c_place; take_id := c_id; take_ruled := c_ruled; hold_place := NULL;
             ELSE
@@ -400,7 +402,7 @@ BEGIN
                                CASE y.verdict WHEN 8 THEN 'k:' || y.key WHEN 2 THEN 't:' || y.task ELSE '' END) AS held
                       FROM (SELECT z.*, row_number() OVER (PARTITION BY z.j, z.verdict = 0 ORDER BY z.i) AS nth
                               FROM (SELECT u.i, u.j, u.place, u.id, u.task, u.key, u.origin, u.lane, u.ruled,
-                                           CASE WHEN u.verdict = 0 AND u.ruled > 0 AND free IS NOT NULL AND count(*)
+                                           CASE WHEN u.verdict = 0 AND u.ruled > 0 AND free IS NOT NULL AND NOT is_ample AND count(*)
                                                      FILTER (WHERE u.verdict = 0 AND u.ruled > 0) OVER (ORDER BY u.i) > free
                                                 THEN 16 ELSE u.verdict END AS verdict
                                       FROM unnest(c_j, c_place, c_id, c_task, c_key, c_from, c_lane, c_verdict, c_ruled) WITH ORDINALITY
@@ -435,7 +437,9 @@ BEGIN
                 wanted := wanted - cardinality(places);
                 is_round := false;
                 lanes_read := greatest(lanes_read - cardinality(places), 0);
-                free := free - (SELECT count(*) FROM unnest(ruled) AS b WHERE b > 0);
+                IF NOT is_ample THEN
+                    free := free - (SELECT count(*) FROM unnest(ruled) AS b WHERE b > 0);
+                END IF;
             END IF;
             IF hold_place IS NOT NULL THEN
                 UPDATE rota.queued AS q SET due = NULL, lane = u.lane FROM unnest(hold_id, hold_lane) AS u(id, lane)
@@ -445,7 +449,7 @@ BEGIN
             END IF;
         END IF;
         -- for jobs under a limit no slot is left: what waits behind them is for a claim that has one
-        EXIT WHEN free <= 0 AND EXISTS (
+        EXIT WHEN free <= 0 AND NOT is_ample AND EXISTS (
             SELECT FROM unnest(c_id, c_verdict, c_ruled) AS u(id, verdict, ruled) LEFT JOIN unnest(ids) AS t(id) ON t.id = u.id
              WHERE u.verdict = 0 AND u.ruled > 0 AND t.id IS NULL);
         IF is_deep THEN
