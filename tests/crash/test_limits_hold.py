@@ -110,12 +110,7 @@ async def check(cluster: Cluster, load: LimitedLoad, fleet: Fleet) -> None:
     await check_ends(cluster, load, fleet)
     for held in await (await cluster.store()).survey(Limits(None)):
         assert held.running == 0, held
-    found = out_of_order(ledger, load.serial())
-    if found and not cluster.url.startswith("sqlite"):
-        pytest.xfail(
-            f"known defect of the claim of PostgreSQL: a serial key out of order, {len(found)} times"
-        )
-    assert not found, found[:3]
+    assert not (found := out_of_order(ledger, load.serial())), found[:3]
 
 
 async def check_ends(cluster: Cluster, load: LimitedLoad, fleet: Fleet) -> None:

@@ -648,6 +648,8 @@ UPDATE rota.queued SET lane = '' WHERE due IS NULL OR tenant <> 'default';
 DROP INDEX rota.queued_parked;
 CREATE INDEX queued_tenant ON rota.queued (segment, queue, rank, tenant, run_at, id) WHERE due AND lane IS NOT NULL;
 CREATE INDEX queued_held ON rota.queued (queue, rank, lane, tenant, run_at, id) WHERE due IS NULL;
+CREATE INDEX queued_held_keys ON rota.queued (concurrency_key, queue, tenant, rank, run_at, id)
+    WHERE due IS NULL AND concurrency_key IS NOT NULL;
 CREATE INDEX queued_retried ON rota.queued (concurrency_key)
     WHERE concurrency_key IS NOT NULL AND (attempt > 0 OR crashes > 0);
 CREATE INDEX running_queue ON rota.running (queue) WHERE ruled & 1 <> 0;
@@ -725,7 +727,7 @@ INSERT INTO rota.migrations (version, name) VALUES (14, '0014_limits');
 -- the two together. What runs is counted, under the locks of the limits: there is no counter that could be wrong.
 
 -- The limits of these names, locked in the order of their names, or as they are if that takes too long.
--- patient: wait for another claim, for a tenth of a second.
+-- patient: wait for another claim, for a tenth of a second; NULL: do not lock them at all.
 CREATE OR REPLACE FUNCTION rota.lock_limits(names text[], patient boolean, OUT limits rota.limits[], OUT is_locked boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -736,6 +738,9 @@ BEGIN
         SELECT array_agg(l) INTO limits
           FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE) AS l;
         is_locked := true;
+    ELSIF patient IS NULL THEN
+        SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
+        is_locked := false;
     ELSE  -- others may wait for what we have locked already
         SELECT array_agg(l) INTO limits
           FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE SKIP LOCKED) AS l;
@@ -1627,7 +1632,7 @@ DECLARE
     c_j integer[]; c_place tid[]; c_id uuid[]; c_at timestamptz[]; c_tenant text[]; c_task text[]; c_key text[];
     c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];
     c_queue text[];
-    deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
+    deep_ranks integer[]; deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
     pick_j integer; in_line integer; line_at timestamptz; line_id uuid; is_plain boolean; quota integer; n integer; w double precision; i integer; one record;
     last_tenant text; rounds_first text[];  -- tenants whose turn it is, whatever the order of arrival
     take_place tid[]; take_id uuid[]; take_ruled smallint[];
@@ -1729,8 +1734,8 @@ BEGIN
                        array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price),
                        array_agg(1::smallint), array_agg(x.lane),
                        array_agg(CASE WHEN NOT coalesce(x.task = ANY (tasks), true) THEN 2
-                                      WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END::smallint)
-                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
+                                      WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END::smallint), array_agg(x.rank)
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict, deep_ranks
                   FROM (SELECT 1 AS j, l.queue, f.* FROM unnest(step_queue, step_rank, step_lane, step_tenant, step_closed)
                                AS l(queue, rank, lane, tenant, is_closed), LATERAL (
                             SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price,
@@ -1751,6 +1756,13 @@ BEGIN
                 CONTINUE;
             END IF;
             pick := ARRAY[1]; share := ARRAY[wanted];
+            IF s.rules & 24 <> 0 THEN
+                SELECT x.js || c_j, x.queues || c_queue, x.places || c_place, x.ids || c_id, x.ats || c_at, x.tenants || c_tenant,
+                       x.tasks || c_task, x.keys || c_key, x.units || c_units, x.prices || c_price, x.froms || c_from, x.lanes || c_lane,
+                       array_fill(0::smallint, ARRAY[coalesce(cardinality(x.js), 0)]) || c_verdict
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
+                  FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, deep_ranks, c_at, c_id, tasks, exclude_tenants) AS x;
+            END IF;
             IF s.rules & 128 <> 0 THEN
                 SELECT c_j || array_fill(1, ARRAY[coalesce(cardinality(x.js), 0)]), c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats,
                        c_tenant || x.tenants, c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices,
@@ -1929,6 +1941,13 @@ BEGIN
                                                  ELSE quota END) AS l;
                 END IF;
             END IF;
+            IF s.rules & 24 <> 0 AND c_id IS NOT NULL THEN
+                SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                       c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
+                  FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, array_fill(r, ARRAY[cardinality(c_id)]), c_at, c_id, tasks,
+                                         exclude_tenants) AS x;
+            END IF;
             IF s.rules & 128 <> 0 AND c_id IS NOT NULL THEN
                 -- of a strict key only the job that waits for its retry may begin, wherever it waits
                 SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
@@ -1956,7 +1975,8 @@ BEGIN
                 is_ample := one.is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
                 next_due_at := least(next_due_at, one.next_at);
-                is_patient := is_patient AND c_ruled IS NULL;
+                -- what is left alone once, is so to the end of the claim: others of its key do not overtake it
+                is_patient := CASE WHEN 16 = ANY (c_verdict) OR is_patient IS NULL THEN NULL ELSE is_patient AND c_ruled IS NULL END;
             END IF;
             -- mostly the line as it is, and nothing is full
             is_plain := NOT is_deep AND cardinality(c_id) = in_line AND sight = wanted AND 0 = ALL (c_verdict)
@@ -3385,6 +3405,48 @@ BEGIN
      WHERE u.id IS NULL AND f.due IS NOT false AND f.rank = coalesce(pick_retried.rank, f.rank)
        AND (known_tasks IS NULL OR f.task = ANY (known_tasks))
        AND (exclude_tenants IS NULL OR NOT f.tenant = ANY (exclude_tenants));
+END
+$$;
+
+-- Held jobs of the keys of these jobs that come before them, in whatever rank and lane, but are not among them: of each
+-- key the first. So a key keeps its order. A more urgent rank comes first by its time: at is that of an order.
+CREATE OR REPLACE FUNCTION rota.pick_earlier(
+    known_js integer[], known_keys text[], known_queues text[], known_tenants text[], known_ranks integer[],
+    known_ats timestamptz[], known_ids uuid[], known_tasks text[], exclude_tenants text[],
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_sort = on
+AS $$
+#variable_conflict use_column
+DECLARE
+    most CONSTANT integer := 8;
+    most_passed CONSTANT integer := 64;  -- of tasks that the caller may not take
+BEGIN
+    IF NOT EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL AND q.concurrency_key IS NOT NULL) THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.at), array_agg(x.tenant),
+           array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(1::smallint), array_agg(x.lane)
+      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+      FROM (SELECT k.j, f.*, f.run_at - least(k.rank::bigint - f.rank, 3) * interval '2000 years' AS at
+              FROM (SELECT DISTINCT ON (u.key, u.queue, u.tenant) u.*
+                      FROM unnest(known_js, known_keys, known_queues, known_tenants, known_ranks, known_ats, known_ids)
+                           AS u(j, key, queue, tenant, rank, run_at, id)
+                     WHERE u.key IS NOT NULL AND NOT coalesce(u.tenant = ANY (exclude_tenants), false)
+                     ORDER BY u.key, u.queue, u.tenant, u.rank DESC, u.run_at DESC, u.id DESC) AS k, LATERAL (
+                   SELECT l.* FROM (
+                       SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price,
+                              q.lane, q.rank
+                         FROM rota.queued AS q
+                        WHERE q.due IS NULL AND q.concurrency_key = k.key AND q.queue = k.queue AND q.tenant = k.tenant
+                          AND (q.rank, q.run_at, q.id) < (k.rank, k.run_at, k.id)
+                        ORDER BY q.rank, q.run_at, q.id LIMIT most_passed) AS l
+                    WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT most) AS f
+              LEFT JOIN unnest(known_ids) AS u(id) ON u.id = f.id
+             WHERE u.id IS NULL
+             ORDER BY f.rank, f.run_at, f.id) AS x;
 END
 $$;
 

@@ -56,7 +56,7 @@ DECLARE
     c_j integer[]; c_place tid[]; c_id uuid[]; c_at timestamptz[]; c_tenant text[]; c_task text[]; c_key text[];
     c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];
     c_queue text[];
-    deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
+    deep_ranks integer[]; deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
     pick_j integer; in_line integer; line_at timestamptz; line_id uuid; is_plain boolean; quota integer; n integer; w double precision; i integer; one record;
     last_tenant text; rounds_first text[];  -- tenants whose turn it is, whatever the order of arrival
     take_place tid[]; take_id uuid[]; take_ruled smallint[];
@@ -158,8 +158,8 @@ BEGIN
                        array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price),
                        array_agg(1::smallint), array_agg(x.lane),
                        array_agg(CASE WHEN NOT coalesce(x.task = ANY (tasks), true) THEN 2
-                                      WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END::smallint)
-                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
+                                      WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END::smallint), array_agg(x.rank)
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict, deep_ranks
                   FROM (SELECT 1 AS j, l.queue, f.* FROM unnest(step_queue, step_rank, step_lane, step_tenant, step_closed)
                                AS l(queue, rank, lane, tenant, is_closed), LATERAL (
                             SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price,
@@ -180,6 +180,13 @@ BEGIN
                 CONTINUE;
             END IF;
             pick := ARRAY[1]; share := ARRAY[wanted];
+            IF s.rules & 24 <> 0 THEN
+                SELECT x.js || c_j, x.queues || c_queue, x.places || c_place, x.ids || c_id, x.ats || c_at, x.tenants || c_tenant,
+                       x.tasks || c_task, x.keys || c_key, x.units || c_units, x.prices || c_price, x.froms || c_from, x.lanes || c_lane,
+                       array_fill(0::smallint, ARRAY[coalesce(cardinality(x.js), 0)]) || c_verdict
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
+                  FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, deep_ranks, c_at, c_id, tasks, exclude_tenants) AS x;
+            END IF;
             IF s.rules & 128 <> 0 THEN
                 SELECT c_j || array_fill(1, ARRAY[coalesce(cardinality(x.js), 0)]), c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats,
                        c_tenant || x.tenants, c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices,
@@ -358,6 +365,13 @@ BEGIN
                                                  ELSE quota END) AS l;
                 END IF;
             END IF;
+            IF s.rules & 24 <> 0 AND c_id IS NOT NULL THEN
+                SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                       c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes
+                  INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
+                  FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, array_fill(r, ARRAY[cardinality(c_id)]), c_at, c_id, tasks,
+                                         exclude_tenants) AS x;
+            END IF;
             IF s.rules & 128 <> 0 AND c_id IS NOT NULL THEN
                 -- of a strict key only the job that waits for its retry may begin, wherever it waits
                 SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
@@ -385,7 +399,8 @@ BEGIN
                 is_ample := one.is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
                 next_due_at := least(next_due_at, one.next_at);
-                is_patient := is_patient AND c_ruled IS NULL;
+                -- what is left alone once, is so to the end of the claim: others of its key do not overtake it
+                is_patient := CASE WHEN 16 = ANY (c_verdict) OR is_patient IS NULL THEN NULL ELSE is_patient AND c_ruled IS NULL END;
             END IF;
             -- mostly the line as it is, and nothing is full
             is_plain := NOT is_deep AND cardinality(c_id) = in_line AND sight = wanted AND 0 = ALL (c_verdict)

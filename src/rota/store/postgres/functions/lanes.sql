@@ -216,6 +216,48 @@ BEGIN
 END
 $$;
 
+-- Held jobs of the keys of these jobs that come before them, in whatever rank and lane, but are not among them: of each
+-- key the first. So a key keeps its order. A more urgent rank comes first by its time: at is that of an order.
+CREATE FUNCTION rota.pick_earlier(
+    known_js integer[], known_keys text[], known_queues text[], known_tenants text[], known_ranks integer[],
+    known_ats timestamptz[], known_ids uuid[], known_tasks text[], exclude_tenants text[],
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+SET enable_sort = on
+AS $$
+#variable_conflict use_column
+DECLARE
+    most CONSTANT integer := 8;
+    most_passed CONSTANT integer := 64;  -- of tasks that the caller may not take
+BEGIN
+    IF NOT EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL AND q.concurrency_key IS NOT NULL) THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.at), array_agg(x.tenant),
+           array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(1::smallint), array_agg(x.lane)
+      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+      FROM (SELECT k.j, f.*, f.run_at - least(k.rank::bigint - f.rank, 3) * interval '2000 years' AS at
+              FROM (SELECT DISTINCT ON (u.key, u.queue, u.tenant) u.*
+                      FROM unnest(known_js, known_keys, known_queues, known_tenants, known_ranks, known_ats, known_ids)
+                           AS u(j, key, queue, tenant, rank, run_at, id)
+                     WHERE u.key IS NOT NULL AND NOT coalesce(u.tenant = ANY (exclude_tenants), false)
+                     ORDER BY u.key, u.queue, u.tenant, u.rank DESC, u.run_at DESC, u.id DESC) AS k, LATERAL (
+                   SELECT l.* FROM (
+                       SELECT q.ctid AS place, q.queue, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price,
+                              q.lane, q.rank
+                         FROM rota.queued AS q
+                        WHERE q.due IS NULL AND q.concurrency_key = k.key AND q.queue = k.queue AND q.tenant = k.tenant
+                          AND (q.rank, q.run_at, q.id) < (k.rank, k.run_at, k.id)
+                        ORDER BY q.rank, q.run_at, q.id LIMIT most_passed) AS l
+                    WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT most) AS f
+              LEFT JOIN unnest(known_ids) AS u(id) ON u.id = f.id
+             WHERE u.id IS NULL
+             ORDER BY f.rank, f.run_at, f.id) AS x;
+END
+$$;
+
 -- Once a minute: notes tenants that a role stored which may not note them itself, forgets buckets that are full, and lets
 -- claims be plain again once nothing is held and there are neither tenants nor rules.
 CREATE FUNCTION rota.check_lanes() RETURNS void

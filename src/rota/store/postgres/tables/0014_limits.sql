@@ -18,6 +18,8 @@ UPDATE rota.queued SET lane = '' WHERE due IS NULL OR tenant <> 'default';
 DROP INDEX rota.queued_parked;
 CREATE INDEX queued_tenant ON rota.queued (segment, queue, rank, tenant, run_at, id) WHERE due AND lane IS NOT NULL;
 CREATE INDEX queued_held ON rota.queued (queue, rank, lane, tenant, run_at, id) WHERE due IS NULL;
+CREATE INDEX queued_held_keys ON rota.queued (concurrency_key, queue, tenant, rank, run_at, id)
+    WHERE due IS NULL AND concurrency_key IS NOT NULL;
 CREATE INDEX queued_retried ON rota.queued (concurrency_key)
     WHERE concurrency_key IS NOT NULL AND (attempt > 0 OR crashes > 0);
 CREATE INDEX running_queue ON rota.running (queue) WHERE ruled & 1 <> 0;
