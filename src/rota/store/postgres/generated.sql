@@ -1757,11 +1757,18 @@ BEGIN
             END IF;
             pick := ARRAY[1]; share := ARRAY[wanted];
             IF s.rules & 24 <> 0 THEN
-                SELECT x.js || c_j, x.queues || c_queue, x.places || c_place, x.ids || c_id, x.ats || c_at, x.tenants || c_tenant,
-                       x.tasks || c_task, x.keys || c_key, x.units || c_units, x.prices || c_price, x.froms || c_from, x.lanes || c_lane,
-                       array_fill(0::smallint, ARRAY[coalesce(cardinality(x.js), 0)]) || c_verdict
+                SELECT array_agg(y.j), array_agg(y.queue), array_agg(y.place), array_agg(y.id), array_agg(y.run_at), array_agg(y.tenant),
+                       array_agg(y.task), array_agg(y.key), array_agg(y.units), array_agg(y.price), array_agg(y.origin),
+                       array_agg(y.lane), array_agg(coalesce(y.verdict, 0::smallint))
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
-                  FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, deep_ranks, c_at, c_id, tasks, exclude_tenants) AS x;
+                  FROM (SELECT u.*
+                          FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, deep_ranks, c_at, c_id, tasks, exclude_tenants) AS x,
+                               LATERAL unnest(
+                                   c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats,
+                                   c_tenant || x.tenants, c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices,
+                                   c_from || x.froms, c_lane || x.lanes, deep_ranks || x.ranks, c_verdict) AS u(
+                                   j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane, rank, verdict)
+                         ORDER BY u.rank, u.run_at, u.id) AS y;
             END IF;
             IF s.rules & 128 <> 0 THEN
                 SELECT c_j || array_fill(1, ARRAY[coalesce(cardinality(x.js), 0)]), c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats,
@@ -1942,7 +1949,9 @@ BEGIN
                 END IF;
             END IF;
             IF s.rules & 24 <> 0 AND c_id IS NOT NULL THEN
-                SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || ARRAY(  -- a more urgent rank comes first
+                           SELECT u.run_at - least(r::bigint - u.rank, 3) * interval '2000 years' FROM unnest(x.ats, x.ranks) AS u(run_at, rank)),
+                       c_tenant || x.tenants,
                        c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
                   FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, array_fill(r, ARRAY[cardinality(c_id)]), c_at, c_id, tasks,
@@ -1989,21 +1998,28 @@ BEGIN
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
               INTO take_place, take_id, take_ruled, hold_place, hold_id, hold_lane
               FROM (SELECT y.*, y.verdict = 0 AND y.nth <= share[y.j] AS taken,
-                           y.verdict IN (2, 4, 8) AND (y.origin <> 1 OR y.lane IS DISTINCT FROM
+                           -- while one of its key that comes before stays in the line, so does this one: else it could come first
+                           y.verdict IN (2, 4, 8)
+                           AND NOT bool_or(y.key IS NOT NULL AND y.origin <> 1 AND (y.verdict IN (1, 16) OR y.verdict = 0 AND y.nth > share[y.j]))
+                               OVER (PARTITION BY y.j, y.tenant, y.key ORDER BY y.i)
+                           AND (y.origin <> 1 OR y.lane IS DISTINCT FROM
                                CASE y.verdict WHEN 8 THEN 'k:' || y.key WHEN 2 THEN 't:' || y.task ELSE '' END) AS held
                       FROM (SELECT z.*, row_number() OVER (PARTITION BY z.j, z.verdict = 0 ORDER BY z.i) AS nth
-                              FROM (SELECT u.i, u.j, u.place, u.id, u.task, u.key, u.origin, u.lane, u.ruled,
+                              FROM (SELECT u.i, u.j, u.place, u.id, u.tenant, u.task, u.key, u.origin, u.lane, u.ruled,
                                            CASE WHEN u.verdict = 0 AND u.ruled > 0 AND free IS NOT NULL AND NOT is_ample AND count(*)
                                                      FILTER (WHERE u.verdict = 0 AND u.ruled > 0) OVER (ORDER BY u.i) > free
                                                 THEN 16 ELSE u.verdict END AS verdict
-                                      FROM unnest(c_j, c_place, c_id, c_task, c_key, c_from, c_lane, c_verdict, c_ruled) WITH ORDINALITY
-                                           AS u(j, place, id, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
+                                      FROM unnest(c_j, c_place, c_id, c_tenant, c_task, c_key, c_from, c_lane, c_verdict, c_ruled)
+                                           WITH ORDINALITY AS u(j, place, id, tenant, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
             END IF;
             -- only now, so that no more are locked than are taken
             SELECT array_agg(q.place), array_agg(q.id), array_agg(u.ruled) INTO places, ids, ruled
               FROM (SELECT ctid AS place, id FROM rota.queued WHERE ctid = ANY (take_place) AND due IS NOT false
                        FOR UPDATE SKIP LOCKED) AS q
               JOIN unnest(take_id, take_ruled) AS u(id, ruled) ON u.id = q.id;
+            IF s.rules & 24 <> 0 AND coalesce(cardinality(places), 0) < cardinality(take_id) THEN
+                is_patient := NULL;  -- another session has one of them: nor do others of its key overtake that one
+            END IF;
             IF places IS NOT NULL THEN
                 IF has_rate AND c_ruled IS NOT NULL THEN
                     PERFORM rota.take_units(
@@ -2076,12 +2092,13 @@ BEGIN
                    (array_agg(l.run_at ORDER BY l.run_at DESC, l.id DESC))[1] AS last_at,
                    (array_agg(l.id ORDER BY l.run_at DESC, l.id DESC))[1] AS last_id,
                    min(l.run_at) FILTER (WHERE l.is_left) AS left_at,
-                   min(l.run_at) FILTER (WHERE l.is_left AND l.verdict = 0) AS next_at  -- beyond its share of this round
+                   min(l.run_at) FILTER (WHERE l.is_next) AS next_at  -- beyond its share of this round
               FROM generate_subscripts(pick, 1) AS u(j)
               JOIN unnest(pick, has_held, shown) WITH ORDINALITY AS p(i, has_held, shown, j) ON p.j = u.j
-              LEFT JOIN (SELECT c.*, c.verdict IN (0, 1, 16) AND t.id IS NULL AS is_left
+              LEFT JOIN (SELECT c.*, c.verdict IN (0, 1, 16) AND b.id IS NULL AS is_left, c.verdict = 0 AND t.id IS NULL AS is_next
                            FROM unnest(c_j, c_id, c_at, c_from, c_verdict) AS c(j, id, run_at, origin, verdict)
                            LEFT JOIN unnest(take_id) AS t(id) ON t.id = c.id
+                           LEFT JOIN unnest(ids) AS b(id) ON b.id = c.id
                           WHERE c.origin = 0) AS l ON l.j = u.j
              GROUP BY u.j, p.i, p.has_held, p.shown
         LOOP
@@ -3409,12 +3426,12 @@ END
 $$;
 
 -- Held jobs of the keys of these jobs that come before them, in whatever rank and lane, but are not among them: of each
--- key the first. So a key keeps its order. A more urgent rank comes first by its time: at is that of an order.
+-- key the first. So a key keeps its order.
 CREATE OR REPLACE FUNCTION rota.pick_earlier(
     known_js integer[], known_keys text[], known_queues text[], known_tenants text[], known_ranks integer[],
     known_ats timestamptz[], known_ids uuid[], known_tasks text[], exclude_tenants text[],
     OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
-    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[])
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[], OUT ranks integer[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_sort = on
@@ -3427,10 +3444,11 @@ BEGIN
     IF NOT EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL AND q.concurrency_key IS NOT NULL) THEN
         RETURN;
     END IF;
-    SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.at), array_agg(x.tenant),
-           array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(1::smallint), array_agg(x.lane)
-      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
-      FROM (SELECT k.j, f.*, f.run_at - least(k.rank::bigint - f.rank, 3) * interval '2000 years' AS at
+    SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
+           array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(1::smallint), array_agg(x.lane),
+           array_agg(x.rank)
+      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes, ranks
+      FROM (SELECT k.j, f.*
               FROM (SELECT DISTINCT ON (u.key, u.queue, u.tenant) u.*
                       FROM unnest(known_js, known_keys, known_queues, known_tenants, known_ranks, known_ats, known_ids)
                            AS u(j, key, queue, tenant, rank, run_at, id)

@@ -181,11 +181,18 @@ BEGIN
             END IF;
             pick := ARRAY[1]; share := ARRAY[wanted];
             IF s.rules & 24 <> 0 THEN
-                SELECT x.js || c_j, x.queues || c_queue, x.places || c_place, x.ids || c_id, x.ats || c_at, x.tenants || c_tenant,
-                       x.tasks || c_task, x.keys || c_key, x.units || c_units, x.prices || c_price, x.froms || c_from, x.lanes || c_lane,
-                       array_fill(0::smallint, ARRAY[coalesce(cardinality(x.js), 0)]) || c_verdict
+                SELECT array_agg(y.j), array_agg(y.queue), array_agg(y.place), array_agg(y.id), array_agg(y.run_at), array_agg(y.tenant),
+                       array_agg(y.task), array_agg(y.key), array_agg(y.units), array_agg(y.price), array_agg(y.origin),
+                       array_agg(y.lane), array_agg(coalesce(y.verdict, 0::smallint))
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
-                  FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, deep_ranks, c_at, c_id, tasks, exclude_tenants) AS x;
+                  FROM (SELECT u.*
+                          FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, deep_ranks, c_at, c_id, tasks, exclude_tenants) AS x,
+                               LATERAL unnest(
+                                   c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats,
+                                   c_tenant || x.tenants, c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices,
+                                   c_from || x.froms, c_lane || x.lanes, deep_ranks || x.ranks, c_verdict) AS u(
+                                   j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane, rank, verdict)
+                         ORDER BY u.rank, u.run_at, u.id) AS y;
             END IF;
             IF s.rules & 128 <> 0 THEN
                 SELECT c_j || array_fill(1, ARRAY[coalesce(cardinality(x.js), 0)]), c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats,
@@ -366,7 +373,9 @@ BEGIN
                 END IF;
             END IF;
             IF s.rules & 24 <> 0 AND c_id IS NOT NULL THEN
-                SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || ARRAY(  -- a more urgent rank comes first
+                           SELECT u.run_at - least(r::bigint - u.rank, 3) * interval '2000 years' FROM unnest(x.ats, x.ranks) AS u(run_at, rank)),
+                       c_tenant || x.tenants,
                        c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
                   FROM rota.pick_earlier(c_j, c_key, c_queue, c_tenant, array_fill(r, ARRAY[cardinality(c_id)]), c_at, c_id, tasks,
@@ -413,21 +422,28 @@ BEGIN
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
               INTO take_place, take_id, take_ruled, hold_place, hold_id, hold_lane
               FROM (SELECT y.*, y.verdict = 0 AND y.nth <= share[y.j] AS taken,
-                           y.verdict IN (2, 4, 8) AND (y.origin <> 1 OR y.lane IS DISTINCT FROM
+                           -- while one of its key that comes before stays in the line, so does this one: else it could come first
+                           y.verdict IN (2, 4, 8)
+                           AND NOT bool_or(y.key IS NOT NULL AND y.origin <> 1 AND (y.verdict IN (1, 16) OR y.verdict = 0 AND y.nth > share[y.j]))
+                               OVER (PARTITION BY y.j, y.tenant, y.key ORDER BY y.i)
+                           AND (y.origin <> 1 OR y.lane IS DISTINCT FROM
                                CASE y.verdict WHEN 8 THEN 'k:' || y.key WHEN 2 THEN 't:' || y.task ELSE '' END) AS held
                       FROM (SELECT z.*, row_number() OVER (PARTITION BY z.j, z.verdict = 0 ORDER BY z.i) AS nth
-                              FROM (SELECT u.i, u.j, u.place, u.id, u.task, u.key, u.origin, u.lane, u.ruled,
+                              FROM (SELECT u.i, u.j, u.place, u.id, u.tenant, u.task, u.key, u.origin, u.lane, u.ruled,
                                            CASE WHEN u.verdict = 0 AND u.ruled > 0 AND free IS NOT NULL AND NOT is_ample AND count(*)
                                                      FILTER (WHERE u.verdict = 0 AND u.ruled > 0) OVER (ORDER BY u.i) > free
                                                 THEN 16 ELSE u.verdict END AS verdict
-                                      FROM unnest(c_j, c_place, c_id, c_task, c_key, c_from, c_lane, c_verdict, c_ruled) WITH ORDINALITY
-                                           AS u(j, place, id, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
+                                      FROM unnest(c_j, c_place, c_id, c_tenant, c_task, c_key, c_from, c_lane, c_verdict, c_ruled)
+                                           WITH ORDINALITY AS u(j, place, id, tenant, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
             END IF;
             -- only now, so that no more are locked than are taken
             SELECT array_agg(q.place), array_agg(q.id), array_agg(u.ruled) INTO places, ids, ruled
               FROM (SELECT ctid AS place, id FROM rota.queued WHERE ctid = ANY (take_place) AND due IS NOT false
                        FOR UPDATE SKIP LOCKED) AS q
               JOIN unnest(take_id, take_ruled) AS u(id, ruled) ON u.id = q.id;
+            IF s.rules & 24 <> 0 AND coalesce(cardinality(places), 0) < cardinality(take_id) THEN
+                is_patient := NULL;  -- another session has one of them: nor do others of its key overtake that one
+            END IF;
             IF places IS NOT NULL THEN
                 IF has_rate AND c_ruled IS NOT NULL THEN
                     PERFORM rota.take_units(
@@ -492,12 +508,13 @@ BEGIN
                    (array_agg(l.run_at ORDER BY l.run_at DESC, l.id DESC))[1] AS last_at,
                    (array_agg(l.id ORDER BY l.run_at DESC, l.id DESC))[1] AS last_id,
                    min(l.run_at) FILTER (WHERE l.is_left) AS left_at,
-                   min(l.run_at) FILTER (WHERE l.is_left AND l.verdict = 0) AS next_at  -- beyond its share of this round
+                   min(l.run_at) FILTER (WHERE l.is_next) AS next_at  -- beyond its share of this round
               FROM generate_subscripts(pick, 1) AS u(j)
               JOIN unnest(pick, has_held, shown) WITH ORDINALITY AS p(i, has_held, shown, j) ON p.j = u.j
-              LEFT JOIN (SELECT c.*, c.verdict IN (0, 1, 16) AND t.id IS NULL AS is_left
+              LEFT JOIN (SELECT c.*, c.verdict IN (0, 1, 16) AND b.id IS NULL AS is_left, c.verdict = 0 AND t.id IS NULL AS is_next
                            FROM unnest(c_j, c_id, c_at, c_from, c_verdict) AS c(j, id, run_at, origin, verdict)
                            LEFT JOIN unnest(take_id) AS t(id) ON t.id = c.id
+                           LEFT JOIN unnest(ids) AS b(id) ON b.id = c.id
                           WHERE c.origin = 0) AS l ON l.j = u.j
              GROUP BY u.j, p.i, p.has_held, p.shown
         LOOP

@@ -217,12 +217,12 @@ END
 $$;
 
 -- Held jobs of the keys of these jobs that come before them, in whatever rank and lane, but are not among them: of each
--- key the first. So a key keeps its order. A more urgent rank comes first by its time: at is that of an order.
+-- key the first. So a key keeps its order.
 CREATE FUNCTION rota.pick_earlier(
     known_js integer[], known_keys text[], known_queues text[], known_tenants text[], known_ranks integer[],
     known_ats timestamptz[], known_ids uuid[], known_tasks text[], exclude_tenants text[],
     OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
-    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[])
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[], OUT ranks integer[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET enable_sort = on
@@ -235,10 +235,11 @@ BEGIN
     IF NOT EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL AND q.concurrency_key IS NOT NULL) THEN
         RETURN;
     END IF;
-    SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.at), array_agg(x.tenant),
-           array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(1::smallint), array_agg(x.lane)
-      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
-      FROM (SELECT k.j, f.*, f.run_at - least(k.rank::bigint - f.rank, 3) * interval '2000 years' AS at
+    SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
+           array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(1::smallint), array_agg(x.lane),
+           array_agg(x.rank)
+      INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes, ranks
+      FROM (SELECT k.j, f.*
               FROM (SELECT DISTINCT ON (u.key, u.queue, u.tenant) u.*
                       FROM unnest(known_js, known_keys, known_queues, known_tenants, known_ranks, known_ats, known_ids)
                            AS u(j, key, queue, tenant, rank, run_at, id)
