@@ -209,7 +209,7 @@ def gunicorn(folder: Path, url: str, *options: str) -> Iterator[str]:
             raise AssertionError(log.read()) from error
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(60)  # longer than gunicorn itself waits for its workers
 
 
 @pytest.mark.parametrize("worker", ["sync", "gthread", "gevent"])

@@ -179,7 +179,7 @@ class SqliteStore:
 
     async def reclaim(self, holder: str, lease_s: float, limit: int, now: datetime | None) -> Sequence[Job]:
         def work(transaction: Transaction) -> Sequence[Job]:
-            if now is None and self._engine.passes_rescue_over():  # no stall matters to a given time
+            if self._engine.passes_rescue_over():
                 return ()
             return claims.reclaim(transaction, holder, lease_s, limit, decided(now))
 
