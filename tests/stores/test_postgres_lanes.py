@@ -176,6 +176,7 @@ async def test_a_slot_that_is_freed_without_a_claim_wakes_the_queue(store: Postg
     await settle(store, [change(job, State.SUCCEEDED)], at(1))
     async with asyncio.timeout(30):
         await heard
+    assert len(await claim(store, want(), at(2))) == 1
 
 
 async def test_tenants_share_across_segments_and_in_their_own_order(

@@ -67,6 +67,7 @@ async def test_jobs_that_have_run_no_longer_count(app: Rota, monkeypatch: pytest
     monkeypatch.setattr(tenant_watch, "FRESH_S", 0.0)
     app.runtime.tenants._counts.clear()  # as a second later
     await enqueue(app)
+    assert await count(app) == 2
 
 
 async def test_between_two_counts_a_process_counts_what_it_adds(app: Rota) -> None:

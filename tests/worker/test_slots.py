@@ -101,6 +101,7 @@ async def test_a_slow_job_does_not_keep_the_free_slots_empty(app: Rota) -> None:
     async with app.running(concurrency=2, **STILL):
         for job in (await app.jobs(task="quick", limit=50)).items:
             await job.result(timeout=10)
+        assert [job.state for job in (await app.jobs(task="slow")).items] == ["running"]
         free.set()
 
 
