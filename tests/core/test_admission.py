@@ -135,7 +135,7 @@ def test_a_limit_is_ample_if_another_claim_and_what_grows_back_in_hand_are_left(
     left: int, asked: int, every_ns: int
 ) -> None:
     assert is_ample(left, asked) == (left >= asked)
-    assert is_ample(left, asked, every_ns) == (left >= asked and left * every_ns >= 2 * 10**9)
+    assert is_ample(left, asked, every_ns) == (left >= asked and 2 * left * every_ns >= 10**9)
 
 
 def test_a_budget_admits_until_it_is_spent_and_reserves_the_prices_of_what_begins() -> None:

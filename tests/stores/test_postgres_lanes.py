@@ -68,6 +68,59 @@ async def test_claims_are_plain_again_when_nothing_is_left_to_share(
     assert flags(admin) == (False, False, 0)
 
 
+async def test_claims_stay_plain_beside_a_session_that_takes_many_jobs(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.insert([new() for _ in range(700)], T0)
+    admin.execute("BEGIN")
+    admin.execute(CLAIM, (400, T0))
+    assert len(await claim(store, want(200, tasks=("work",)), T0)) == 200
+    admin.execute("COMMIT")
+    assert flags(admin) == (False, False, 0)
+
+
+async def test_a_shared_claim_passes_what_another_session_is_taking(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.insert([new(tenant=f"t{n % 50}") for n in range(600)], T0)
+    admin.execute("BEGIN")
+    admin.execute(CLAIM, (200, T0))
+    with admin.transaction():
+        taken = {str(one) for (one,) in admin.execute("SELECT id FROM rota.running").fetchall()}
+    jobs = await claim(store, want(300), T0)
+    admin.execute("ROLLBACK")
+    assert len(taken) == 200 and len(jobs) == 300
+    assert taken.isdisjoint(ids(jobs))
+    assert len(await claim(store, want(400), at(1))) == 300  # what was rolled back waits where it was
+
+
+async def test_a_claim_that_waited_for_another_reads_its_jobs_again(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.put_rules([limit("key:*", running=1)], T0)
+    await store.insert([new(concurrency_key=f"k{n % 60}") for n in range(120)], T0)
+    admin.execute("BEGIN")
+    admin.execute(CLAIM, (30, T0))
+    waiting = asyncio.create_task(claim(store, want(30), T0))
+    await asyncio.sleep(0.02)
+    admin.execute("COMMIT")
+    jobs = await waiting
+    # it found the next thirty keys, and none of those that the other claim has filled
+    assert sorted(job.concurrency_key or "" for job in jobs) == sorted(f"k{n}" for n in range(30, 60))
+
+
+async def test_a_limit_that_another_session_keeps_locked_holds_up_no_other(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.put_rules([limit("key:a", running=1), limit("key:b", running=1)], T0)
+    await store.insert([new(concurrency_key=key) for key in "ab"], T0)
+    admin.execute("BEGIN")
+    admin.execute("SELECT FROM rota.limits WHERE name = 'key:a' FOR UPDATE")
+    assert [job.concurrency_key for job in await claim(store, want(), T0)] == ["b"]
+    admin.execute("COMMIT")
+    assert [job.concurrency_key for job in await claim(store, want(), at(1))] == ["a"]
+
+
 async def test_ten_thousand_full_lanes_are_read_two_thousand_at_a_time(
     store: PostgresStore, admin: psycopg.Connection
 ) -> None:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from ..core.jobs.admission import LONGEST_IN_HAND_NS
 from ..core.jobs.lifecycle import EXPIRED, NeverBegun, Outcome, Released, has_expired
 from ..model import Job, State
 from ..runtime.clock import monotonic
@@ -25,6 +26,7 @@ from .executors.protocol import ExecutorHost, TaskExecutor
 from .executors.thread import ThreadExecutor
 from .stops import Stops
 
+IN_HAND_S = LONGEST_IN_HAND_NS / 1e9  # after which a job that was claimed ahead begins no more
 STALE_S = 1.0  # a job that has waited longer than this behind slow ones is released
 MOST_JOBS_ARE_OF = "default"  # the tenant that need not be counted: it has the rest
 
@@ -104,7 +106,7 @@ class Slots:
         worker, secret_fields = self._environment.worker, self._environment.settings.secret_fields
         tasks = self._environment.registry.tasks  # a claim requests no others
         is_mixed = False
-        free, begin_by = self._concurrency - len(self), monotonic() + STALE_S
+        free, begin_by = self._concurrency - len(self), claimed_at + IN_HAND_S
         for place, job in enumerate(jobs):
             context = Context(job, worker, self._clock, None, secret_fields)
             self.waiting.append(Execution(job, tasks[job.task], context, claimed_at))

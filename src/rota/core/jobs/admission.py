@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .buckets import budget_admits
 
 LAST_RANK = 2**63 - 1  # no rank is larger
-LONGEST_IN_HAND_NS = 2_000_000_000  # a claimed job begins within this time, or is released
+LONGEST_IN_HAND_NS = 500_000_000  # what was claimed ahead begins within this time, or is released
 
 Head = tuple[int, Any, str]  # rank (minus the priority), due time and id of a queue's first job
 

@@ -726,37 +726,46 @@ INSERT INTO rota.migrations (version, name) VALUES (14, '0014_limits');
 -- Admission: whether the limits of a job let it begin. core/jobs/admission.py has the same arithmetic; tests hold
 -- the two together. What runs is counted, under the locks of the limits: there is no counter that could be wrong.
 
--- The limits of these names, locked in the order of their names, or as they are if that takes too long.
--- patient: wait for another claim, for a tenth of a second; NULL: do not lock them at all.
-CREATE OR REPLACE FUNCTION rota.lock_limits(names text[], patient boolean, OUT limits rota.limits[], OUT is_locked boolean)
+-- The limits of these names, locked in the order of their names; which of them are not locked, as they take too long.
+-- patient: wait for another claim, for a tenth of a second; false: those that can be locked at once; NULL: none.
+-- has_waited: another claim has committed meanwhile, perhaps with jobs that the caller has read.
+CREATE OR REPLACE FUNCTION rota.lock_limits(
+    names text[], patient boolean, OUT limits rota.limits[], OUT unlocked text[], OUT has_waited boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET lock_timeout = '100ms'
 AS $$
 BEGIN
-    IF patient THEN
-        SELECT array_agg(l) INTO limits
-          FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE) AS l;
-        is_locked := true;
-    ELSIF patient IS NULL THEN
-        SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
-        is_locked := false;
-    ELSE  -- others may wait for what we have locked already
-        SELECT array_agg(l) INTO limits
-          FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE SKIP LOCKED) AS l;
-        is_locked := coalesce(cardinality(limits), 0) = (SELECT count(*) FROM rota.limits AS l WHERE l.name = ANY (names));
-        IF NOT is_locked THEN
-            SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
-        END IF;
+    has_waited := false;
+    unlocked := '{}';
+    IF patient IS NOT NULL THEN
+        BEGIN
+            SELECT array_agg(l) INTO limits
+              FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE NOWAIT) AS l;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+        END;
     END IF;
-EXCEPTION WHEN lock_not_available THEN
-    SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
-    is_locked := false;
+    IF patient THEN  -- else others may wait for what we have locked already
+        BEGIN
+            SELECT array_agg(l) INTO limits
+              FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE) AS l;
+            has_waited := true;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+        END;
+    END IF;
+    IF patient IS NOT NULL THEN
+        unlocked := ARRAY(SELECT l.name FROM rota.limits AS l WHERE l.name = ANY (names) FOR UPDATE SKIP LOCKED);
+    END IF;
+    SELECT array_agg(l), coalesce(array_agg(l.name) FILTER (WHERE NOT l.name = ANY (unlocked)), '{}') INTO limits, unlocked
+      FROM rota.limits AS l WHERE l.name = ANY (names);
 END
 $$;
 
 -- The tenants among these that have a budget, locked likewise.
-CREATE OR REPLACE FUNCTION rota.lock_budgets(names text[], patient boolean, OUT budgeted text[], OUT is_locked boolean)
+CREATE OR REPLACE FUNCTION rota.lock_budgets(
+    names text[], patient boolean, OUT budgeted text[], OUT is_locked boolean, OUT has_waited boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET lock_timeout = '100ms'
@@ -764,15 +773,21 @@ AS $$
 BEGIN
     budgeted := ARRAY(SELECT t.name FROM rota.tenants AS t
                     WHERE t.name = ANY (names) AND t.budget >= 0 AND t.period IN ('hour', 'day', 'week', 'month'));
+    has_waited := false;
     is_locked := true;
     IF budgeted = '{}' THEN
         RETURN;
     END IF;
+    BEGIN
+        PERFORM FROM rota.tenants AS t WHERE t.name = ANY (budgeted) ORDER BY t.name FOR UPDATE NOWAIT;
+        RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+    END;
     IF patient THEN
         PERFORM FROM rota.tenants AS t WHERE t.name = ANY (budgeted) ORDER BY t.name FOR UPDATE;
+        has_waited := true;
     ELSE
-        is_locked := cardinality(budgeted) = (
-            SELECT count(*) FROM (SELECT FROM rota.tenants AS t WHERE t.name = ANY (budgeted) FOR UPDATE SKIP LOCKED) AS l);
+        is_locked := false;
     END IF;
 EXCEPTION WHEN lock_not_available THEN
     is_locked := false;
@@ -812,9 +827,9 @@ END
 $$;
 
 -- What the limits of one scope have room for, by what each is for: a queue, a task, a tenant or a key.
--- limits: valid and locked, or not locked, and then they admit nothing; budgeted: tenants with a budget.
+-- limits: valid; those that are not locked admit nothing; budgeted: tenants with a budget.
 CREATE OR REPLACE FUNCTION rota.find_rooms(
-    mark integer, subjects text[], limits rota.limits[], has_locks boolean, budgeted text[], has_budgets boolean,
+    mark integer, subjects text[], limits rota.limits[], unlocked text[], budgeted text[], has_budgets boolean,
     now timestamptz, now_ns bigint)
 RETURNS TABLE (
     subject text, counts boolean, room bigint, tokens bigint, every_ns bigint, burst bigint, full_ns bigint,
@@ -841,13 +856,13 @@ BEGIN
                                WHEN cardinality(prefixes) <= 1 THEN starts_with(k.key, prefixes[1])::integer::bigint
                                ELSE (SELECT f.i FROM (SELECT array_position(prefixes, left(k.key, n)) AS i FROM unnest(lengths) AS n) AS f
                                       WHERE f.i IS NOT NULL LIMIT 1) END AS family,
-                   o.running, o.every_ns, o.burst, o.strict, o.full_ns
+                   o.running, o.every_ns, o.burst, o.strict, o.full_ns, o.name
               FROM unnest(known) AS k(key) LEFT JOIN unnest(own) AS o ON o.subject = k.key
         ), rule AS MATERIALIZED (
-            SELECT m.key, false AS in_family, m.running, m.every_ns, m.burst, m.strict, m.full_ns
+            SELECT m.key, false AS in_family, m.running, m.every_ns, m.burst, m.strict, m.full_ns, m.name
               FROM matched AS m WHERE m.running IS NOT NULL OR m.every_ns IS NOT NULL
             UNION ALL
-            SELECT m.key, true, f.running, f.every_ns, f.burst, f.strict, NULL
+            SELECT m.key, true, f.running, f.every_ns, f.burst, f.strict, NULL, f.name
               FROM matched AS m JOIN unnest(families) WITH ORDINALITY AS f(
                    name, scope, subject, running, every_ns, burst, strict, full_ns, declared, chosen, version, updated_at, i)
                 ON f.i = m.family
@@ -866,8 +881,8 @@ BEGIN
                CASE WHEN r.strict THEN (SELECT q.id FROM rota.queued AS q
                                          WHERE q.concurrency_key = r.key AND (q.attempt > 0 OR q.crashes > 0)
                                          ORDER BY q.rank, q.run_at, q.id LIMIT 1) END,
-               NULL::double precision, NULL::timestamptz, has_locks
-          FROM (SELECT r.key, r.running, r.every_ns, r.burst, r.strict, coalesce(r.full_ns, b.full_ns, 0) AS full_ns
+               NULL::double precision, NULL::timestamptz, NOT r.name = ANY (unlocked)
+          FROM (SELECT r.key, r.running, r.every_ns, r.burst, r.strict, coalesce(r.full_ns, b.full_ns, 0) AS full_ns, r.name
                   FROM rule AS r LEFT JOIN bucket AS b ON b.key = r.key) AS r LEFT JOIN busy AS x ON x.key = r.key;
         RETURN;
     END IF;
@@ -884,7 +899,7 @@ BEGIN
                END,
 ((now_ns + least(l.burst, 4000000000000000000 / l.every_ns) * l.every_ns - greatest(l.full_ns, now_ns)) / l.every_ns),
                l.every_ns, l.burst, l.full_ns, NULL::uuid,
-           b.budget - b.reserved - b.spent, b.ends, (l.name IS NULL OR has_locks) AND (b.budget IS NULL OR has_budgets)
+           b.budget - b.reserved - b.spent, b.ends, NOT coalesce(l.name = ANY (unlocked), false) AND (b.budget IS NULL OR has_budgets)
       FROM (SELECT f.subject FROM unnest(limits) AS f
              WHERE f.scope = CASE mark WHEN 1 THEN 'queue' WHEN 2 THEN 'task' ELSE 'tenant' END
             UNION SELECT t FROM unnest(budgeted) AS t WHERE mark = 4) AS s
@@ -924,11 +939,14 @@ $$;
 -- verdict: 0 it may, else what holds it up, by the bits of rota.running.ruled; 16: it has to be left alone now.
 -- A job counts against those after it in one limit only if those checked before have let it pass.
 -- next_at: when a rate or a budget lets the next one begin, or to try again what another claim had locked.
--- is_ample: whether, if all of them begin, every limit has room for as many as were asked for, or for one more of a family's key; of a rate, for what grows back in two seconds.
+-- has_waited: for another claim, which may have taken some of them: they are to be read again, and nothing else is said.
+-- locked: the limits that concern them.
+-- is_ample: whether, if all of them begin, every limit has room for as many as were asked for, or for one more of a family's key; of a rate, for what grows back in half a second.
 CREATE OR REPLACE FUNCTION rota.admit(
     queues text[], tasks text[], tenants text[], keys text[], ids uuid[], units integer[], prices double precision[],
     rules integer, patient boolean, asked integer, now timestamptz,
-    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz, OUT is_ample boolean)
+    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz, OUT is_ample boolean,
+    OUT has_waited boolean, OUT locked text[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -937,7 +955,7 @@ DECLARE
     now_ns CONSTANT bigint := (extract(epoch FROM now) * 1000000)::bigint * 1000;
     names CONSTANT text[] := rota.name_limits(queues, tasks, tenants, keys, rules);
     limits rota.limits[];
-    is_locked boolean := true;
+    unlocked text[] := '{}';
     budgeted text[];
     has_budgets boolean := true;  -- whether they are locked
     is_strict boolean;
@@ -955,12 +973,17 @@ DECLARE
 BEGIN
     has_rate := false;
     is_ample := true;
+    has_waited := false;
     IF names <> '{}' THEN
-        SELECT l.limits, l.is_locked INTO limits, is_locked FROM rota.lock_limits(names, patient) AS l;
+        SELECT l.limits, l.unlocked, l.has_waited INTO limits, unlocked, has_waited FROM rota.lock_limits(names, patient) AS l;
     END IF;
     IF rules & 64 <> 0 THEN
-        SELECT b.budgeted, b.is_locked INTO budgeted, has_budgets
-          FROM rota.lock_budgets(ARRAY(SELECT DISTINCT t FROM unnest(tenants) AS t), patient AND is_locked) AS b;
+        SELECT b.budgeted, b.is_locked, b.has_waited OR admit.has_waited INTO budgeted, has_budgets, has_waited
+          FROM rota.lock_budgets(ARRAY(SELECT DISTINCT t FROM unnest(tenants) AS t), patient AND unlocked = '{}') AS b;
+    END IF;
+    locked := ARRAY(SELECT l.name FROM unnest(limits) AS l);
+    IF has_waited THEN
+        RETURN;
     END IF;
     -- what was spoiled by hand holds nothing up
     limits := ARRAY(SELECT l FROM unnest(limits) AS l
@@ -969,7 +992,7 @@ BEGIN
     IF coalesce(cardinality(limits), 0) = 0 AND coalesce(budgeted, '{}') = '{}' THEN
         RETURN;
     END IF;
-    IF NOT (is_locked AND has_budgets) THEN
+    IF NOT (unlocked = '{}' AND has_budgets) THEN
         next_at := now + interval '20 milliseconds';  -- no one else comes back for what is left alone now
     END IF;
     own := ARRAY(SELECT l.subject FROM unnest(limits) AS l WHERE l.scope = 'key');
@@ -987,14 +1010,14 @@ BEGIN
                    AND count(DISTINCT r.bits) <= 1 AND bool_and(r.subject IS NULL) IN (true, bool_or(r.subject IS NULL)),
                coalesce(min(r.bits), 0), bool_or(r.every_ns IS NOT NULL),
                bool_and(r.subject IS NULL OR r.is_locked AND r.sole IS NULL AND (g.n + g.others <= r.room) IS NOT FALSE
-                        AND (g.units + greatest(g.others, (1999999999 + r.every_ns) / r.every_ns) <= r.tokens) IS NOT FALSE)
+                        AND (g.units + greatest(g.others, (499999999 + r.every_ns) / r.every_ns) <= r.tokens) IS NOT FALSE)
           INTO is_quick, bits, part_rates, part_ample
           FROM (SELECT u.subject, count(*) AS n, sum(coalesce(u.units, 1)) AS units,
                        CASE WHEN mark = 8 AND NOT u.subject = ANY (own) THEN 1 ELSE asked END AS others
                   FROM unnest(subjects, units) AS u(subject, units)
                  GROUP BY u.subject) AS g
           LEFT JOIN (SELECT f.*, (CASE WHEN f.counts THEN mark ELSE 0 END | CASE WHEN f.every_ns IS NULL THEN 0 ELSE 16 END) AS bits
-                       FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns) AS f) AS r
+                       FROM rota.find_rooms(mark, subjects, limits, unlocked, budgeted, has_budgets, now, now_ns) AS f) AS r
             ON r.subject = g.subject;
         is_ample := is_ample AND part_ample;
         IF is_quick THEN
@@ -1007,7 +1030,7 @@ BEGIN
         END IF;
         is_uniform := false;
         WITH rule AS MATERIALIZED (
-            SELECT * FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns)
+            SELECT * FROM rota.find_rooms(mark, subjects, limits, unlocked, budgeted, has_budgets, now, now_ns)
         ), job AS (
             SELECT j.*, count(*) FILTER (WHERE j.verdict = 0) OVER w AS nth,
                    sum(j.units) FILTER (WHERE j.verdict = 0) OVER w AS all_units,
@@ -1141,7 +1164,7 @@ DECLARE
         ARRAY(SELECT j->>2 FROM json_array_elements(jobs) AS j), ARRAY(SELECT j->>3 FROM json_array_elements(jobs) AS j), rules);
     back json;
 BEGIN
-    IF NOT coalesce((SELECT l.is_locked FROM rota.lock_limits(names, true) AS l), false) THEN
+    IF (SELECT l.unlocked FROM rota.lock_limits(names, true) AS l) <> '{}' THEN
         RETURN;
     END IF;
     SELECT json_agg(b) INTO back FROM (
@@ -1627,7 +1650,10 @@ DECLARE
     is_round boolean := coalesce((state->'deep'->>4)::boolean, true);  -- it began at the first lane, and found nothing since
     is_deep boolean := false; is_end boolean; is_unfinished boolean := false; has_rate boolean := false;
     step_queue text[]; step_rank integer[]; step_lane text[]; step_tenant text[]; step_closed boolean[];
+    from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
     lanes_read integer := 0;
+    locks text[];
+    busy xid[] := '{}'; busy_from integer := -2147483648;  -- transactions under way, and the age of later ones
     -- the candidates: place in pick, row, what they are under; whether from the line (0), a lane (1) or a tenant (2)
     c_j integer[]; c_place tid[]; c_id uuid[]; c_at timestamptz[]; c_tenant text[]; c_task text[]; c_key text[];
     c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];
@@ -1662,6 +1688,13 @@ BEGIN
                seen_id || array_agg(last_id)
           INTO names, seen_rank, seen_at, seen_id
           FROM unnest(rota.held_queues(queues, exclude)) AS q WHERE NOT q = ANY (names);
+    END IF;
+    -- the limits of the last claim: another one that is under way is waited for before anything is read
+    locks := ARRAY(SELECT json_array_elements_text(state->'locks'));
+    IF s.rules & 95 <> 0 AND locks <> '{}' THEN
+        PERFORM rota.lock_limits(locks, true);
+        is_patient := false;
+        locks := '{}';
     END IF;
     WHILE wanted > 0 LOOP
         IF names IS NULL AND NOT is_deep THEN
@@ -1720,6 +1753,7 @@ BEGIN
         IF is_deep THEN
             -- what is left to look into: lanes, of all queues and ranks, from where the last claim ended
             EXIT WHEN lanes_read >= most_lanes;
+            from_queue := deep_queue; from_rank := deep_rank; from_lane := deep_lane; from_tenant := deep_tenant;
             quota := least(256, most_lanes - lanes_read);
             SELECT array_agg(l.queue), array_agg(l.rank), array_agg(l.lane), array_agg(l.tenant), array_agg(l.is_closed)
               INTO step_queue, step_rank, step_lane, step_tenant, step_closed
@@ -1825,7 +1859,11 @@ BEGIN
             sight := least(wanted * reach, greatest(wanted, 2000));
             shown := CASE WHEN sight = wanted THEN share
                           ELSE ARRAY(SELECT sight / n + (j <= sight % n)::integer FROM generate_series(1, n) AS j) END;
-            -- the line
+            -- the line, but not what another session is just taking; under a limit for keys that one has to be waited for
+            IF s.rules & 24 = 0 THEN
+                busy := ARRAY(SELECT x::xid FROM pg_snapshot_xip(pg_current_snapshot()) AS x);
+                busy_from := age(pg_snapshot_xmax(pg_current_snapshot())::xid);
+            END IF;
             IF several THEN
                 SELECT array_agg(u.j), array_agg(q.queue), array_agg(q.ctid), array_agg(q.id), array_agg(q.run_at), array_agg(q.tenant),
                        array_agg(q.task), array_agg(q.concurrency_key), array_agg(q.units), array_agg(q.price),
@@ -1850,6 +1888,7 @@ BEGIN
                                    q.price, q.lane
                               FROM rota.queued AS q
                              WHERE q.due AND q.segment = s.newest AND q.queue = names[u.p] AND q.rank <= r
+                               AND NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from)
                                AND (q.rank, q.run_at, q.id) > (seen_rank[u.p], seen_at[u.p], seen_id[u.p])
                                AND (tasks IS NULL OR q.task = ANY (tasks))
                                AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
@@ -1981,6 +2020,15 @@ BEGIN
             is_ample := true;
             IF s.rules & 95 <> 0 THEN
                 SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, lim, now, c_verdict);
+                IF one.has_waited THEN
+                    is_patient := false;
+                    IF is_deep THEN
+                        deep_queue := from_queue; deep_rank := from_rank; deep_lane := from_lane; deep_tenant := from_tenant;
+                        lanes_read := lanes_read - cardinality(step_queue);
+                    END IF;
+                    CONTINUE;
+                END IF;
+                locks := CASE WHEN cardinality(locks) < 8 THEN locks || one.locked ELSE locks END;
                 is_ample := one.is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
                 next_due_at := least(next_due_at, one.next_at);
@@ -2070,8 +2118,8 @@ BEGIN
         IF is_deep THEN
             CONTINUE;
         END IF;
-        IF 2 * coalesce(cardinality(places), 0) < sight / reach THEN
-            reach := least(reach * 4, 4096);  -- most are held up: read more at once
+        IF 2 * coalesce(cardinality(take_id), 0) < sight / reach THEN
+            reach := least(reach * 4, 4096);  -- most are held up, not merely taken by others: read more at once
         END IF;
         -- how far each queue has been read, and what is left in its line
         IF is_plain AND cardinality(pick) = 1 THEN
@@ -2164,6 +2212,7 @@ BEGIN
                               'n', u.n, 'w', u.w, 'at', u.at - (lim - wanted) / (4.0 * greatest(u.n, 1)), 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
                      FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder)
                                   AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
+        'locks', coalesce((SELECT json_agg(DISTINCT l) FROM unnest(locks[1:8]) AS l), '[]'),
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
     id := NULL;
     RETURN NEXT;
@@ -3242,6 +3291,16 @@ DECLARE
     moved integer;
 BEGIN
     IF NOT (SELECT s.fair FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1) THEN
+        -- perhaps the claim has only passed what other sessions were taking
+        PERFORM FROM rota.list_strands(lanes) AS l, LATERAL (
+            SELECT q.tenant, q.task FROM rota.queued AS q
+             WHERE q.due AND q.segment = l.segment AND q.queue = l.queue
+               AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+             ORDER BY q.rank, q.run_at, q.id LIMIT reach) AS front
+          WHERE NOT front.task = ANY (tasks) OR front.tenant = ANY (exclude_tenants) LIMIT 1;
+        IF NOT FOUND THEN
+            RETURN;
+        END IF;
         UPDATE rota.segments SET version = version + 1, fair = true
          WHERE version = (SELECT s.version FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1
                              FOR UPDATE SKIP LOCKED);
@@ -4617,11 +4676,11 @@ BEGIN
     ), queue AS MATERIALIZED (
         SELECT t.j, share[t.j] AS share, count(*) AS seen, sum(t.n) AS n, waiting[pick[t.j]] AS waiting,
                (share[t.j] + greatest(sum(t.held), (
-                   SELECT sum(h.n) FROM unnest(holder, holding) AS h(tenant, n)
-                    WHERE cardinality(holder) <= 64 AND EXISTS (  -- of more, only those that the line shows
+                   SELECT sum(h.n) FROM unnest(holder, holding) AS h(tenant, n), LATERAL (
                           SELECT FROM rota.queued AS q
                            WHERE q.due AND q.lane IS NOT NULL AND q.segment = share_out.segment AND q.queue = names[pick[t.j]]
-                             AND q.rank = share_out.rank AND q.tenant = h.tenant)))
+                             AND q.rank = share_out.rank AND q.tenant = h.tenant LIMIT 1) AS w
+                    WHERE cardinality(holder) <= 64))  -- of more, only those that the line shows
                ) / greatest(weights[pick[t.j]], sum(t.weight)) AS rate
           FROM tenant AS t GROUP BY t.j
     )
@@ -4634,7 +4693,9 @@ BEGIN
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
       FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
-      LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(0, ceil(q.rate * t.weight) - t.held))) AS over
+      LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(
+                                  -- in a large claim one job of each is fair, whatever was rounded
+                                  CASE WHEN q.share >= 64 THEN 1 ELSE 0 END, ceil(q.rate * t.weight) - t.held))) AS over
                    FROM tenant AS t JOIN queue AS q ON q.j = t.j GROUP BY t.j) AS o ON o.j = p.j;
 END
 $$;

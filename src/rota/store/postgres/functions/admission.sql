@@ -1,37 +1,46 @@
 -- Admission: whether the limits of a job let it begin. core/jobs/admission.py has the same arithmetic; tests hold
 -- the two together. What runs is counted, under the locks of the limits: there is no counter that could be wrong.
 
--- The limits of these names, locked in the order of their names, or as they are if that takes too long.
--- patient: wait for another claim, for a tenth of a second; NULL: do not lock them at all.
-CREATE FUNCTION rota.lock_limits(names text[], patient boolean, OUT limits rota.limits[], OUT is_locked boolean)
+-- The limits of these names, locked in the order of their names; which of them are not locked, as they take too long.
+-- patient: wait for another claim, for a tenth of a second; false: those that can be locked at once; NULL: none.
+-- has_waited: another claim has committed meanwhile, perhaps with jobs that the caller has read.
+CREATE FUNCTION rota.lock_limits(
+    names text[], patient boolean, OUT limits rota.limits[], OUT unlocked text[], OUT has_waited boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET lock_timeout = '100ms'
 AS $$
 BEGIN
-    IF patient THEN
-        SELECT array_agg(l) INTO limits
-          FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE) AS l;
-        is_locked := true;
-    ELSIF patient IS NULL THEN
-        SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
-        is_locked := false;
-    ELSE  -- others may wait for what we have locked already
-        SELECT array_agg(l) INTO limits
-          FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE SKIP LOCKED) AS l;
-        is_locked := coalesce(cardinality(limits), 0) = (SELECT count(*) FROM rota.limits AS l WHERE l.name = ANY (names));
-        IF NOT is_locked THEN
-            SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
-        END IF;
+    has_waited := false;
+    unlocked := '{}';
+    IF patient IS NOT NULL THEN
+        BEGIN
+            SELECT array_agg(l) INTO limits
+              FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE NOWAIT) AS l;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+        END;
     END IF;
-EXCEPTION WHEN lock_not_available THEN
-    SELECT array_agg(l) INTO limits FROM rota.limits AS l WHERE l.name = ANY (names);
-    is_locked := false;
+    IF patient THEN  -- else others may wait for what we have locked already
+        BEGIN
+            SELECT array_agg(l) INTO limits
+              FROM (SELECT * FROM rota.limits WHERE name = ANY (names) ORDER BY name FOR UPDATE) AS l;
+            has_waited := true;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+        END;
+    END IF;
+    IF patient IS NOT NULL THEN
+        unlocked := ARRAY(SELECT l.name FROM rota.limits AS l WHERE l.name = ANY (names) FOR UPDATE SKIP LOCKED);
+    END IF;
+    SELECT array_agg(l), coalesce(array_agg(l.name) FILTER (WHERE NOT l.name = ANY (unlocked)), '{}') INTO limits, unlocked
+      FROM rota.limits AS l WHERE l.name = ANY (names);
 END
 $$;
 
 -- The tenants among these that have a budget, locked likewise.
-CREATE FUNCTION rota.lock_budgets(names text[], patient boolean, OUT budgeted text[], OUT is_locked boolean)
+CREATE FUNCTION rota.lock_budgets(
+    names text[], patient boolean, OUT budgeted text[], OUT is_locked boolean, OUT has_waited boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 SET lock_timeout = '100ms'
@@ -39,15 +48,21 @@ AS $$
 BEGIN
     budgeted := ARRAY(SELECT t.name FROM rota.tenants AS t
                     WHERE t.name = ANY (names) AND t.budget >= 0 AND t.period IN ('hour', 'day', 'week', 'month'));
+    has_waited := false;
     is_locked := true;
     IF budgeted = '{}' THEN
         RETURN;
     END IF;
+    BEGIN
+        PERFORM FROM rota.tenants AS t WHERE t.name = ANY (budgeted) ORDER BY t.name FOR UPDATE NOWAIT;
+        RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+    END;
     IF patient THEN
         PERFORM FROM rota.tenants AS t WHERE t.name = ANY (budgeted) ORDER BY t.name FOR UPDATE;
+        has_waited := true;
     ELSE
-        is_locked := cardinality(budgeted) = (
-            SELECT count(*) FROM (SELECT FROM rota.tenants AS t WHERE t.name = ANY (budgeted) FOR UPDATE SKIP LOCKED) AS l);
+        is_locked := false;
     END IF;
 EXCEPTION WHEN lock_not_available THEN
     is_locked := false;
@@ -87,9 +102,9 @@ END
 $$;
 
 -- What the limits of one scope have room for, by what each is for: a queue, a task, a tenant or a key.
--- limits: valid and locked, or not locked, and then they admit nothing; budgeted: tenants with a budget.
+-- limits: valid; those that are not locked admit nothing; budgeted: tenants with a budget.
 CREATE FUNCTION rota.find_rooms(
-    mark integer, subjects text[], limits rota.limits[], has_locks boolean, budgeted text[], has_budgets boolean,
+    mark integer, subjects text[], limits rota.limits[], unlocked text[], budgeted text[], has_budgets boolean,
     now timestamptz, now_ns bigint)
 RETURNS TABLE (
     subject text, counts boolean, room bigint, tokens bigint, every_ns bigint, burst bigint, full_ns bigint,
@@ -116,13 +131,13 @@ BEGIN
                                WHEN cardinality(prefixes) <= 1 THEN starts_with(k.key, prefixes[1])::integer::bigint
                                ELSE (SELECT f.i FROM (SELECT array_position(prefixes, left(k.key, n)) AS i FROM unnest(lengths) AS n) AS f
                                       WHERE f.i IS NOT NULL LIMIT 1) END AS family,
-                   o.running, o.every_ns, o.burst, o.strict, o.full_ns
+                   o.running, o.every_ns, o.burst, o.strict, o.full_ns, o.name
               FROM unnest(known) AS k(key) LEFT JOIN unnest(own) AS o ON o.subject = k.key
         ), rule AS MATERIALIZED (
-            SELECT m.key, false AS in_family, m.running, m.every_ns, m.burst, m.strict, m.full_ns
+            SELECT m.key, false AS in_family, m.running, m.every_ns, m.burst, m.strict, m.full_ns, m.name
               FROM matched AS m WHERE m.running IS NOT NULL OR m.every_ns IS NOT NULL
             UNION ALL
-            SELECT m.key, true, f.running, f.every_ns, f.burst, f.strict, NULL
+            SELECT m.key, true, f.running, f.every_ns, f.burst, f.strict, NULL, f.name
               FROM matched AS m JOIN unnest(families) WITH ORDINALITY AS f(
                    name, scope, subject, running, every_ns, burst, strict, full_ns, declared, chosen, version, updated_at, i)
                 ON f.i = m.family
@@ -140,8 +155,8 @@ BEGIN
                CASE WHEN r.strict THEN (SELECT q.id FROM rota.queued AS q
                                          WHERE q.concurrency_key = r.key AND (q.attempt > 0 OR q.crashes > 0)
                                          ORDER BY q.rank, q.run_at, q.id LIMIT 1) END,
-               NULL::double precision, NULL::timestamptz, has_locks
-          FROM (SELECT r.key, r.running, r.every_ns, r.burst, r.strict, coalesce(r.full_ns, b.full_ns, 0) AS full_ns
+               NULL::double precision, NULL::timestamptz, NOT r.name = ANY (unlocked)
+          FROM (SELECT r.key, r.running, r.every_ns, r.burst, r.strict, coalesce(r.full_ns, b.full_ns, 0) AS full_ns, r.name
                   FROM rule AS r LEFT JOIN bucket AS b ON b.key = r.key) AS r LEFT JOIN busy AS x ON x.key = r.key;
         RETURN;
     END IF;
@@ -157,7 +172,7 @@ BEGIN
                    SELECT FROM rota.running AS x WHERE x.tenant = s.subject AND x.ruled & 4 <> 0 LIMIT l.running) AS c)
                END,
            {tokens of l}, l.every_ns, l.burst, l.full_ns, NULL::uuid,
-           b.budget - b.reserved - b.spent, b.ends, (l.name IS NULL OR has_locks) AND (b.budget IS NULL OR has_budgets)
+           b.budget - b.reserved - b.spent, b.ends, NOT coalesce(l.name = ANY (unlocked), false) AND (b.budget IS NULL OR has_budgets)
       FROM (SELECT f.subject FROM unnest(limits) AS f
              WHERE f.scope = CASE mark WHEN 1 THEN 'queue' WHEN 2 THEN 'task' ELSE 'tenant' END
             UNION SELECT t FROM unnest(budgeted) AS t WHERE mark = 4) AS s
@@ -197,11 +212,14 @@ $$;
 -- verdict: 0 it may, else what holds it up, by the bits of rota.running.ruled; 16: it has to be left alone now.
 -- A job counts against those after it in one limit only if those checked before have let it pass.
 -- next_at: when a rate or a budget lets the next one begin, or to try again what another claim had locked.
--- is_ample: whether, if all of them begin, every limit has room for as many as were asked for, or for one more of a family's key; of a rate, for what grows back in two seconds.
+-- has_waited: for another claim, which may have taken some of them: they are to be read again, and nothing else is said.
+-- locked: the limits that concern them.
+-- is_ample: whether, if all of them begin, every limit has room for as many as were asked for, or for one more of a family's key; of a rate, for what grows back in half a second.
 CREATE FUNCTION rota.admit(
     queues text[], tasks text[], tenants text[], keys text[], ids uuid[], units integer[], prices double precision[],
     rules integer, patient boolean, asked integer, now timestamptz,
-    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz, OUT is_ample boolean)
+    INOUT verdict smallint[], OUT ruled smallint[], OUT has_rate boolean, OUT next_at timestamptz, OUT is_ample boolean,
+    OUT has_waited boolean, OUT locked text[])
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -210,7 +228,7 @@ DECLARE
     now_ns CONSTANT bigint := (extract(epoch FROM now) * 1000000)::bigint * 1000;
     names CONSTANT text[] := rota.name_limits(queues, tasks, tenants, keys, rules);
     limits rota.limits[];
-    is_locked boolean := true;
+    unlocked text[] := '{}';
     budgeted text[];
     has_budgets boolean := true;  -- whether they are locked
     is_strict boolean;
@@ -228,12 +246,17 @@ DECLARE
 BEGIN
     has_rate := false;
     is_ample := true;
+    has_waited := false;
     IF names <> '{}' THEN
-        SELECT l.limits, l.is_locked INTO limits, is_locked FROM rota.lock_limits(names, patient) AS l;
+        SELECT l.limits, l.unlocked, l.has_waited INTO limits, unlocked, has_waited FROM rota.lock_limits(names, patient) AS l;
     END IF;
     IF rules & 64 <> 0 THEN
-        SELECT b.budgeted, b.is_locked INTO budgeted, has_budgets
-          FROM rota.lock_budgets(ARRAY(SELECT DISTINCT t FROM unnest(tenants) AS t), patient AND is_locked) AS b;
+        SELECT b.budgeted, b.is_locked, b.has_waited OR admit.has_waited INTO budgeted, has_budgets, has_waited
+          FROM rota.lock_budgets(ARRAY(SELECT DISTINCT t FROM unnest(tenants) AS t), patient AND unlocked = '{}') AS b;
+    END IF;
+    locked := ARRAY(SELECT l.name FROM unnest(limits) AS l);
+    IF has_waited THEN
+        RETURN;
     END IF;
     -- what was spoiled by hand holds nothing up
     limits := ARRAY(SELECT l FROM unnest(limits) AS l
@@ -242,7 +265,7 @@ BEGIN
     IF coalesce(cardinality(limits), 0) = 0 AND coalesce(budgeted, '{}') = '{}' THEN
         RETURN;
     END IF;
-    IF NOT (is_locked AND has_budgets) THEN
+    IF NOT (unlocked = '{}' AND has_budgets) THEN
         next_at := now + interval '20 milliseconds';  -- no one else comes back for what is left alone now
     END IF;
     own := ARRAY(SELECT l.subject FROM unnest(limits) AS l WHERE l.scope = 'key');
@@ -260,14 +283,14 @@ BEGIN
                    AND count(DISTINCT r.bits) <= 1 AND bool_and(r.subject IS NULL) IN (true, bool_or(r.subject IS NULL)),
                coalesce(min(r.bits), 0), bool_or(r.every_ns IS NOT NULL),
                bool_and(r.subject IS NULL OR r.is_locked AND r.sole IS NULL AND (g.n + g.others <= r.room) IS NOT FALSE
-                        AND (g.units + greatest(g.others, (1999999999 + r.every_ns) / r.every_ns) <= r.tokens) IS NOT FALSE)
+                        AND (g.units + greatest(g.others, (499999999 + r.every_ns) / r.every_ns) <= r.tokens) IS NOT FALSE)
           INTO is_quick, bits, part_rates, part_ample
           FROM (SELECT u.subject, count(*) AS n, sum(coalesce(u.units, 1)) AS units,
                        CASE WHEN mark = 8 AND NOT u.subject = ANY (own) THEN 1 ELSE asked END AS others
                   FROM unnest(subjects, units) AS u(subject, units)
                  GROUP BY u.subject) AS g
           LEFT JOIN (SELECT f.*, (CASE WHEN f.counts THEN mark ELSE 0 END | CASE WHEN f.every_ns IS NULL THEN 0 ELSE 16 END) AS bits
-                       FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns) AS f) AS r
+                       FROM rota.find_rooms(mark, subjects, limits, unlocked, budgeted, has_budgets, now, now_ns) AS f) AS r
             ON r.subject = g.subject;
         is_ample := is_ample AND part_ample;
         IF is_quick THEN
@@ -280,7 +303,7 @@ BEGIN
         END IF;
         is_uniform := false;
         WITH rule AS MATERIALIZED (
-            SELECT * FROM rota.find_rooms(mark, subjects, limits, is_locked, budgeted, has_budgets, now, now_ns)
+            SELECT * FROM rota.find_rooms(mark, subjects, limits, unlocked, budgeted, has_budgets, now, now_ns)
         ), job AS (
             SELECT j.*, count(*) FILTER (WHERE j.verdict = 0) OVER w AS nth,
                    sum(j.units) FILTER (WHERE j.verdict = 0) OVER w AS all_units,
@@ -414,7 +437,7 @@ DECLARE
         ARRAY(SELECT j->>2 FROM json_array_elements(jobs) AS j), ARRAY(SELECT j->>3 FROM json_array_elements(jobs) AS j), rules);
     back json;
 BEGIN
-    IF NOT coalesce((SELECT l.is_locked FROM rota.lock_limits(names, true) AS l), false) THEN
+    IF (SELECT l.unlocked FROM rota.lock_limits(names, true) AS l) <> '{}' THEN
         RETURN;
     END IF;
     SELECT json_agg(b) INTO back FROM (

@@ -51,7 +51,10 @@ DECLARE
     is_round boolean := coalesce((state->'deep'->>4)::boolean, true);  -- it began at the first lane, and found nothing since
     is_deep boolean := false; is_end boolean; is_unfinished boolean := false; has_rate boolean := false;
     step_queue text[]; step_rank integer[]; step_lane text[]; step_tenant text[]; step_closed boolean[];
+    from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
     lanes_read integer := 0;
+    locks text[];
+    busy xid[] := '{}'; busy_from integer := -2147483648;  -- transactions under way, and the age of later ones
     -- the candidates: place in pick, row, what they are under; whether from the line (0), a lane (1) or a tenant (2)
     c_j integer[]; c_place tid[]; c_id uuid[]; c_at timestamptz[]; c_tenant text[]; c_task text[]; c_key text[];
     c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];
@@ -86,6 +89,13 @@ BEGIN
                seen_id || array_agg(last_id)
           INTO names, seen_rank, seen_at, seen_id
           FROM unnest(rota.held_queues(queues, exclude)) AS q WHERE NOT q = ANY (names);
+    END IF;
+    -- the limits of the last claim: another one that is under way is waited for before anything is read
+    locks := ARRAY(SELECT json_array_elements_text(state->'locks'));
+    IF s.rules & 95 <> 0 AND locks <> '{}' THEN
+        PERFORM rota.lock_limits(locks, true);
+        is_patient := false;
+        locks := '{}';
     END IF;
     WHILE wanted > 0 LOOP
         IF names IS NULL AND NOT is_deep THEN
@@ -144,6 +154,7 @@ BEGIN
         IF is_deep THEN
             -- what is left to look into: lanes, of all queues and ranks, from where the last claim ended
             EXIT WHEN lanes_read >= most_lanes;
+            from_queue := deep_queue; from_rank := deep_rank; from_lane := deep_lane; from_tenant := deep_tenant;
             quota := least(256, most_lanes - lanes_read);
             SELECT array_agg(l.queue), array_agg(l.rank), array_agg(l.lane), array_agg(l.tenant), array_agg(l.is_closed)
               INTO step_queue, step_rank, step_lane, step_tenant, step_closed
@@ -249,7 +260,11 @@ BEGIN
             sight := least(wanted * reach, greatest(wanted, 2000));
             shown := CASE WHEN sight = wanted THEN share
                           ELSE ARRAY(SELECT sight / n + (j <= sight % n)::integer FROM generate_series(1, n) AS j) END;
-            -- the line
+            -- the line, but not what another session is just taking; under a limit for keys that one has to be waited for
+            IF s.rules & 24 = 0 THEN
+                busy := ARRAY(SELECT x::xid FROM pg_snapshot_xip(pg_current_snapshot()) AS x);
+                busy_from := age(pg_snapshot_xmax(pg_current_snapshot())::xid);
+            END IF;
             IF several THEN
                 SELECT array_agg(u.j), array_agg(q.queue), array_agg(q.ctid), array_agg(q.id), array_agg(q.run_at), array_agg(q.tenant),
                        array_agg(q.task), array_agg(q.concurrency_key), array_agg(q.units), array_agg(q.price),
@@ -274,6 +289,7 @@ BEGIN
                                    q.price, q.lane
                               FROM rota.queued AS q
                              WHERE q.due AND q.segment = s.newest AND q.queue = names[u.p] AND q.rank <= r
+                               AND NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from)
                                AND (q.rank, q.run_at, q.id) > (seen_rank[u.p], seen_at[u.p], seen_id[u.p])
                                AND (tasks IS NULL OR q.task = ANY (tasks))
                                AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
@@ -405,6 +421,15 @@ BEGIN
             is_ample := true;
             IF s.rules & 95 <> 0 THEN
                 SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, lim, now, c_verdict);
+                IF one.has_waited THEN
+                    is_patient := false;
+                    IF is_deep THEN
+                        deep_queue := from_queue; deep_rank := from_rank; deep_lane := from_lane; deep_tenant := from_tenant;
+                        lanes_read := lanes_read - cardinality(step_queue);
+                    END IF;
+                    CONTINUE;
+                END IF;
+                locks := CASE WHEN cardinality(locks) < 8 THEN locks || one.locked ELSE locks END;
                 is_ample := one.is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
                 next_due_at := least(next_due_at, one.next_at);
@@ -486,8 +511,8 @@ BEGIN
         IF is_deep THEN
             CONTINUE;
         END IF;
-        IF 2 * coalesce(cardinality(places), 0) < sight / reach THEN
-            reach := least(reach * 4, 4096);  -- most are held up: read more at once
+        IF 2 * coalesce(cardinality(take_id), 0) < sight / reach THEN
+            reach := least(reach * 4, 4096);  -- most are held up, not merely taken by others: read more at once
         END IF;
         -- how far each queue has been read, and what is left in its line
         IF is_plain AND cardinality(pick) = 1 THEN
@@ -573,6 +598,7 @@ BEGIN
                               'n', u.n, 'w', u.w, 'at', u.at - (lim - wanted) / (4.0 * greatest(u.n, 1)), 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
                      FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder)
                                   AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
+        'locks', coalesce((SELECT json_agg(DISTINCT l) FROM unnest(locks[1:8]) AS l), '[]'),
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
     id := NULL;
     RETURN NEXT;

@@ -33,6 +33,16 @@ DECLARE
     moved integer;
 BEGIN
     IF NOT (SELECT s.fair FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1) THEN
+        -- perhaps the claim has only passed what other sessions were taking
+        PERFORM FROM rota.list_strands(lanes) AS l, LATERAL (
+            SELECT q.tenant, q.task FROM rota.queued AS q
+             WHERE q.due AND q.segment = l.segment AND q.queue = l.queue
+               AND (q.rank, q.run_at, q.id) > (l.rank, l.run_at, l.id)
+             ORDER BY q.rank, q.run_at, q.id LIMIT reach) AS front
+          WHERE NOT front.task = ANY (tasks) OR front.tenant = ANY (exclude_tenants) LIMIT 1;
+        IF NOT FOUND THEN
+            RETURN;
+        END IF;
         UPDATE rota.segments SET version = version + 1, fair = true
          WHERE version = (SELECT s.version FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1
                              FOR UPDATE SKIP LOCKED);

@@ -73,11 +73,11 @@ BEGIN
     ), queue AS MATERIALIZED (
         SELECT t.j, share[t.j] AS share, count(*) AS seen, sum(t.n) AS n, waiting[pick[t.j]] AS waiting,
                (share[t.j] + greatest(sum(t.held), (
-                   SELECT sum(h.n) FROM unnest(holder, holding) AS h(tenant, n)
-                    WHERE cardinality(holder) <= 64 AND EXISTS (  -- of more, only those that the line shows
+                   SELECT sum(h.n) FROM unnest(holder, holding) AS h(tenant, n), LATERAL (
                           SELECT FROM rota.queued AS q
                            WHERE q.due AND q.lane IS NOT NULL AND q.segment = share_out.segment AND q.queue = names[pick[t.j]]
-                             AND q.rank = share_out.rank AND q.tenant = h.tenant)))
+                             AND q.rank = share_out.rank AND q.tenant = h.tenant LIMIT 1) AS w
+                    WHERE cardinality(holder) <= 64))  -- of more, only those that the line shows
                ) / greatest(weights[pick[t.j]], sum(t.weight)) AS rate
           FROM tenant AS t GROUP BY t.j
     )
@@ -90,7 +90,9 @@ BEGIN
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
       FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
-      LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(0, ceil(q.rate * t.weight) - t.held))) AS over
+      LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(
+                                  -- in a large claim one job of each is fair, whatever was rounded
+                                  CASE WHEN q.share >= 64 THEN 1 ELSE 0 END, ceil(q.rate * t.weight) - t.held))) AS over
                    FROM tenant AS t JOIN queue AS q ON q.j = t.j GROUP BY t.j) AS o ON o.j = p.j;
 END
 $$;
