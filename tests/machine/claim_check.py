@@ -34,17 +34,30 @@ class ClaimCheck:
 
     def rest(self, taken: Sequence[Entry]) -> ClaimRequest:
         """What is still wanted."""
-        limited = sum(bool(self.rules.over(job)) for job in taken)
-        free = None if self.want.free is None else self.want.free - limited
+        free = None if self.want.free is None else max(self.want.free - len(self._tight(taken)), 0)
         return msgspec.structs.replace(self.want, limit=self.want.limit - len(taken), free=free)
 
     # --- never too many ----------------------------------------------------------------------
+
+    def _tight(self, taken: Sequence[Entry]) -> list[Entry]:
+        """Those under a limit that has nothing left now; what leaves room for others may be claimed ahead."""
+        over = {job.id: self.rules.over(job) for job in (*self.running, *taken)}
+        full: set[str] = set()
+        for name, limit in {name: limit for job in taken for name, limit in over[job.id].items()}.items():
+            mine = [job for job in taken if name in over[job.id]]
+            if limit.running is not None:
+                count = len(mine) + sum(name in over[job.id] for job in self.running)
+                full |= {name} if count >= limit.running else set()
+            if (rate := bucket(limit)) is not None:
+                most = self.rules.level(name).units_at_most(rate, nanoseconds(self.now))
+                full |= {name} if sum(job.units for job in mine) >= most else set()
+        return [job for job in taken if not full.isdisjoint(over[job.id])]
 
     def _within_limits(self, taken: Sequence[Entry]) -> None:
         over = {job.id: self.rules.over(job) for job in (*self.running, *taken)}
         limited = [job for job in taken if over[job.id]]
         if self.want.free is not None:
-            assert len(limited) <= self.want.free, "limited jobs were claimed ahead"
+            assert len(self._tight(taken)) <= self.want.free, "jobs under a full limit were claimed ahead"
         for name, limit in {name: limit for job in limited for name, limit in over[job.id].items()}.items():
             mine = [job for job in taken if name in over[job.id]]
             if limit.running is not None:

@@ -121,6 +121,24 @@ async def test_a_limit_that_another_session_keeps_locked_holds_up_no_other(
     assert [job.concurrency_key for job in await claim(store, want(), at(1))] == ["a"]
 
 
+@pytest.mark.parametrize("name", ["queue:default", "task:work"])
+@pytest.mark.parametrize("in_hand", [False, True])
+async def test_tenants_share_what_a_rate_lets_begin_one_by_one(
+    store: PostgresStore, name: str, in_hand: bool
+) -> None:
+    await store.put_rules([limit(name, rate="1/s", burst=1), TenantRule(name="b", weight=2.0)], T0)
+    for tenant in "abc":
+        await store.insert([new(tenant=tenant) for _ in range(80)], T0)
+    served: Counter[str] = Counter()
+    last = ""
+    for second in range(80):
+        holds = ((last, 1),) if in_hand and last else ()
+        (job,) = await claim(store, want(8, holds=holds), at(second))
+        last = job.tenant
+        served[last] += 1
+    assert 16 <= served["a"] <= 24 and 34 <= served["b"] <= 46 and 16 <= served["c"] <= 24, served
+
+
 async def test_ten_thousand_full_lanes_are_read_two_thousand_at_a_time(
     store: PostgresStore, admin: psycopg.Connection
 ) -> None:

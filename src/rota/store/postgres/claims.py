@@ -24,6 +24,7 @@ FRONT_EVERY_S = 0.05
 SMALL = 64  # jobs; a larger claim can be shared fairly by itself
 REMEMBERED_S = 1.0  # after which what a tenant was given counts half
 MOST_REMEMBERED = 32  # tenants
+MOST_BEGUN = 64  # jobs that are remembered; then each tenant's count half
 FRONT_SHARE = 25  # a claim from the front takes at most one part in this many of the time
 
 _SETTLE = (
@@ -75,6 +76,7 @@ class ClaimCursors:
         self._front_at: dict[tuple[Any, ...], float] = {}
         self._states: dict[tuple[Any, ...], str] = {}  # what the server said, where claims are shared
         self._given: Counter[str] = Counter()  # jobs of the last moments, by tenant
+        self._begun: Counter[str] = Counter()  # the last jobs, however long ago: rates may be slow
         self._forget_at = 0.0
 
     def since(self, want: ClaimRequest, time: float) -> str | None:
@@ -92,7 +94,8 @@ class ClaimCursors:
         holds = want.holds
         if not holds and want.limit <= SMALL:
             holds = tuple(self._given.most_common(MOST_REMEMBERED))
-        return f'{{"holds":{text(holds)},"state":{state or "null"}}}'
+        begun = self._begun.most_common(MOST_REMEMBERED) if want.limit <= SMALL else ()
+        return f'{{"holds":{text(holds)},"begun":{text(begun)},"state":{state or "null"}}}'
 
     def note_shared(
         self,
@@ -106,12 +109,16 @@ class ClaimCursors:
         """Remember how a claim went that was shared between tenants; ``said``: its places and its state."""
         kind = _kind(want)
         places, self._states[kind] = said
+        if ended >= self._forget_at:
+            self._forget_at = ended + REMEMBERED_S
+            self._given = _half(self._given)
+        if want.limit <= SMALL:
+            self._begun.update(job.tenant for job in jobs)
+            if self._begun.total() > MOST_BEGUN:
+                self._begun = _half(self._begun)
         if want.holds:
             self._given.clear()  # what it has in hand says more
         elif want.limit <= SMALL:
-            if ended >= self._forget_at:
-                self._forget_at = ended + REMEMBERED_S
-                self._given = Counter({tenant: n // 2 for tenant, n in self._given.items() if n > 1})
             self._given.update(job.tenant for job in jobs)
         if places is None or len(jobs) < max(want.limit, FULL_FROM):
             self._ended.pop(kind, None)
@@ -167,6 +174,10 @@ def turn(
 def array(texts: tuple[str, ...] | None) -> str | None:
     """An array in the server's notation; a worker asks for the same again and again."""
     return None if texts is None else texts_array(texts)
+
+
+def _half(counted: Counter[str]) -> Counter[str]:
+    return Counter({tenant: n // 2 for tenant, n in counted.items() if n > 1})
 
 
 def _kind(want: ClaimRequest) -> tuple[Any, ...]:

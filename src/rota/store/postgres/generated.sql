@@ -1596,7 +1596,8 @@ $$;
 -- pass, in an order that is fair between tenants; what they do not admit is held. A limit that is full, a paused
 -- tenant or an unknown task delays no other job.
 -- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a place back in this turn, as lanes
--- (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]], state}; state is what the last claim said.
+-- (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]], begun: [[tenant,
+-- jobs]], state}; state is what the last claim said.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
 -- starts, as since; in payload the state.
 CREATE OR REPLACE FUNCTION rota.claim_fairly(
@@ -1632,6 +1633,7 @@ DECLARE
     several boolean;
     strand text[]; strand_segment integer[]; strand_rank integer[]; strand_at timestamptz[]; strand_id uuid[];
     holder text[]; holding integer[];  -- what the worker has in hand, by tenant
+    starter text[]; started integer[];  -- and what it was given in the last seconds, where a rate is all that counts
     -- the queues; up to which place the line of each has been read, and up to which rank its lanes
     names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
     full_names text[] := '{}'; is_full boolean[];  -- its own limit admits nothing more
@@ -1653,7 +1655,7 @@ DECLARE
     from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
     lanes_read integer := 0;
     locks text[];
-    busy xid[] := '{}'; busy_from integer := -2147483648;  -- transactions under way, and the age of later ones
+    busy xid[] := '{}'; busy_from integer := -2147483648;  -- transactions under way, and the age of later ones; our own has the age 0
     -- the candidates: place in pick, row, what they are under; whether from the line (0), a lane (1) or a tenant (2)
     c_j integer[]; c_place tid[]; c_id uuid[]; c_at timestamptz[]; c_tenant text[]; c_task text[]; c_key text[];
     c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];
@@ -1677,6 +1679,12 @@ BEGIN
     END IF;
     next_due_at := soonest;
     SELECT array_agg(h->>0), array_agg((h->>1)::integer) INTO holder, holding FROM json_array_elements(hints->'holds') AS h;
+    IF s.many AND (state->>'turns')::boolean THEN  -- a rate lets few begin: who had few of them is next
+        SELECT array_agg(h.tenant), array_agg(h.n) INTO starter, started
+          FROM (SELECT u.tenant, max(u.n) AS n
+                  FROM (SELECT b->>0, (b->>1)::integer FROM json_array_elements(hints->'begun') AS b
+                        UNION ALL SELECT * FROM unnest(holder, holding)) AS u(tenant, n) GROUP BY u.tenant) AS h;
+    END IF;
     IF since IS NOT NULL AND NOT several THEN  -- more urgent ones could lie in any segment
         SELECT array_agg(c.queue), array_agg(CASE WHEN u.urgent THEN first ELSE c.rank END), array_agg(c.run_at), array_agg(c.id)
           INTO names, seen_rank, seen_at, seen_id
@@ -1888,7 +1896,7 @@ BEGIN
                                    q.price, q.lane
                               FROM rota.queued AS q
                              WHERE q.due AND q.segment = s.newest AND q.queue = names[u.p] AND q.rank <= r
-                               AND NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from)
+                               AND NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0)
                                AND (q.rank, q.run_at, q.id) > (seen_rank[u.p], seen_at[u.p], seen_id[u.p])
                                AND (tasks IS NULL OR q.task = ANY (tasks))
                                AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
@@ -2010,7 +2018,7 @@ BEGIN
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
                   FROM rota.order_fairly(
                        c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, per_tenant, rounds_first,
-                       holder, holding, s.many AND s.rules & 32 <> 0, deep_j, deep_lanes, deep_tenants, tasks, exclude_tenants) AS x;
+                       coalesce(starter, holder), coalesce(started, holding), starter IS NOT NULL, s.many AND s.rules & 32 <> 0, deep_j, deep_lanes, deep_tenants, tasks, exclude_tenants) AS x;
             END IF;
         END IF;
         -- admission
@@ -2213,6 +2221,7 @@ BEGIN
                      FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder)
                                   AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
         'locks', coalesce((SELECT json_agg(DISTINCT l) FROM unnest(locks[1:8]) AS l), '[]'),
+        'turns', has_rate AND NOT is_ample,
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
     id := NULL;
     RETURN NEXT;
@@ -4768,12 +4777,12 @@ END
 $$;
 
 -- The candidates in a fair order: of each tenant those within its share as they arrived, then the others round the
--- tenants by weight. Within a tenant nothing changes its order. verdict: see rota.admit; the lanes are those with more
+-- tenants by weight; in_turns: all of them so. Within a tenant nothing changes its order. verdict: see rota.admit; the lanes are those with more
 -- jobs than were read: what is behind them joins them.
 CREATE OR REPLACE FUNCTION rota.order_fairly(
     js integer[], queues text[], places tid[], ids uuid[], ats timestamptz[], tenants text[], tasks text[], keys text[],
     all_units integer[], prices double precision[], origins smallint[], lanes text[], rates double precision[], firsts text[],
-    holder text[], holding integer[], has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
+    holder text[], holding integer[], in_turns boolean, has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
     known_tasks text[], exclude_tenants text[])
 RETURNS TABLE (
     j integer, queue text, place tid, id uuid, run_at timestamptz, tenant text, task text, key text, units integer,
@@ -4801,8 +4810,8 @@ BEGIN
                            j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
                       LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
                       LEFT JOIN unnest(firsts) AS f(tenant) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
-     ORDER BY x.j, CASE WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
-              CASE WHEN x.is_within THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
+     ORDER BY x.j, CASE WHEN in_turns THEN 2 WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
+              CASE WHEN x.is_within AND NOT in_turns THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
 END
 $$;
 

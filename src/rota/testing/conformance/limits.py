@@ -170,7 +170,7 @@ class RunningLimitRules:
     @keeps(22)
     async def test_jobs_under_a_limit_are_claimed_for_free_slots_only(self, store: Store) -> None:
         await put_limit(store, "task:slow", running=9)
-        await put_limit(store, "key:k", rate="100/s", burst=100)
+        await put_limit(store, "key:k", rate="100/s", burst=40)  # less than it gives in half a second
         await add(store, *[new(task="slow") for _ in range(5)], *[new(concurrency_key="k") for _ in range(5)])
         plain = [new(task="plain") for _ in range(5)]
         await add(store, *plain)

@@ -165,12 +165,12 @@ END
 $$;
 
 -- The candidates in a fair order: of each tenant those within its share as they arrived, then the others round the
--- tenants by weight. Within a tenant nothing changes its order. verdict: see rota.admit; the lanes are those with more
+-- tenants by weight; in_turns: all of them so. Within a tenant nothing changes its order. verdict: see rota.admit; the lanes are those with more
 -- jobs than were read: what is behind them joins them.
 CREATE FUNCTION rota.order_fairly(
     js integer[], queues text[], places tid[], ids uuid[], ats timestamptz[], tenants text[], tasks text[], keys text[],
     all_units integer[], prices double precision[], origins smallint[], lanes text[], rates double precision[], firsts text[],
-    holder text[], holding integer[], has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
+    holder text[], holding integer[], in_turns boolean, has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
     known_tasks text[], exclude_tenants text[])
 RETURNS TABLE (
     j integer, queue text, place tid, id uuid, run_at timestamptz, tenant text, task text, key text, units integer,
@@ -198,7 +198,7 @@ BEGIN
                            j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
                       LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
                       LEFT JOIN unnest(firsts) AS f(tenant) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
-     ORDER BY x.j, CASE WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
-              CASE WHEN x.is_within THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
+     ORDER BY x.j, CASE WHEN in_turns THEN 2 WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
+              CASE WHEN x.is_within AND NOT in_turns THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
 END
 $$;
