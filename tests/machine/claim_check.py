@@ -9,6 +9,7 @@ import msgspec
 
 from machine.model import Entry, Model
 from machine.rules_model import nanoseconds
+from rota.core.jobs.admission import is_ample
 from rota.core.jobs.limits import bucket
 from rota.model import ClaimRequest, State
 
@@ -34,30 +35,44 @@ class ClaimCheck:
 
     def rest(self, taken: Sequence[Entry]) -> ClaimRequest:
         """What is still wanted."""
-        free = None if self.want.free is None else max(self.want.free - len(self._tight(taken)), 0)
+        free = None if self.want.free is None else max(self.want.free - self._tight(taken), 0)
         return msgspec.structs.replace(self.want, limit=self.want.limit - len(taken), free=free)
 
     # --- never too many ----------------------------------------------------------------------
 
-    def _tight(self, taken: Sequence[Entry]) -> list[Entry]:
-        """Those under a limit that has nothing left now; what leaves room for others may be claimed ahead."""
+    def _tight(self, taken: Sequence[Entry]) -> int:
+        """How many at least were under a limit that is not ample, and needed a free slot.
+
+        Of one limit: the fewest without which it would have kept enough for others.
+        """
         over = {job.id: self.rules.over(job) for job in (*self.running, *taken)}
-        full: set[str] = set()
+        most = 0
         for name, limit in {name: limit for job in taken for name, limit in over[job.id].items()}.items():
-            mine = [job for job in taken if name in over[job.id]]
-            if limit.running is not None:
-                count = len(mine) + sum(name in over[job.id] for job in self.running)
-                full |= {name} if count >= limit.running else set()
+            is_own = name in self.rules.limits  # a key of a family keeps a place for one more job
+            asked = self.want.limit if is_own else 1
+            mine = sorted((job for job in taken if name in over[job.id]), key=lambda job: job.units)
+            running, units = limit.running, None
+            if running is not None:
+                running -= sum(name in over[job.id] for job in self.running)
             if (rate := bucket(limit)) is not None:
-                most = self.rules.level(name).units_at_most(rate, nanoseconds(self.now))
-                full |= {name} if sum(job.units for job in mine) >= most else set()
-        return [job for job in taken if not full.isdisjoint(over[job.id])]
+                units = self.rules.level(name).units_at_most(rate, nanoseconds(self.now))
+            ahead = 0
+            for job in mine:
+                running = None if running is None else running - 1
+                units = None if units is None else units - job.units
+                ahead += (running is None or is_ample(running, asked)) and (
+                    units is None or rate is None or is_ample(units, asked, rate.every_ns)
+                )
+            most = max(most, len(mine) - ahead)
+        return most
 
     def _within_limits(self, taken: Sequence[Entry]) -> None:
         over = {job.id: self.rules.over(job) for job in (*self.running, *taken)}
         limited = [job for job in taken if over[job.id]]
         if self.want.free is not None:
-            assert len(self._tight(taken)) <= self.want.free, "jobs under a full limit were claimed ahead"
+            assert self._tight(taken) <= self.want.free, (
+                "jobs under a limit that is not ample were claimed ahead"
+            )
         for name, limit in {name: limit for job in limited for name, limit in over[job.id].items()}.items():
             mine = [job for job in taken if name in over[job.id]]
             if limit.running is not None:
