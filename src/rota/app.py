@@ -89,7 +89,7 @@ class Rota(TaskDeclarations):
         self.schedules = Schedules(self.runtime, self.registry, self.published, self, self.wake_scheduler)
         self.calendars = Calendars(self.runtime)
         self.tenants = Tenants(self.runtime, self.operations)
-        self.limits = AppLimits(self.runtime)
+        self.limits = AppLimits(self.runtime, self.registry)
         drafts = ScheduleDrafts(self.runtime, self.registry)
         self._declared = DeclaredSchedules(self.runtime, self.registry, self.published, drafts, name)
         self._registered = RegisteredSchedules(

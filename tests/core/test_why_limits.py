@@ -49,6 +49,21 @@ def test_a_full_limit_names_the_job_that_holds_it() -> None:
     assert (told.likely_start_at, reason.clears_at) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (1, "UTC. 1 waiting job of this key comes before it."),
+        (12, "UTC. 12 waiting jobs of this key come before it."),
+        (1000, "UTC. 1,000 or more waiting jobs of this key come before it."),
+    ],
+)
+def test_a_full_key_says_how_many_jobs_come_before(before: int, text: str) -> None:
+    full = LimitFacts(held=limit(running=1, most=1), holders=[HOLDER], before=before)
+    assert why(limits=[full]).summary.endswith(text)
+    hidden = LimitFacts(held=limit(running=1, most=1), before=before, is_shared=True)
+    assert why(limits=[hidden]).summary.endswith("is full.")
+
+
 def test_a_limit_that_was_lowered_is_full_and_the_other_holders_are_counted() -> None:
     full = LimitFacts(held=limit("queue:mail", running=45, most=40), holders=[HOLDER])
     assert "is full (45 of 40)" in why(limits=[full]).summary

@@ -156,3 +156,18 @@ async def test_doctor_names_a_tenant_that_has_spent_its_budget_while_its_jobs_wa
     assert text.startswith(
         "tenant acme has spent 0.07 of 0.05 per day, and 1 job waits until 2030-01-02 00:00"
     )
+
+
+async def test_doctor_names_a_budget_that_has_too_little_left_for_the_next_job(
+    app: Rota, operations: Operations
+) -> None:
+    store, now = await app.stores.get(), app.clock.now()
+    await store.put_rules([TenantRule(name="acme", budget=5.0, period="day")], now)
+    await app.enqueue("send", {"to": "x"}, tenant="acme", price=5)
+    assert await findings(operations, "budgets") == []
+    await app.enqueue("send", {"to": "x"}, tenant="acme", price=6, priority=1)
+    (text,) = await findings(operations, "budgets")
+    assert text.startswith(
+        "tenant acme has spent 0.00 of 0.05 per day, too little is left for the next job, whose price is "
+        "0.06, and 2 jobs wait until 2030-01-02 00:00"
+    )

@@ -122,3 +122,11 @@ async def test_a_tenant_sees_its_own_limit_only_and_cannot_raise_it(app: Rota) -
     with pytest.raises(Forbidden):
         await acme.limits.drop("tenant:acme")
     assert (await operations_of(app, "viewer", "none").limits.list()).items == []
+
+
+async def test_a_declared_limit_that_no_worker_has_stored_yet_is_named_as_such(app: Rota) -> None:
+    @app.task(name="call_crm", limit=Limit(running=5))
+    async def call_crm() -> None: ...
+
+    with pytest.raises(NotFound, match="no limit 'task:call_crm' in the store yet: the code declares it"):
+        await app.limits.get("task:call_crm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -34,6 +35,22 @@ async def test_why_names_the_holder_of_a_full_key(app: Rota, operations: Operati
     reason = why.reasons[0]
     assert (reason.code, reason.blocker) == ("limit_full", holder)
     assert f"is full (1 of 1): held by job {holder} on worker w1 since" in reason.text
+
+
+async def test_why_counts_the_jobs_of_a_full_key_that_come_before(app: Rota, operations: Operations) -> None:
+    await running(app, concurrency_key="a")
+    await rule(app, LimitRule(name="key:a", chosen=Limit(running=1)))
+    first = await app.enqueue("send", {"to": "x"}, concurrency_key="a")
+    await app.enqueue("send", {"to": "x"}, concurrency_key="b")
+    later = app.clock.now() + timedelta(hours=1)
+    await app.enqueue("send", {"to": "x"}, concurrency_key="a", priority=9, run_at=later)
+    last = await app.enqueue("send", {"to": "x"}, concurrency_key="a")
+    await app.enqueue("send", {"to": "x"}, concurrency_key="a", priority=5)
+    texts = [(await operations.jobs.why(job.id)).reasons[0].text for job in (first, last)]
+    assert [text.partition("UTC. ")[2] for text in texts] == [
+        "1 waiting job of this key comes before it.",
+        "2 waiting jobs of this key come before it.",
+    ]
 
 
 @pytest.mark.parametrize("scope", ["queue:mail", "tenant:acme"])

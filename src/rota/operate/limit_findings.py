@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from shlex import quote
 
 import msgspec
 
+from ..core.jobs.buckets import budget_admits
 from ..core.jobs.limits import is_family
 from ..core.jobs.periods import period_ends
 from ..core.jobs.why_limits import set_command
@@ -124,18 +125,31 @@ async def _spent(store: Store, now: datetime, store_now: datetime | None) -> Seq
     rules = {one.name: one for one in await store.survey(TenantRules()) if one.budget is not None}
     names = tuple(sorted(rules))[:MOST_TENANTS]
     used = await store.survey(TenantsInUse(store_now, names, MOST_WAITING)) if names else ()
-    return [finding for use in used for finding in _of_budget(rules, use, now)]
+    return [finding for use in used for finding in await _of_budget(store, rules[use.name], use, now)]
 
 
-def _of_budget(rules: Mapping[str, TenantRule], use: TenantUse, now: datetime) -> Sequence[Finding]:
-    rule = rules[use.name]
-    if rule.budget is None or rule.period is None or not use.waiting or level(rule, use.spent) != "reached":
+async def _of_budget(store: Store, rule: TenantRule, use: TenantUse, now: datetime) -> Sequence[Finding]:
+    if rule.budget is None or rule.period is None or not use.waiting:
         return ()
+    too_dear = ""
+    if level(rule, use.spent) != "reached":
+        price = await _next_price(store, rule.name, now)
+        if use.reserved or price is None or budget_admits(rule.budget, use.spent, price):
+            return ()
+        too_dear = f", too little is left for the next job, whose price is {money(price)}"
     count = f"{use.waiting} or more jobs wait" if use.waiting >= MOST_WAITING else f"{use.waiting} jobs wait"
     waiting = "1 job waits" if use.waiting == 1 else count
     text = (
-        f"tenant {use.name} has spent {money(use.spent)} of {money(rule.budget)} per {rule.period}, and "
-        f"{waiting} until {period_ends(rule.period, now):%Y-%m-%d %H:%M} UTC"
+        f"tenant {use.name} has spent {money(use.spent)} of {money(rule.budget)} per {rule.period}{too_dear}, "
+        f"and {waiting} until {period_ends(rule.period, now):%Y-%m-%d %H:%M} UTC"
     )
     remedy = f"Raise it: rota tenants budget {quote(use.name)} AMOUNT/{rule.period}"
     return [Finding(check="budgets", level="warning", text=text, remedy=remedy)]
+
+
+async def _next_price(store: Store, tenant: str, now: datetime) -> float | None:
+    """The price of the tenant's job that is next; None: no job is due, or it has no price."""
+    where = JobFilter(tenant=tenant, states=(State.QUEUED,))
+    page = await store.jobs(where, PageRequest(limit=MOST_WAITING, newest_first=False, brief=True))
+    due = [job for job in page.items if job.run_at <= now]
+    return min(due, key=lambda job: (-job.priority, job.run_at, job.id)).price if due else None

@@ -34,6 +34,7 @@ from .workers import live_workers
 
 MOST_AHEAD = 1000
 MOST_HOLDERS = 3
+MOST_BEFORE = 1000  # waiting jobs of a key that are read
 LATELY = timedelta(minutes=10)
 
 
@@ -97,18 +98,33 @@ def jobs_under(name: str) -> JobFilter:
 
 async def _limit(context: ActionContext, store: Store, job: Job, held: Held) -> LimitFacts:
     holders: Sequence[Job] = ()
+    before = 0
     if held.most is not None and held.running >= held.most:
         under = jobs_under(held.name)
         own = context.actor.tenant or under.tenant
         where = msgspec.structs.replace(under, tenant=own, states=(State.RUNNING,))
         page = await store.jobs(where, PageRequest(limit=MOST_HOLDERS, newest_first=False, brief=True))
         holders = sorted(page.items, key=lambda one: (one.started_at or one.run_at, one.id))
+        before = await _before(context, store, job) if held.name.startswith("key:") else 0
     retrying = None
     if held.strict and job.concurrency_key is not None:
         waiting = await store.survey(WaitingRetries(job.concurrency_key))
         retrying = next((one for one in waiting if context.sees(one.tenant)), None)
     is_shared = context.actor.tenant is not None and held.name != f"tenant:{context.actor.tenant}"
-    return LimitFacts(held=held, holders=holders, retrying=retrying, is_shared=is_shared)
+    return LimitFacts(
+        held=held, holders=holders, retrying=retrying, before=before, most_before=MOST_BEFORE,
+        is_shared=is_shared,
+    )  # fmt: skip
+
+
+async def _before(context: ActionContext, store: Store, job: Job) -> int:
+    """How many due jobs of the same key come first."""
+    where = JobFilter(
+        concurrency_key=job.concurrency_key, tenant=context.actor.tenant, states=(State.QUEUED,)
+    )
+    page = await store.jobs(where, PageRequest(limit=MOST_BEFORE, newest_first=False, brief=True))
+    now, place = context.services.clock.now(), (-job.priority, job.run_at, job.id)
+    return sum(one.run_at <= now and (-one.priority, one.run_at, one.id) < place for one in page.items)
 
 
 async def _budget(store: Store, job: Job, now: datetime | None) -> BudgetFacts | None:

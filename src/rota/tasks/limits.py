@@ -21,6 +21,7 @@ from ..runtime.portal import Portal
 from ..runtime.runtime import Runtime
 from ..runtime.sync_twins import sync_twin
 from ..store.protocol import Store
+from .registry import Registry
 
 log = logging.getLogger("rota.limits")
 
@@ -31,8 +32,8 @@ class AppLimits:
     """Set, read and drop limits. A name is ``queue:NAME``, ``task:NAME``, ``tenant:NAME`` or ``key:NAME``;
     ``key:PREFIX*`` is a limit for each key that begins so."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: Runtime, registry: Registry) -> None:
+        self._runtime, self._registry = runtime, registry
 
     @property
     def portal(self) -> Portal:
@@ -70,7 +71,7 @@ class AppLimits:
         store = await self._runtime.stores.get()
         found = await store.survey(Limits(self._runtime.clock.store_now, (name,)))
         if not found:
-            raise NotFound(f"there is no limit {name!r}")
+            raise NotFound(f"there is no limit {name!r}{self._declared(name)}")
         return found[0]
 
     get_sync = sync_twin(get)
@@ -92,6 +93,13 @@ class AppLimits:
         return None if before.declared is None else await self.get(name)
 
     drop_sync = sync_twin(drop)
+
+    def _declared(self, name: str) -> str:
+        """Of a limit that the store does not have: that the code has it."""
+        task = self._registry.get(name.removeprefix("task:")) if name.startswith("task:") else None
+        if task is None or task.limit is None:
+            return ""
+        return " in the store yet: the code declares it, and the first worker that knows the task stores it"
 
     async def _change(self, store: Store, name: str, edit: Callable[[LimitRule], LimitRule]) -> LimitRule:
         """The rule as it was before the change."""

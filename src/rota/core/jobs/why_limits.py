@@ -26,6 +26,8 @@ class LimitFacts(Value, frozen=True, kw_only=True):
     held: Held
     holders: Sequence[Job] = ()  # of a full one: jobs that hold it, the oldest first; not all of them
     retrying: Job | None = None  # of a strict one: the job that its key waits for
+    before: int = 0  # of a full key: its waiting jobs that come first, counted up to most_before
+    most_before: int = 1000
     is_shared: bool = False  # others use it, too, and who asks may not know how much
 
 
@@ -73,7 +75,7 @@ def _full(facts: LimitFacts) -> Iterable[Reason]:
     larger = f", or with a larger limit: {set_command(held, running=held.most + 1)}"
     yield Reason(
         code="limit_full",
-        text=f"Limit {_named(held)} is full{count}{_held_by(facts)}.",
+        text=f"Limit {_named(held)} is full{count}{_held_by(facts)}.{_before(facts)}",
         remedy="It begins when a job under it ends" + ("." if facts.is_shared else larger),
         limit=held.name,
         blocker=facts.holders[0].id if facts.holders else None,
@@ -88,6 +90,14 @@ def _held_by(facts: LimitFacts) -> str:
     others = facts.held.running - 1
     more = "" if others < 1 or facts.is_shared else f" and {others} other{'s' * (others > 1)}"
     return f": held by job {first.id} on worker {first.worker}{since}{more}"
+
+
+def _before(facts: LimitFacts) -> str:
+    if not facts.before or facts.is_shared:
+        return ""
+    many = " or more" if facts.before >= facts.most_before else ""
+    jobs, verb = ("job", "comes") if facts.before == 1 else ("jobs", "come")
+    return f" {facts.before:,}{many} waiting {jobs} of this key {verb} before it."
 
 
 def _used_up(job: Job, facts: LimitFacts, now: datetime) -> Iterable[Reason]:
