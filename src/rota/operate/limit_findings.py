@@ -140,8 +140,8 @@ async def _of_budget(store: Store, rule: TenantRule, use: TenantUse, now: dateti
     count = f"{use.waiting} or more jobs wait" if use.waiting >= MOST_WAITING else f"{use.waiting} jobs wait"
     waiting = "1 job waits" if use.waiting == 1 else count
     text = (
-        f"tenant {use.name} has spent {money(use.spent)} of {money(rule.budget)} per {rule.period}{too_dear}, "
-        f"and {waiting} until {period_ends(rule.period, now):%Y-%m-%d %H:%M} UTC"
+        f"tenant {use.name} has spent {money(use.spent)} of {money(rule.budget)} per {rule.period}"
+        f"{too_dear}, and {waiting} until {period_ends(rule.period, now):%Y-%m-%d %H:%M} UTC"
     )
     remedy = f"Raise it: rota tenants budget {quote(use.name)} AMOUNT/{rule.period}"
     return [Finding(check="budgets", level="warning", text=text, remedy=remedy)]
