@@ -50,15 +50,15 @@ def test_a_full_limit_names_the_job_that_holds_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "text"),
+    ("before", "has_more", "text"),
     [
-        (1, "UTC. 1 waiting job of this key comes before it."),
-        (12, "UTC. 12 waiting jobs of this key come before it."),
-        (1000, "UTC. 1,000 or more waiting jobs of this key come before it."),
+        (1, False, "UTC. 1 waiting job of this key comes before it."),
+        (12, False, "UTC. 12 waiting jobs of this key come before it."),
+        (1000, True, "UTC. 1,000 or more waiting jobs of this key come before it."),
     ],
 )
-def test_a_full_key_says_how_many_jobs_come_before(before: int, text: str) -> None:
-    full = LimitFacts(held=limit(running=1, most=1), holders=[HOLDER], before=before)
+def test_a_full_key_says_how_many_jobs_come_before(before: int, has_more: bool, text: str) -> None:
+    full = LimitFacts(held=limit(running=1, most=1), holders=[HOLDER], before=before, has_more=has_more)
     assert why(limits=[full]).summary.endswith(text)
     hidden = LimitFacts(held=limit(running=1, most=1), before=before, is_shared=True)
     assert why(limits=[hidden]).summary.endswith("is full.")

@@ -10,7 +10,7 @@ from actors import operations_of
 
 from rota import Rota
 from rota.model import ClaimRequest, Limit, LimitRule, Settlement, State, TenantRule
-from rota.operate import Operations
+from rota.operate import Operations, why_facts
 from rota.store.calls import claim, settle
 
 
@@ -51,6 +51,17 @@ async def test_why_counts_the_jobs_of_a_full_key_that_come_before(app: Rota, ope
         "1 waiting job of this key comes before it.",
         "2 waiting jobs of this key come before it.",
     ]
+
+
+async def test_why_says_that_a_full_key_has_more_jobs_than_it_counted(
+    app: Rota, operations: Operations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(why_facts, "MOST_BEFORE", 2)
+    await running(app, concurrency_key="a")
+    await rule(app, LimitRule(name="key:a", chosen=Limit(running=1)))
+    jobs = [await app.enqueue("send", {"to": "x"}, concurrency_key="a", priority=-n) for n in range(4)]
+    text = (await operations.jobs.why(jobs[-1].id)).reasons[0].text
+    assert text.endswith("2 or more waiting jobs of this key come before it.")
 
 
 @pytest.mark.parametrize("scope", ["queue:mail", "tenant:acme"])

@@ -10,6 +10,7 @@ import msgspec
 
 from ..core.jobs.buckets import budget_admits
 from ..core.jobs.limits import is_family
+from ..core.jobs.order import claim_order
 from ..core.jobs.periods import period_ends
 from ..core.jobs.why_limits import set_command
 from ..core.tenants import level, money
@@ -133,8 +134,8 @@ async def _of_budget(store: Store, rule: TenantRule, use: TenantUse, now: dateti
         return ()
     too_dear = ""
     if level(rule, use.spent) != "reached":
-        price = await _next_price(store, rule.name, now)
-        if use.reserved or price is None or budget_admits(rule.budget, use.spent, price):
+        price = None if use.reserved else await _next_price(store, rule.name, now)
+        if price is None or budget_admits(rule.budget, use.spent, price):
             return ()
         too_dear = f", too little is left for the next job, whose price is {money(price)}"
     count = f"{use.waiting} or more jobs wait" if use.waiting >= MOST_WAITING else f"{use.waiting} jobs wait"
@@ -148,8 +149,8 @@ async def _of_budget(store: Store, rule: TenantRule, use: TenantUse, now: dateti
 
 
 async def _next_price(store: Store, tenant: str, now: datetime) -> float | None:
-    """The price of the tenant's job that is next; None: no job is due, or it has no price."""
+    """The price of the tenant's next job, of its oldest thousand; None: none is due, or it has no price."""
     where = JobFilter(tenant=tenant, states=(State.QUEUED,))
     page = await store.jobs(where, PageRequest(limit=MOST_WAITING, newest_first=False, brief=True))
     due = [job for job in page.items if job.run_at <= now]
-    return min(due, key=lambda job: (-job.priority, job.run_at, job.id)).price if due else None
+    return min(due, key=claim_order).price if due else None

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.jobs.order import claim_order
 from ..core.jobs.why import WhyFacts
 from ..core.jobs.why_limits import BudgetFacts, LimitFacts
 from ..model import (
@@ -98,33 +99,35 @@ def jobs_under(name: str) -> JobFilter:
 
 async def _limit(context: ActionContext, store: Store, job: Job, held: Held) -> LimitFacts:
     holders: Sequence[Job] = ()
-    before = 0
+    before, has_more = 0, False
     if held.most is not None and held.running >= held.most:
         under = jobs_under(held.name)
         own = context.actor.tenant or under.tenant
         where = msgspec.structs.replace(under, tenant=own, states=(State.RUNNING,))
         page = await store.jobs(where, PageRequest(limit=MOST_HOLDERS, newest_first=False, brief=True))
         holders = sorted(page.items, key=lambda one: (one.started_at or one.run_at, one.id))
-        before = await _before(context, store, job) if held.name.startswith("key:") else 0
+        if held.name.startswith("key:"):
+            before, has_more = await _before(context, store, job)
     retrying = None
     if held.strict and job.concurrency_key is not None:
         waiting = await store.survey(WaitingRetries(job.concurrency_key))
         retrying = next((one for one in waiting if context.sees(one.tenant)), None)
     is_shared = context.actor.tenant is not None and held.name != f"tenant:{context.actor.tenant}"
     return LimitFacts(
-        held=held, holders=holders, retrying=retrying, before=before, most_before=MOST_BEFORE,
+        held=held, holders=holders, retrying=retrying, before=before, has_more=has_more,
         is_shared=is_shared,
     )  # fmt: skip
 
 
-async def _before(context: ActionContext, store: Store, job: Job) -> int:
-    """How many due jobs of the same key come first."""
+async def _before(context: ActionContext, store: Store, job: Job) -> tuple[int, bool]:
+    """How many due jobs of the same key come first, and whether there are more than were read."""
     where = JobFilter(
         concurrency_key=job.concurrency_key, tenant=context.actor.tenant, states=(State.QUEUED,)
     )
     page = await store.jobs(where, PageRequest(limit=MOST_BEFORE, newest_first=False, brief=True))
-    now, place = context.services.clock.now(), (-job.priority, job.run_at, job.id)
-    return sum(one.run_at <= now and (-one.priority, one.run_at, one.id) < place for one in page.items)
+    now, place = context.services.clock.now(), claim_order(job)
+    first = sum(one.run_at <= now and claim_order(one) < place for one in page.items)
+    return first, page.next is not None
 
 
 async def _budget(store: Store, job: Job, now: datetime | None) -> BudgetFacts | None:

@@ -26,8 +26,8 @@ class LimitFacts(Value, frozen=True, kw_only=True):
     held: Held
     holders: Sequence[Job] = ()  # of a full one: jobs that hold it, the oldest first; not all of them
     retrying: Job | None = None  # of a strict one: the job that its key waits for
-    before: int = 0  # of a full key: its waiting jobs that come first, counted up to most_before
-    most_before: int = 1000
+    before: int = 0  # of a full key: its waiting jobs that come first
+    has_more: bool = False  # not all of its waiting jobs were counted
     is_shared: bool = False  # others use it, too, and who asks may not know how much
 
 
@@ -95,7 +95,7 @@ def _held_by(facts: LimitFacts) -> str:
 def _before(facts: LimitFacts) -> str:
     if not facts.before or facts.is_shared:
         return ""
-    many = " or more" if facts.before >= facts.most_before else ""
+    many = " or more" if facts.has_more else ""
     jobs, verb = ("job", "comes") if facts.before == 1 else ("jobs", "come")
     return f" {facts.before:,}{many} waiting {jobs} of this key {verb} before it."
 

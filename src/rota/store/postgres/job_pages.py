@@ -13,6 +13,7 @@ from typing import Any
 
 from psycopg import errors
 
+from ...core.jobs.order import claim_order
 from ...errors import OptionError
 from ...model import FINAL, Job, JobFilter, Page, PageRequest, State
 from .. import cursors
@@ -143,7 +144,7 @@ async def expired(connections: Connections, now: datetime, most: int) -> list[Jo
 
 async def waiting_retries(connections: Connections, key: str, most: int) -> list[Job]:
     rows = await connections.rows(_RETRIES, (key, most))
-    return sorted(map(job, rows), key=lambda one: (-one.priority, one.run_at, one.id))
+    return sorted(map(job, rows), key=claim_order)
 
 
 async def _rows(connections: Connections, where: JobFilter, statement: str, params: list[Any]) -> list[Row]:

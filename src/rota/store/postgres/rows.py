@@ -245,10 +245,6 @@ claimed = job_reader(
 )
 
 
-def claim_order(job: Job) -> tuple[int, datetime, str]:
-    return -job.priority, job.run_at, job.id
-
-
 def inserted(jobs: Sequence[NewJob], rows: Iterable[Sequence[Any]]) -> list[InsertResult]:
     """All created, but for the rows (ord, id, outcome, state) that say otherwise."""
     results = [InsertResult(id=job.id, outcome="created") for job in jobs]

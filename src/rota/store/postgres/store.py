@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from ...core.jobs.order import claim_order
 from ...errors import StoreError, StoreUnavailable
 from ...model import (
     Answer,
@@ -56,7 +57,7 @@ from .connections import Connections
 from .history import History
 from .inserts import Inserter, function_for, script
 from .listener import Listener
-from .rows import NOW, RECLAIMED_COLUMNS, attempt, claim_order, claimed, document, instant, job, text
+from .rows import NOW, RECLAIMED_COLUMNS, attempt, claimed, document, instant, job, text
 from .rows import ids as possible_ids
 from .segment_checks import SegmentChecks
 from .url import parse

@@ -19,7 +19,3 @@ def take(transaction: Transaction, rowids: Sequence[int], want: ClaimRequest, no
         return alike_jobs(transaction.execute(statement("claimed"), (text,)).fetchone()[0])
     except Exception:  # one was edited by hand and is no JSON any more
         return [job(row) for row in transaction.execute(statement("claimed_rows"), (text,)).fetchall()]
-
-
-def order(job: Job) -> tuple[int, object, str]:
-    return (-job.priority, job.run_at, job.id)

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.jobs.admission import shares
+from ...core.jobs.order import claim_order
 from ...model import ClaimRequest, Job, Settlement
-from .claimed_jobs import order, take
+from .claimed_jobs import take
 from .lanes import TENANT, ClaimMemory, Signs, line_lanes
 from .rows import as_json, instant, job, micros, span
 from .ruled_claims import Freed, RuledClaim
@@ -59,7 +60,7 @@ def claim(
         if len(jobs) == before or len(queues) == 1:
             break
     memory.is_holding = False
-    jobs.sort(key=order)
+    jobs.sort(key=claim_order)
     return Claimed(jobs)
 
 

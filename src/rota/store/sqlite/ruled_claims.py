@@ -16,9 +16,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from ...core.jobs.admission import Fairness, Head, admit, carried, shares, tenant_shares
+from ...core.jobs.order import claim_order
 from ...model import ClaimRequest, Job
 from .allowances import Allowances, Met, read_met
-from .claimed_jobs import order, take
+from .claimed_jobs import take
 from .lanes import NOWHERE, TENANT, ClaimMemory, HeldLane, Queues, Signs, is_open, open_lanes
 from .rows import as_json
 from .statements import MET, MET_BRIEFLY, statement
@@ -107,7 +108,7 @@ class RuledClaim:
         self._memory.is_holding = bool(self._signs.held or self._held)
         self._memory.is_ruled = self._rules.has_limits
         again_at = self._now if self._is_unfinished else self._allowances.opens_at()
-        self._jobs.sort(key=order)
+        self._jobs.sort(key=claim_order)
         return self._jobs, again_at
 
     @property

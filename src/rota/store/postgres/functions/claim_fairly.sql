@@ -2,9 +2,9 @@
 -- next jobs of the line, those of tenants that the line does not show, and those of lanes. Limits let them
 -- pass, in an order that is fair between tenants; what they do not admit is held. A limit that is full, a paused
 -- tenant or an unknown task delays no other job.
--- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a place back in this turn, as lanes
--- (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]], begun: [[tenant,
--- jobs]], state}; state is what the last claim said.
+-- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a
+-- place back in this turn, as lanes (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]],
+-- begun: [[tenant, jobs]], state}; state is what the last claim said.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
 -- starts, as since; in payload the state.
 CREATE FUNCTION rota.claim_fairly(
@@ -34,7 +34,7 @@ DECLARE
     several boolean;
     strand text[]; strand_segment integer[]; strand_rank integer[]; strand_at timestamptz[]; strand_id uuid[];
     holder text[]; holding integer[];  -- what the worker has in hand, by tenant
-    starter text[]; started integer[];  -- and what it was given in the last seconds, where a rate is all that counts
+    starter text[]; started integer[];  -- and the last jobs it was given, where a rate is all that counts
     -- the queues; up to which place the line of each has been read, and up to which rank its lanes
     names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
     full_names text[] := '{}'; is_full boolean[];  -- its own limit admits nothing more
@@ -56,7 +56,8 @@ DECLARE
     from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
     lanes_read integer := 0;
     locks text[];
-    busy xid[] := '{}'; busy_from integer := -2147483648;  -- transactions under way, and the age of later ones; our own has the age 0
+    -- transactions under way, and the age of later ones; our own has the age 0
+    busy xid[] := '{}'; busy_from integer := -2147483648;
     -- the candidates: place in pick, row, what they are under; whether from the line (0), a lane (1) or a tenant (2)
     c_j integer[]; c_place tid[]; c_id uuid[]; c_at timestamptz[]; c_tenant text[]; c_task text[]; c_key text[];
     c_units integer[]; c_price double precision[]; c_from smallint[]; c_lane text[]; c_verdict smallint[]; c_ruled smallint[];

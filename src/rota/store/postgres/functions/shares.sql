@@ -165,8 +165,8 @@ END
 $$;
 
 -- The candidates in a fair order: of each tenant those within its share as they arrived, then the others round the
--- tenants by weight; in_turns: all of them so. Within a tenant nothing changes its order. verdict: see rota.admit; the lanes are those with more
--- jobs than were read: what is behind them joins them.
+-- tenants by weight; in_turns: all of them so. Within a tenant nothing changes its order. verdict: see rota.admit;
+-- the lanes are those with more jobs than were read: what is behind them joins them.
 CREATE FUNCTION rota.order_fairly(
     js integer[], queues text[], places tid[], ids uuid[], ats timestamptz[], tenants text[], tasks text[], keys text[],
     all_units integer[], prices double precision[], origins smallint[], lanes text[], rates double precision[], firsts text[],
