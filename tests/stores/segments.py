@@ -16,7 +16,7 @@ from rota.testing.conformance.factories import T0, at, change, ids, new, want
 ROUNDS = 400  # of a wait for the list of segments to change
 CLAIM = (
     "SELECT count(*) - 1 FROM rota.claim("
-    "'w1', %s, 3600, NULL, '{}', NULL, NULL, NULL, NULL, NULL, NULL, '2030-01-01 12:00Z')"
+    "'w1', %s, 3600, NULL, '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2030-01-01 12:00Z')"
 )
 TIDY = "SELECT rota.tidy(0, 0, true)"
 LIST = "SELECT to_json(s) FROM rota.segments AS s ORDER BY version DESC LIMIT 1"

@@ -20,7 +20,7 @@ WAITS_FOR = (
     "SELECT wait_event FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
 FLAGS = "SELECT fair, many, rules FROM rota.segments ORDER BY version DESC LIMIT 1"
-CLAIM = "SELECT * FROM rota.claim('w', %s, 60, NULL, '{}', NULL, NULL, NULL, NULL, NULL, NULL, %s)"
+CLAIM = "SELECT * FROM rota.claim('w', %s, 60, NULL, '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, %s)"
 
 
 def flags(admin: psycopg.Connection) -> tuple[bool, bool, int]:

@@ -22,7 +22,7 @@ TURN = """
 SELECT s.refused, c.* FROM rota.settle(
     %s::uuid[], %s::bigint[], %s::text[], %s::bigint[], NULL, %s::json, '2030-01-01 12:00Z') AS s,
   LATERAL rota.claim(
-    'w', 100, 3600, NULL, '{}', NULL, %s::text[], %s::json, NULL, NULL, s.freed, s.settled_at) AS c
+    'w', 100, 3600, NULL, '{}', NULL, %s::text[], %s::json, NULL, NULL, NULL, s.freed, s.settled_at) AS c
 """
 Row = dict[str, Any]
 FILL = """

@@ -35,7 +35,7 @@ _SETTLE = (
 _CLAIM = (
     "rota.claim(%s, CASE WHEN clock_timestamp() > %s THEN 0 ELSE %s END, %s, CAST(%s AS text[]), "
     "CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS text[]), CAST(%s AS json), CAST(%s AS integer), "
-    "CAST(%s AS json), {}, {}) AS c"
+    "CAST(%s AS json), CAST(%s AS json), {}, {}) AS c"
 )
 SETTLE = f"SELECT s.refused, s.woken, s.slots, NULL, s.settled_at::text FROM {_SETTLE}"
 CLAIM = f"SELECT NULL, NULL, NULL, c.* FROM {_CLAIM.format('NULL', NOW)}"
@@ -45,8 +45,9 @@ TURN = (
     f"FROM {_SETTLE}, LATERAL {_CLAIM.format('s.freed', 's.settled_at')}"
 )
 
-# Where the row that answers for a shared claim has its places and its state; a job has its id.
-PLACES, STATE, ID = 5, 6, 7
+# Where the row that answers for a shared claim has its places, its state, and whether all limits were ample;
+# a job has its id.
+PLACES, STATE, ID, AMPLE = 5, 6, 7, -1
 
 
 def serves(request: ClaimRequest | None, queue: str) -> bool:
@@ -59,6 +60,13 @@ def serves(request: ClaimRequest | None, queue: str) -> bool:
 def is_shared(row: Sequence[Any]) -> bool:
     """Whether it is the row that answers for a claim that was shared between tenants."""
     return row[ID] is None and row[STATE] is not None
+
+
+def could_use(request: ClaimRequest | None, answer: Sequence[Any], jobs: int, queue: str) -> bool:
+    """Whether this claim would have used a place that was freed in the queue, or none was wanting there."""
+    if request is None or not serves(request, queue):
+        return False
+    return jobs < request.limit or (is_shared(answer) and answer[AMPLE])
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -86,16 +94,19 @@ class ClaimCursors:
             return None
         return ended if isinstance(ended, str) else text(list(ended.values()))
 
-    def hints(self, want: ClaimRequest) -> str | None:
-        """For ``rota.claim_fairly``: whose jobs the worker has, or had just now; what the last claim said."""
-        state = self._states.get(_kind(want))
-        if state is None and not want.holds:
-            return None
+    def state(self, want: ClaimRequest) -> str | None:
+        """For ``rota.claim_fairly``: what the last claim said."""
+        return self._states.get(_kind(want))
+
+    def hands(self, want: ClaimRequest) -> str | None:
+        """For ``rota.claim_fairly``: whose jobs the worker has, or had just now."""
         holds = want.holds
         if not holds and want.limit <= SMALL:
             holds = tuple(self._given.most_common(MOST_REMEMBERED))
         begun = self._begun.most_common(MOST_REMEMBERED) if want.limit <= SMALL else ()
-        return f'{{"holds":{text(holds)},"begun":{text(begun)},"state":{state or "null"}}}'
+        if not holds and not begun:
+            return None
+        return f'{{"holds":{text(holds)},"begun":{text(begun)}}}'
 
     def note_shared(
         self,
@@ -145,8 +156,9 @@ def turn(
     changes: Sequence[Settlement],
     want: ClaimRequest | None,
     now: datetime | None,
-    since: str | None,
-    hints: str | None = None,
+    since: str | None = None,
+    state: str | None = None,
+    hands: str | None = None,
 ) -> tuple[str, tuple[Any, ...]]:
     """The one statement of a turn. Its first row answers for the turn itself, each other one is a job."""
     if want is None:
@@ -163,7 +175,8 @@ def turn(
         array(want.exclude_tenants or None),
         since,
         want.free,
-        hints,
+        state,
+        hands,
     )
     if not changes:
         return CLAIM, (*asked, now)

@@ -52,11 +52,11 @@ LARGE_RUNNING = 32 * 2**20  # bytes: a sweep that reads more is not made by ever
 STRAYS_LOCK = 7_466_562  # as LOCK in schema.py
 # Whether there are tenants beside the default one. If the row is missing: perhaps.
 MANY_TENANTS = "coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true)"
-# What jobs that ended were under, by the bits of rota.running.ruled.
+# What jobs that ended were under, by the bits of rota.running.ruled; the same several times.
 FREED_LANES = (
-    "array_agg(DISTINCT 'k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || "
-    "array_agg(DISTINCT 't:' || task) FILTER (WHERE ruled & 2 <> 0) || "
-    "array_agg(DISTINCT 'n:' || tenant) FILTER (WHERE ruled & 4 <> 0)"
+    "array_agg('k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || "
+    "array_agg('t:' || task) FILTER (WHERE ruled & 2 <> 0) || "
+    "array_agg('n:' || tenant) FILTER (WHERE ruled & 4 <> 0)"
 )
 RULES_LOCK = 7_466_563  # shared by claims; a session that changes a rule has it alone
 MANY_PASSED = 256  # due jobs that a claim may not take: they leave the line

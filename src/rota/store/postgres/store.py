@@ -193,10 +193,14 @@ class PostgresStore:
             return TurnResult()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        since = None if request is None else self._places.since(request, began)
+        since = None
+        if request is None:
+            statement, params = claims.turn(settlements, None, now)
+        else:
+            since = self._places.since(request, began)
+            state, hands = self._places.state(request), self._places.hands(request)
+            statement, params = claims.turn(settlements, request, now, since, state, hands)
         # A lost answer may have claimed jobs, which the worker has to find: so never send it twice.
-        hints = None if request is None else self._places.hints(request)
-        statement, params = claims.turn(settlements, request, now, since, hints)
         try:
             rows = await self._connections.rows(statement, params, repeatable=False, often=True)
         except StoreUnavailable as error:
@@ -219,8 +223,7 @@ class PostgresStore:
             else:
                 self._places.note(request, jobs, began, ended, front=since is None)
         if slots:  # others could use what was freed
-            is_full = request is None or len(jobs) >= request.limit
-            unseen = [queue for queue in slots if is_full or not claims.serves(request, queue)]
+            unseen = [one for one in slots if not claims.could_use(request, first, len(jobs), one)]
             woken = [*(woken or ()), *unseen]
         self._publish_turn(settlements, woken)
         return TurnResult(refused=frozenset(refused or ()), jobs=jobs, next_due_at=next_due_at, at=at)

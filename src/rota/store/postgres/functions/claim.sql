@@ -68,10 +68,11 @@ $$;
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are
 -- still seen; and if it does not find enough, the claim starts from the front as well.
--- free, hints, freed: see rota.claim_fairly, which does the work as soon as there are tenants, rules or held jobs.
+-- free, state, hands, freed: see rota.claim_fairly. As soon as there are tenants, rules or held jobs, it does the work
+-- unless the next jobs can be taken in order.
 CREATE FUNCTION rota.claim(
     worker text, lim integer, lease_s double precision, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, free integer, hints json, freed text[], now timestamptz)
+    exclude_tenants text[], since json, free integer, state json, hands json, freed text[], now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     {claimed types})
@@ -87,6 +88,7 @@ DECLARE
     met CONSTANT bigint := {dead due};
     met_later CONSTANT bigint := {dead later};
     met_live CONSTANT bigint := {live due};
+    s rota.segments;
     is_fair boolean;
     version bigint;  -- of the list of segments
     known bigint;
@@ -117,24 +119,72 @@ DECLARE
     asked integer;  -- what was wanted in this round
     looks integer := 0;  -- from the front
     passed bigint;
+    goes_round boolean;
+    chosen record;
+    limited text[];  -- queues
+    taken integer;
     lease_until CONSTANT timestamptz := now + lease_s * interval '1 second';
 BEGIN
     -- A session that sets a rule waits for the claims under way, and those that follow know it.
     PERFORM pg_advisory_xact_lock_shared({rules lock});
-    SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}' OR s.late_from IS NOT NULL,
-           s.later_from, s.fair
-      INTO version, newest, several, awaiting, later_from, is_fair
-      FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+    SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
     IF NOT FOUND THEN  -- emptied by hand; rota.check_segments adds what it does not name
-        INSERT INTO rota.segments AS s (version, newest, fair, many, rules) VALUES (1, 0, true, true, 255)
-        ON CONFLICT DO NOTHING;
-        SELECT 1, 0, false, false, '-infinity', true INTO version, newest, several, awaiting, later_from, is_fair;
+        INSERT INTO rota.segments (version, newest, fair, many, rules) VALUES (1, 0, true, true, 255) ON CONFLICT DO NOTHING;
+        SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
     END IF;
+    version := s.version; newest := s.newest; later_from := s.later_from; is_fair := s.fair;
+    several := s.closed <> '{}' OR s.old_segment <> '{}';
+    awaiting := s.awaited <> '{}' OR s.late_from IS NOT NULL;
     next_due_at := rota.promote(later_from, now);
     IF is_fair AND wanted > 0 THEN
+        -- limits of other queues alone: those are left out, and claims are plain
+        limited := rota.idle_limited_queues(s, queues, exclude, since);
+        is_fair := limited IS NULL;
+        exclude := exclude || limited;
+    END IF;
+    IF is_fair AND wanted > 0 THEN
+        goes_round := random() < 0.0625;
+        SELECT * INTO chosen FROM rota.pick_in_order(
+            lim, queues, exclude, tasks, exclude_tenants, since, free, state, freed, s, goes_round, now);
+        IF chosen.places IS NULL THEN
+            RETURN QUERY
+            SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
+                                            state, hands, freed, goes_round, chosen.may_wait, next_due_at, now);
+            RETURN;
+        END IF;
         RETURN QUERY
-        SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
-                                        hints, freed, next_due_at, now);
+        WITH picked AS (
+            DELETE FROM rota.queued WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM rota.queued WHERE ctid = ANY (chosen.places) AND due FOR UPDATE SKIP LOCKED)) RETURNING *
+        )
+        INSERT INTO rota.running AS r (
+            {carried except lease_token, attempt, started_at},
+            lease_token, attempt, started_at, worker, lease_until, cancel_requested, ruled)
+        SELECT {carried of p except lease_token, attempt, started_at},
+               p.lease_token + 1, p.attempt + 1, now, claim.worker, lease_until, p.cancel_requested,
+               nullif(chosen.common | CASE WHEN p.concurrency_key IS NULL THEN 0 ELSE chosen.keyed END, 0)
+          FROM picked AS p
+        RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
+                  coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
+                  {claimed of r};
+        GET DIAGNOSTICS taken = ROW_COUNT;
+        IF taken = lim THEN
+            created_at := chosen.place;
+        ELSIF taken < cardinality(chosen.places) THEN
+            next_due_at := now;  -- another session has the others, and more may be due
+        END IF;
+        IF {live due} - met_live - 2 * lim > {many passed} AND (tasks IS NOT NULL OR exclude_tenants IS NOT NULL) THEN
+            PERFORM rota.hold(rota.list_queues(queues, exclude, newest), tasks, exclude_tenants, lim);
+        END IF;
+        passed := {dead due} - met - 2 * lim;
+        IF greatest(passed, {dead later} - met_later) > {many dead} OR awaiting AND random() < 0.05 THEN
+            PERFORM rota.tidy(passed, {dead later} - met_later, false);
+        END IF;
+        run_at := now::text;
+        payload := coalesce(state, '{}');
+        cancel_requested := chosen.is_ample;
+        id := NULL;
+        RETURN NEXT;
         RETURN;
     END IF;
     run_at := now::text;
@@ -156,10 +206,10 @@ BEGIN
                     PERFORM rota.tidy(0, 0, true);
                 END IF;
                 known := version;
-                SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}',
-                       s.awaited <> '{}' OR s.late_from IS NOT NULL, s.later_from
+                SELECT l.version, l.newest, l.closed <> '{}' OR l.old_segment <> '{}',
+                       l.awaited <> '{}' OR l.late_from IS NOT NULL, l.later_from
                   INTO version, newest, several, awaiting, later_from
-                  FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+                  FROM rota.segments AS l ORDER BY l.version DESC LIMIT 1;
                 EXIT WHEN version = known OR looks > 3;
             END IF;
             looks := looks + 1;

@@ -3,13 +3,15 @@
 -- pass, in an order that is fair between tenants; what they do not admit is held. A limit that is full, a paused
 -- tenant or an unknown task delays no other job.
 -- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a
--- place back in this turn, as lanes (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]],
--- begun: [[tenant, jobs]], state}; state is what the last claim said.
+-- place back in this turn, as lanes (k:KEY, t:TASK) and tenants (n:TENANT). state: what the last claim said.
+-- hands: {holds: [[tenant, jobs]], begun: [[tenant, jobs]]}. goes_round: looks for tenants and lanes that the line does
+-- not show, where that is not needed for a fair share. may_wait: for another claim under the limits of the last one.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
--- starts, as since; in payload the state.
+-- starts, as since; in payload the state; in cancel_requested whether all limits were ample, see rota.admit.
 CREATE FUNCTION rota.claim_fairly(
     worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, free integer, hints json, freed text[], soonest timestamptz, now timestamptz)
+    exclude_tenants text[], since json, free integer, state json, hands json, freed text[], goes_round boolean,
+    may_wait boolean, soonest timestamptz, now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     {claimed types})
@@ -28,7 +30,6 @@ DECLARE
     met CONSTANT bigint := {dead due};
     met_later CONSTANT bigint := {dead later};
     met_live CONSTANT bigint := {live due};
-    state CONSTANT json := hints->'state';
     s rota.segments%ROWTYPE;
     known bigint;
     several boolean;
@@ -69,6 +70,7 @@ DECLARE
     hold_place tid[]; hold_id uuid[]; hold_lane text[];
     places tid[]; ruled smallint[]; ids uuid[];
     wanted integer := lim; looks integer := 0; lines_read integer := 0; is_patient boolean := true; is_ample boolean := true;
+    are_ample boolean := true;  -- in all rounds
     passed bigint;
 BEGIN
     SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
@@ -80,11 +82,11 @@ BEGIN
             HINT = format('ALTER ROLE %I SET default_transaction_isolation = ''read committed''', current_user);
     END IF;
     next_due_at := soonest;
-    SELECT array_agg(h->>0), array_agg((h->>1)::integer) INTO holder, holding FROM json_array_elements(hints->'holds') AS h;
+    SELECT array_agg(h->>0), array_agg((h->>1)::integer) INTO holder, holding FROM json_array_elements(hands->'holds') AS h;
     IF s.many AND (state->>'turns')::boolean THEN  -- a rate lets few begin: who had few of them is next
         SELECT array_agg(h.tenant), array_agg(h.n) INTO starter, started
           FROM (SELECT u.tenant, max(u.n) AS n
-                  FROM (SELECT b->>0, (b->>1)::integer FROM json_array_elements(hints->'begun') AS b
+                  FROM (SELECT b->>0, (b->>1)::integer FROM json_array_elements(hands->'begun') AS b
                         UNION ALL SELECT * FROM unnest(holder, holding)) AS u(tenant, n) GROUP BY u.tenant) AS h;
     END IF;
     IF since IS NOT NULL AND NOT several THEN  -- more urgent ones could lie in any segment
@@ -102,7 +104,9 @@ BEGIN
     -- the limits of the last claim: another one that is under way is waited for before anything is read
     locks := ARRAY(SELECT json_array_elements_text(state->'locks'));
     IF s.rules & 95 <> 0 AND locks <> '{}' THEN
-        PERFORM rota.lock_limits(locks, true);
+        IF may_wait THEN
+            PERFORM rota.lock_limits(locks, true);
+        END IF;
         is_patient := false;
         locks := '{}';
     END IF;
@@ -313,7 +317,7 @@ BEGIN
                     SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j)
                       INTO per_tenant, walk, step_rank
                       FROM rota.share_out(c_j, c_tenant, pick, share, shown, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
-                                          names, r, s.newest) AS f;
+                                          goes_round, names, r, s.newest) AS f;
                     EXIT WHEN look = 2;
                     n := 0;
                     FOR j IN 1..cardinality(pick) LOOP
@@ -361,8 +365,8 @@ BEGIN
                   INTO deep_j, deep_lanes, deep_tenants, step_rank
                   FROM rota.choose_lanes(pick, has_held, names, held_to, s_lane, s_holder, r, c_j, c_tenant, c_task, c_key, freed,
                                          tasks, exclude_tenants,
-                                         -- a large claim under rules leaves the other lanes to one in four
-                                         lim < 64 OR s.rules & 95 = 0 OR freed IS NOT NULL OR random() < 0.25) AS x;
+                                         -- a large claim under rules leaves the other lanes to some
+                                         lim < 64 OR s.rules & 95 = 0 OR freed IS NOT NULL OR goes_round) AS x;
                 n := coalesce(cardinality(deep_j), 0);
                 FOR one IN  -- where the next claim continues
                     SELECT DISTINCT ON (u.j) u.j, u.lane, u.tenant
@@ -440,6 +444,7 @@ BEGIN
                 END IF;
                 locks := CASE WHEN cardinality(locks) < 8 THEN locks || one.locked ELSE locks END;
                 is_ample := one.is_ample;
+                are_ample := are_ample AND is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
                 next_due_at := least(next_due_at, one.next_at);
                 -- what is left alone once, is so to the end of the claim: others of its key do not overtake it
@@ -610,6 +615,7 @@ BEGIN
         'locks', coalesce((SELECT json_agg(DISTINCT l) FROM unnest(locks[1:8]) AS l), '[]'),
         'turns', has_rate AND NOT is_ample,
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
+    cancel_requested := are_ample AND full_names = '{}';
     id := NULL;
     RETURN NEXT;
 END

@@ -180,7 +180,7 @@ BEGIN
                WITH ORDINALITY AS w(lane, tenant, step)
         UNION ALL
         SELECT f.j, h.lane, h.tenant, NULL
-          FROM unnest(fresh) AS f(j), unnest(freed) AS d(lane), LATERAL (
+          FROM unnest(fresh) AS f(j), (SELECT DISTINCT l FROM unnest(freed) AS l) AS d(lane), LATERAL (
                SELECT q.lane, q.tenant FROM rota.queued AS q
                 WHERE q.due IS NULL AND q.queue = names[pick[f.j]] AND q.rank = choose_lanes.rank
                   AND q.lane = CASE WHEN d.lane LIKE 'n:%' THEN '' ELSE d.lane END

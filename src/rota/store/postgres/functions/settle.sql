@@ -48,9 +48,7 @@ SET search_path = rota, pg_temp
 AS $$
 DECLARE
     most CONSTANT integer := 16;
-    found text[] := ARRAY(
-        SELECT DISTINCT u.queue FROM unnest(of_queues) AS u(queue)
-         WHERE rota.ahead(u.queue, 2147483647, 'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 1) > 0);
+    found text[] := ARRAY(SELECT DISTINCT q FROM unnest(of_queues) AS q);
     held text;
 BEGIN
     FOR n IN 1..most LOOP
@@ -121,7 +119,7 @@ BEGIN
            array_agg(schedule) FILTER (WHERE schedule IS NOT NULL),
            array_agg('epoch'::timestamptz + began[array_position(ids, id)] * interval '1 microsecond')
                FILTER (WHERE schedule IS NOT NULL),
-           {freed lanes}, array_agg(DISTINCT queue) FILTER (WHERE ruled & 1 <> 0)
+           {freed lanes}, array_agg(queue) FILTER (WHERE ruled & 1 <> 0)
       INTO held, holders, tenants, keys, run_tenants, run_names, run_began, freed, slots FROM taken;
     IF run_names IS NOT NULL THEN
         PERFORM rota.count_runs(
@@ -227,7 +225,7 @@ BEGIN
            array_agg(code_began) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
            array_agg(tenant) FILTER (WHERE charged > 0), array_agg(charged) FILTER (WHERE charged > 0),
-           {freed lanes}, array_agg(DISTINCT queue) FILTER (WHERE ruled & 1 <> 0),
+           {freed lanes}, array_agg(queue) FILTER (WHERE ruled & 1 <> 0),
            json_agg(json_build_array(queue, task, tenant, concurrency_key, units, started_at)) FILTER (
                WHERE state = 'queued' AND ruled & 16 <> 0 AND code_began IS NULL AND outcome IS NULL),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),

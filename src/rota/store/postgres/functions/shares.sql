@@ -8,27 +8,31 @@ LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
+DECLARE
+    found integer := 0; n integer;
+    after text; last text;
 BEGIN
-    RETURN QUERY
-    WITH RECURSIVE step(tenant, n, has_wrapped) AS (
-        SELECT from_tenant COLLATE "C", 0, from_tenant = ''
-        UNION ALL
-        SELECT coalesce(b.tenant, a.tenant), s.n + 1, b.tenant IS NULL OR s.has_wrapped
-          FROM step AS s, LATERAL (
-            SELECT min(t.tenant) AS tenant FROM unnest(segments) AS g(segment), LATERAL (
-                SELECT q.tenant FROM rota.queued AS q
-                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
-                   AND q.rank = walk_tenants.rank AND q.tenant > s.tenant
-                 ORDER BY q.tenant LIMIT 1) AS t) AS b, LATERAL (
-            SELECT min(t.tenant) AS tenant FROM unnest(segments) AS g(segment), LATERAL (
-                SELECT q.tenant FROM rota.queued AS q
-                 WHERE b.tenant IS NULL AND NOT s.has_wrapped
-                   AND q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
-                   AND q.rank = walk_tenants.rank
-                 ORDER BY q.tenant LIMIT 1) AS t) AS a
-         WHERE s.n < most AND coalesce(b.tenant, a.tenant) IS NOT NULL
-           AND NOT ((b.tenant IS NULL OR s.has_wrapped) AND from_tenant <> '' AND coalesce(b.tenant, a.tenant) > from_tenant))
-    SELECT s.tenant FROM step AS s WHERE s.n > 0;
+    FOR part IN 1..2 LOOP  -- behind from_tenant, then those up to it
+        EXIT WHEN found >= most OR part = 2 AND from_tenant = '';
+        after := CASE part WHEN 1 THEN from_tenant ELSE '' END;
+        last := CASE part WHEN 1 THEN NULL ELSE from_tenant END;
+        RETURN QUERY
+        SELECT t.tenant
+          FROM (SELECT DISTINCT w.tenant FROM unnest(segments) AS g(segment), LATERAL (
+                    WITH RECURSIVE step(tenant, n) AS (
+                        SELECT after COLLATE "C", 0
+                        UNION ALL
+                        SELECT (SELECT q.tenant FROM rota.queued AS q
+                                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
+                                   AND q.rank = walk_tenants.rank AND q.tenant > s.tenant
+                                   AND (last IS NULL OR q.tenant <= last COLLATE "C")
+                                 ORDER BY q.tenant LIMIT 1), s.n + 1
+                          FROM step AS s WHERE s.tenant IS NOT NULL AND s.n < most - found)
+                    SELECT s.tenant FROM step AS s WHERE s.n > 0 AND s.tenant IS NOT NULL) AS w) AS t
+         ORDER BY t.tenant LIMIT most - found;
+        GET DIAGNOSTICS n = ROW_COUNT;
+        found := found + n;
+    END LOOP;
 END
 $$;
 
@@ -57,7 +61,7 @@ $$;
 -- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line.
 CREATE FUNCTION rota.share_out(
     js integer[], tenants text[], pick integer[], share integer[], shown integer[], waiting integer[], weights double precision[],
-    holder text[], holding integer[], has_weights boolean, names text[], rank integer, segment integer)
+    holder text[], holding integer[], has_weights boolean, goes_round boolean, names text[], rank integer, segment integer)
 RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -85,7 +89,7 @@ BEGIN
            CASE WHEN q.n < shown[p.j] THEN 0  -- the line has no more
                 WHEN q.waiting <= q.seen THEN 1
                 -- a sixteenth goes round whatever the line shows; if that is fair, rarely and then more
-                WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN random() < 0.25 THEN least(q.waiting - q.seen, q.share / 4) ELSE 0 END
+                WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN goes_round THEN least(q.waiting - q.seen, q.share / 2) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
@@ -138,7 +142,7 @@ BEGIN
         RETURN;
     END IF;
     firsts := ARRAY(SELECT pick_tenants.j || ':' || m FROM unnest(
-        met[1:CASE WHEN walk = share / 4 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
+        met[1:CASE WHEN walk = share / 2 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
     SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)
