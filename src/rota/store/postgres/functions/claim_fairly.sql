@@ -322,7 +322,7 @@ BEGIN
                     n := 0;
                     FOR j IN 1..cardinality(pick) LOOP
                         i := pick[j];
-                        CONTINUE WHEN step_rank[j] IS NULL
+                        CONTINUE WHEN step_rank[j] IS NULL OR share[j] >= 64 AND step_rank[j] >= share[j]  -- fair as it is
                             OR s_at[i] BETWEEN now_s - 1 AND now_s AND s_rank[i] = r AND s_n[i] >= step_rank[j];
                         n := n + 1;
                         EXIT WHEN n > most_queues;

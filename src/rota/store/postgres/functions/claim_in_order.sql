@@ -26,7 +26,7 @@ DECLARE
     from_at timestamptz := '-infinity'; from_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     -- transactions under way, and the age of later ones; our own has the age 0
     busy xid[] := '{}'; busy_from integer;
-    n integer; is_busy boolean; n_tenants integer; a_tenant text; is_level boolean;
+    n integer; is_busy boolean; n_tenants integer; a_tenant text; a_rank integer; is_level boolean;
     tenants text[]; tasks text[]; keys text[]; units integer[];
 BEGIN
     may_wait := true;
@@ -60,12 +60,12 @@ BEGIN
     busy := ARRAY(SELECT x::xid FROM pg_snapshot_xip(pg_current_snapshot()) AS x);
     busy_from := age(pg_snapshot_xmax(pg_current_snapshot())::xid);
     SELECT array_agg(f.place), count(*), bool_or(f.is_busy), count(DISTINCT f.tenant) FILTER (WHERE s.many), min(f.tenant),
-           min(f.rank) = max(f.rank),
+           min(f.rank), min(f.rank) = max(f.rank),
            array_agg(f.tenant) FILTER (WHERE has_held OR s.rules & 68 <> 0),
            array_agg(f.task) FILTER (WHERE has_held OR s.rules & 2 <> 0),
            array_agg(f.key) FILTER (WHERE f.key IS NOT NULL AND (has_held OR by_key)),
            array_agg(f.units) FILTER (WHERE f.units IS NOT NULL)
-      INTO places, n, is_busy, n_tenants, a_tenant, is_level, tenants, tasks, keys, units
+      INTO places, n, is_busy, n_tenants, a_tenant, a_rank, is_level, tenants, tasks, keys, units
       FROM (SELECT q.ctid AS place, q.rank, q.tenant, q.task, q.concurrency_key AS key, q.units,
                    q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0 AS is_busy
               FROM rota.queued AS q
@@ -78,14 +78,8 @@ BEGIN
     is_whole := n > 0 AND n < lim AND since IS NULL AND NOT has_held AND s.awaited = '{}' AND s.late_from IS NULL;
     IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held)
        OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < smallest OR goes_round)
-       OR n_tenants = 1 AND NOT is_whole AND EXISTS (
-           SELECT FROM (SELECT rank FROM rota.queued AS q WHERE q.ctid = places[1]) AS f, LATERAL (
-                  (SELECT FROM rota.queued AS q WHERE q.due AND q.lane IS NOT NULL AND q.segment = s.newest AND q.queue = name
-                      AND q.rank = f.rank AND q.tenant < a_tenant LIMIT 1)
-                  UNION ALL
-                  (SELECT FROM rota.queued AS q WHERE q.due AND q.lane IS NOT NULL AND q.segment = s.newest AND q.queue = name
-                      AND q.rank = f.rank AND q.tenant > a_tenant LIMIT 1)) AS o)
-       OR has_held AND rota.are_behind_held(places[1], name, tenants, tasks, keys) THEN
+       OR n_tenants = 1 AND NOT is_whole AND NOT rota.is_only_tenant(s.newest, name, a_rank, a_tenant)
+       OR has_held AND rota.are_behind_held(name, a_rank, tenants, tasks, keys) THEN
         places := NULL;
         RETURN;
     END IF;
@@ -100,6 +94,22 @@ BEGIN
     END IF;
     place := (SELECT json_build_array(json_build_object('queue', name, 'rank', q.rank, 'run_at', q.run_at, 'id', q.id))
                 FROM rota.queued AS q WHERE q.ctid = places[n]);
+END
+$$;
+
+-- Whether no other tenant has jobs in this part of a line.
+CREATE FUNCTION rota.is_only_tenant(segment integer, queue text, rank integer, tenant text) RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN tenant = (SELECT q.tenant FROM rota.queued AS q
+                      WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+                        AND q.rank = is_only_tenant.rank ORDER BY q.tenant LIMIT 1)
+       AND tenant = (SELECT q.tenant FROM rota.queued AS q
+                      WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+                        AND q.rank = is_only_tenant.rank ORDER BY q.tenant DESC LIMIT 1);
 END
 $$;
 
@@ -143,7 +153,7 @@ END
 $$;
 
 -- Whether jobs are held that come before these, which are of one queue and rank: of the same key, or in a lane of theirs.
-CREATE FUNCTION rota.are_behind_held(place tid, queue text, tenants text[], tasks text[], keys text[]) RETURNS boolean
+CREATE FUNCTION rota.are_behind_held(queue text, rank integer, tenants text[], tasks text[], keys text[]) RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -151,11 +161,10 @@ AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM rota.queued AS q
                     WHERE q.due IS NULL AND q.concurrency_key = ANY (keys) AND q.queue = are_behind_held.queue)
-        OR EXISTS (SELECT FROM (SELECT q.rank FROM rota.queued AS q WHERE q.ctid = are_behind_held.place) AS f,
-                               (SELECT DISTINCT u.tenant, u.task FROM unnest(tenants, tasks) AS u(tenant, task)) AS c,
+        OR EXISTS (SELECT FROM (SELECT DISTINCT u.tenant, u.task FROM unnest(tenants, tasks) AS u(tenant, task)) AS c,
                                LATERAL (VALUES (''), ('t:' || c.task)) AS l(lane), LATERAL (
                           SELECT FROM rota.queued AS q
-                           WHERE q.due IS NULL AND q.queue = are_behind_held.queue AND q.rank = f.rank AND q.lane = l.lane
+                           WHERE q.due IS NULL AND q.queue = are_behind_held.queue AND q.rank = are_behind_held.rank AND q.lane = l.lane
                              AND q.tenant = c.tenant LIMIT 1) AS h);
 END
 $$;

@@ -116,12 +116,14 @@ SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    met text[];
+    met text[]; reach integer;
     more text[];  -- with the last place of each that the line shows
     more_at timestamptz[];
     more_id uuid[];
 BEGIN
-    met := ARRAY(SELECT t.tenant FROM rota.walk_tenants(segments, queue, rank, from_tenant, 2 * walk) AS t);
+    -- beyond those that the line shows, but not so far that it costs more than it finds
+    reach := walk + least(walk, (SELECT count(DISTINCT t) FROM unnest(shown) AS t));
+    met := ARRAY(SELECT t.tenant FROM rota.walk_tenants(segments, queue, rank, from_tenant, reach) AS t);
     last := met[cardinality(met)];
     met := ARRAY(SELECT u.tenant FROM unnest(met) WITH ORDINALITY AS u(tenant, i)
                    LEFT JOIN (SELECT DISTINCT x.tenant FROM unnest(shown) AS x(tenant)) AS s ON s.tenant = u.tenant
