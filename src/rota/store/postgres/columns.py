@@ -60,6 +60,8 @@ FREED_LANES = (
 )
 RULES_LOCK = 7_466_563  # shared by claims; a session that changes a rule has it alone
 MANY_PASSED = 256  # due jobs that a claim may not take: they leave the line
+ROUND_LANES = 16  # of a round of a claim
+FAIR_CLAIM = 64  # jobs; a claim of as many gives each tenant one before any gets two
 MANY_DEAD = 500  # index entries of jobs long gone: passing as many takes a fraction of a millisecond
 
 
@@ -199,6 +201,8 @@ LISTS: Mapping[str, ColumnList] = {
     "tokens": _tokens,
     "many tenants": lambda _, __: [MANY_TENANTS],
     "many passed": _constant(MANY_PASSED),
+    "round lanes": _constant(ROUND_LANES),
+    "fair claim": _constant(FAIR_CLAIM),
     "rules lock": _constant(RULES_LOCK),
     # what may be said about a job
     "conflicts": lambda _, __: [f"'{choice}'" for choice in CONFLICTS],

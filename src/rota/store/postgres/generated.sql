@@ -1352,10 +1352,11 @@ $$;
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are
 -- still seen; and if it does not find enough, the claim starts from the front as well.
--- free, hints, freed: see rota.claim_fairly, which does the work as soon as there are tenants, rules or held jobs.
+-- free, state, hands, freed: see rota.claim_fairly. As soon as there are tenants, rules or held jobs, it does the work
+-- unless the next jobs can be taken in order.
 CREATE OR REPLACE FUNCTION rota.claim(
     worker text, lim integer, lease_s double precision, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, free integer, hints json, freed text[], now timestamptz)
+    exclude_tenants text[], since json, free integer, state json, hands json, freed text[], now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     id uuid, lease_token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
@@ -1377,6 +1378,7 @@ DECLARE
     met_later CONSTANT bigint :=
         (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass));
     met_live CONSTANT bigint := pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass);
+    s rota.segments;
     is_fair boolean;
     version bigint;  -- of the list of segments
     known bigint;
@@ -1407,24 +1409,88 @@ DECLARE
     asked integer;  -- what was wanted in this round
     looks integer := 0;  -- from the front
     passed bigint;
+    goes_round boolean;
+    chosen record;
+    limited text[];  -- queues
+    taken integer;
     lease_until CONSTANT timestamptz := now + lease_s * interval '1 second';
 BEGIN
     -- A session that sets a rule waits for the claims under way, and those that follow know it.
     PERFORM pg_advisory_xact_lock_shared(7466563);
-    SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}', s.awaited <> '{}' OR s.late_from IS NOT NULL,
-           s.later_from, s.fair
-      INTO version, newest, several, awaiting, later_from, is_fair
-      FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+    SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
     IF NOT FOUND THEN  -- emptied by hand; rota.check_segments adds what it does not name
-        INSERT INTO rota.segments AS s (version, newest, fair, many, rules) VALUES (1, 0, true, true, 255)
-        ON CONFLICT DO NOTHING;
-        SELECT 1, 0, false, false, '-infinity', true INTO version, newest, several, awaiting, later_from, is_fair;
+        INSERT INTO rota.segments (version, newest, fair, many, rules) VALUES (1, 0, true, true, 255) ON CONFLICT DO NOTHING;
+        SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
     END IF;
+    version := s.version; newest := s.newest; later_from := s.later_from; is_fair := s.fair;
+    several := s.closed <> '{}' OR s.old_segment <> '{}';
+    awaiting := s.awaited <> '{}' OR s.late_from IS NOT NULL;
     next_due_at := rota.promote(later_from, now);
     IF is_fair AND wanted > 0 THEN
+        -- limits of other queues alone: those are left out, and claims are plain
+        limited := rota.idle_limited_queues(s, queues, exclude, since);
+        is_fair := limited IS NULL;
+        exclude := exclude || limited;
+    END IF;
+    IF is_fair AND wanted > 0 THEN
+        goes_round := lim >= 64 AND random() < 0.0625;
+        SELECT * INTO chosen FROM rota.pick_in_order(
+            lim, queues, exclude, tasks, exclude_tenants, since, free, state, freed, s, goes_round, now);
+        IF chosen.places IS NULL THEN
+            RETURN QUERY
+            SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
+                                            state, hands, freed, goes_round, chosen.may_wait, next_due_at, now);
+            RETURN;
+        END IF;
         RETURN QUERY
-        SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
-                                        hints, freed, next_due_at, now);
+        WITH picked AS (
+            DELETE FROM rota.queued WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM rota.queued WHERE ctid = ANY (chosen.places) AND due FOR UPDATE SKIP LOCKED)) RETURNING *
+        )
+        INSERT INTO rota.running AS r (
+            id, created_at, run_at, rank, max_attempts, auto_remove, tenant, queue, task, origin, payload,
+                cost_cents, timeout, scheduled_for, schedule, key, tags, parent, backoff, error, progress,
+                crashes, expires_at, keep, snoozes, concurrency_key, units, price,
+            lease_token, attempt, started_at, worker, lease_until, cancel_requested, ruled)
+        SELECT p.id, p.created_at, p.run_at, p.rank, p.max_attempts, p.auto_remove, p.tenant, p.queue, p.task,
+            p.origin, p.payload, p.cost_cents, p.timeout, p.scheduled_for, p.schedule, p.key, p.tags, p.parent,
+            p.backoff, p.error, p.progress, p.crashes, p.expires_at, p.keep, p.snoozes, p.concurrency_key,
+            p.units, p.price,
+               p.lease_token + 1, p.attempt + 1, now, claim.worker, lease_until, p.cancel_requested,
+               nullif(chosen.common | CASE WHEN p.concurrency_key IS NULL THEN 0 ELSE chosen.keyed END, 0)
+          FROM picked AS p
+        RETURNING NULL::timestamptz, r.run_at::text, r.created_at::text,
+                  coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
+                  r.id, r.lease_token, r.rank, r.attempt, r.max_attempts, r.auto_remove, r.tenant, r.queue,
+                      r.task, r.origin, r.cost_cents, r.timeout, r.scheduled_for, r.schedule, r.key, r.tags,
+                      r.parent, r.backoff, r.error, r.progress, r.crashes, r.expires_at, r.keep, r.snoozes,
+                      r.concurrency_key, r.units, r.price, r.cancel_requested;
+        GET DIAGNOSTICS taken = ROW_COUNT;
+        next_due_at := least(next_due_at, chosen.again_at);
+        IF taken = lim THEN
+            created_at := chosen.place;
+        ELSIF taken < cardinality(chosen.places) THEN
+            next_due_at := now;  -- another session has the others, and more may be due
+        END IF;
+        IF pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass) - met_live - 2 * lim > 256 AND (tasks IS
+            NOT NULL OR exclude_tenants IS NOT NULL) THEN
+            PERFORM rota.hold(rota.list_queues(queues, exclude, newest), tasks, exclude_tenants, lim);
+        END IF;
+        passed :=
+            (pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass))
+            - met - 2 * lim;
+        IF greatest(passed,
+            (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass))
+            - met_later) > 500 OR awaiting AND random() < 0.05 THEN
+            PERFORM rota.tidy(passed,
+                (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass))
+                - met_later, false);
+        END IF;
+        run_at := now::text;
+        payload := coalesce(state, '{}');
+        cancel_requested := chosen.is_ample;
+        id := NULL;
+        RETURN NEXT;
         RETURN;
     END IF;
     run_at := now::text;
@@ -1446,10 +1512,10 @@ BEGIN
                     PERFORM rota.tidy(0, 0, true);
                 END IF;
                 known := version;
-                SELECT s.version, s.newest, s.closed <> '{}' OR s.old_segment <> '{}',
-                       s.awaited <> '{}' OR s.late_from IS NOT NULL, s.later_from
+                SELECT l.version, l.newest, l.closed <> '{}' OR l.old_segment <> '{}',
+                       l.awaited <> '{}' OR l.late_from IS NOT NULL, l.later_from
                   INTO version, newest, several, awaiting, later_from
-                  FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1;
+                  FROM rota.segments AS l ORDER BY l.version DESC LIMIT 1;
                 EXIT WHEN version = known OR looks > 3;
             END IF;
             looks := looks + 1;
@@ -1596,13 +1662,15 @@ $$;
 -- pass, in an order that is fair between tenants; what they do not admit is held. A limit that is full, a paused
 -- tenant or an unknown task delays no other job.
 -- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a
--- place back in this turn, as lanes (k:KEY, t:TASK) and tenants (n:TENANT). hints: {holds: [[tenant, jobs]],
--- begun: [[tenant, jobs]], state}; state is what the last claim said.
+-- place back in this turn, as lanes (k:KEY, t:TASK) and tenants (n:TENANT). state: what the last claim said.
+-- hands: {holds: [[tenant, jobs]], begun: [[tenant, jobs]]}. goes_round: looks for tenants and lanes that the line does
+-- not show, where that is not needed for a fair share. may_wait: for another claim under the limits of the last one.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
--- starts, as since; in payload the state.
+-- starts, as since; in payload the state; in cancel_requested whether all limits were ample, see rota.admit.
 CREATE OR REPLACE FUNCTION rota.claim_fairly(
     worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, free integer, hints json, freed text[], soonest timestamptz, now timestamptz)
+    exclude_tenants text[], since json, free integer, state json, hands json, freed text[], goes_round boolean,
+    may_wait boolean, soonest timestamptz, now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     id uuid, lease_token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
@@ -1627,7 +1695,6 @@ DECLARE
     met_later CONSTANT bigint :=
         (pg_stat_get_xact_tuples_returned('rota.queued_later'::regclass) - pg_stat_get_xact_tuples_fetched('rota.queued_later'::regclass));
     met_live CONSTANT bigint := pg_stat_get_xact_tuples_fetched('rota.queued_due'::regclass);
-    state CONSTANT json := hints->'state';
     s rota.segments%ROWTYPE;
     known bigint;
     several boolean;
@@ -1653,7 +1720,7 @@ DECLARE
     is_deep boolean := false; is_end boolean; is_unfinished boolean := false; has_rate boolean := false;
     step_queue text[]; step_rank integer[]; step_lane text[]; step_tenant text[]; step_closed boolean[];
     from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
-    lanes_read integer := 0;
+    lanes_read integer := 0; full_lanes text[] := '{}';  -- of keys that have been found full
     locks text[];
     -- transactions under way, and the age of later ones; our own has the age 0
     busy xid[] := '{}'; busy_from integer := -2147483648;
@@ -1668,6 +1735,8 @@ DECLARE
     hold_place tid[]; hold_id uuid[]; hold_lane text[];
     places tid[]; ruled smallint[]; ids uuid[];
     wanted integer := lim; looks integer := 0; lines_read integer := 0; is_patient boolean := true; is_ample boolean := true;
+    are_ample boolean := true;  -- in all rounds
+    has_opened boolean := false; has_more boolean := false; has_looked boolean := false; looks_round boolean;  -- into lanes
     passed bigint;
 BEGIN
     SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
@@ -1679,11 +1748,11 @@ BEGIN
             HINT = format('ALTER ROLE %I SET default_transaction_isolation = ''read committed''', current_user);
     END IF;
     next_due_at := soonest;
-    SELECT array_agg(h->>0), array_agg((h->>1)::integer) INTO holder, holding FROM json_array_elements(hints->'holds') AS h;
+    SELECT array_agg(h->>0), array_agg((h->>1)::integer) INTO holder, holding FROM json_array_elements(hands->'holds') AS h;
     IF s.many AND (state->>'turns')::boolean THEN  -- a rate lets few begin: who had few of them is next
         SELECT array_agg(h.tenant), array_agg(h.n) INTO starter, started
           FROM (SELECT u.tenant, max(u.n) AS n
-                  FROM (SELECT b->>0, (b->>1)::integer FROM json_array_elements(hints->'begun') AS b
+                  FROM (SELECT b->>0, (b->>1)::integer FROM json_array_elements(hands->'begun') AS b
                         UNION ALL SELECT * FROM unnest(holder, holding)) AS u(tenant, n) GROUP BY u.tenant) AS h;
     END IF;
     IF since IS NOT NULL AND NOT several THEN  -- more urgent ones could lie in any segment
@@ -1701,7 +1770,9 @@ BEGIN
     -- the limits of the last claim: another one that is under way is waited for before anything is read
     locks := ARRAY(SELECT json_array_elements_text(state->'locks'));
     IF s.rules & 95 <> 0 AND locks <> '{}' THEN
-        PERFORM rota.lock_limits(locks, true);
+        IF may_wait THEN
+            PERFORM rota.lock_limits(locks, true);
+        END IF;
         is_patient := false;
         locks := '{}';
     END IF;
@@ -1787,7 +1858,7 @@ BEGIN
                              WHERE q.due IS NULL AND q.queue = l.queue AND q.rank = l.rank AND q.lane = l.lane
                                AND q.tenant = l.tenant
                              ORDER BY q.run_at, q.id LIMIT quota) AS f
-                         WHERE NOT l.is_closed ORDER BY f.rank, f.run_at, f.id) AS x;
+                         WHERE NOT l.is_closed AND NOT l.lane = ANY (full_lanes) ORDER BY f.rank, f.run_at, f.id) AS x;
                 deep_queue := step_queue[n]; deep_rank := step_rank[n]; deep_lane := step_lane[n]; deep_tenant := step_tenant[n];
             END IF;
             IF c_id IS NULL THEN
@@ -1912,12 +1983,12 @@ BEGIN
                     SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j)
                       INTO per_tenant, walk, step_rank
                       FROM rota.share_out(c_j, c_tenant, pick, share, shown, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
-                                          names, r, s.newest) AS f;
+                                          goes_round, names, r, s.newest) AS f;
                     EXIT WHEN look = 2;
                     n := 0;
                     FOR j IN 1..cardinality(pick) LOOP
                         i := pick[j];
-                        CONTINUE WHEN step_rank[j] IS NULL
+                        CONTINUE WHEN step_rank[j] IS NULL OR share[j] >= 64 AND step_rank[j] >= share[j]
                             OR s_at[i] BETWEEN now_s - 1 AND now_s AND s_rank[i] = r AND s_n[i] >= step_rank[j];
                         n := n + 1;
                         EXIT WHEN n > most_queues;
@@ -1956,13 +2027,17 @@ BEGIN
             END IF;
             -- lanes: some in turn, those where a place was freed, and those of the jobs above, whose turn comes first
             IF true = ANY (has_held) THEN
-                SELECT array_agg(x.j), array_agg(x.lane), array_agg(x.tenant), array_agg(x.step)
-                  INTO deep_j, deep_lanes, deep_tenants, step_rank
+                -- if nothing could begin in the lanes, a large claim under rules leaves the others alone for a moment
+                looks_round := lim < 64 OR s.rules & 95 = 0 OR freed IS NOT NULL OR goes_round
+                               OR coalesce(now >= to_timestamp((state->>'lanes_at')::double precision), true);
+                SELECT array_agg(x.j) FILTER (WHERE x.tenant IS NOT NULL), array_agg(x.lane) FILTER (WHERE x.tenant IS NOT NULL),
+                       array_agg(x.tenant) FILTER (WHERE x.tenant IS NOT NULL), array_agg(x.step) FILTER (WHERE x.tenant IS NOT NULL),
+                       has_more OR count(x.step) >= 16
+                  INTO deep_j, deep_lanes, deep_tenants, step_rank, has_more
                   FROM rota.choose_lanes(pick, has_held, names, held_to, s_lane, s_holder, r, c_j, c_tenant, c_task, c_key, freed,
-                                         tasks, exclude_tenants,
-                                         -- a large claim under rules leaves the other lanes to one in four
-                                         lim < 64 OR s.rules & 95 = 0 OR freed IS NOT NULL OR random() < 0.25) AS x;
+                                         tasks, exclude_tenants, looks_round) AS x;
                 n := coalesce(cardinality(deep_j), 0);
+                has_looked := has_looked OR looks_round;
                 FOR one IN  -- where the next claim continues
                     SELECT DISTINCT ON (u.j) u.j, u.lane, u.tenant
                       FROM unnest(deep_j, deep_lanes, deep_tenants, step_rank) AS u(j, lane, tenant, step)
@@ -1995,6 +2070,8 @@ BEGIN
                                                  WHEN s.rules & CASE u.lane WHEN '' THEN 68 ELSE 2 END <> 0 THEN least(quota, 64)
                                                  ELSE quota END) AS l;
                 END IF;
+            ELSE
+                has_looked := true;
             END IF;
             IF s.rules & 24 <> 0 AND c_id IS NOT NULL THEN
                 SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || ARRAY(  -- a more urgent rank comes first
@@ -2039,6 +2116,7 @@ BEGIN
                 END IF;
                 locks := CASE WHEN cardinality(locks) < 8 THEN locks || one.locked ELSE locks END;
                 is_ample := one.is_ample;
+                are_ample := are_ample AND is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
                 next_due_at := least(next_due_at, one.next_at);
                 -- what is left alone once, is so to the end of the claim: others of its key do not overtake it
@@ -2051,9 +2129,11 @@ BEGIN
                 take_place := c_place; take_id := c_id; take_ruled := c_ruled; hold_place := NULL;
             ELSE
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
+                   coalesce(bool_or(x.taken AND x.origin = 1), false) OR has_opened,
+                   full_lanes || (array_agg(DISTINCT 'k:' || x.key) FILTER (WHERE x.verdict = 8))[1:64],
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
-              INTO take_place, take_id, take_ruled, hold_place, hold_id, hold_lane
+              INTO take_place, take_id, take_ruled, has_opened, full_lanes, hold_place, hold_id, hold_lane
               FROM (SELECT y.*, y.verdict = 0 AND y.nth <= share[y.j] AS taken,
                            -- while one of its key that comes before stays in the line, so does this one: else it could come first
                            y.verdict IN (2, 4, 8)
@@ -2223,9 +2303,337 @@ BEGIN
                                   AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
         'locks', coalesce((SELECT json_agg(DISTINCT l) FROM unnest(locks[1:8]) AS l), '[]'),
         'turns', has_rate AND NOT is_ample,
+        -- if no held job could begin, when to look again; sooner if there are lanes that were not looked into
+        'version', s.version,
+        'lanes_at', CASE WHEN has_opened OR is_unfinished THEN NULL
+                         WHEN has_looked OR is_deep THEN extract(epoch FROM now) + CASE WHEN has_more THEN 0.01 ELSE 0.04 END
+                         WHEN (state->>'version')::bigint = s.version THEN (state->>'lanes_at')::double precision END,
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
+    cancel_requested := are_ample AND full_names = '{}';
     id := NULL;
     RETURN NEXT;
+END
+$$;
+
+-- Beside tenants and limits, too, most claims of busy workers can take the next jobs of a queue just as they come.
+-- Whether this one can is found with a few aggregates; rota.claim_fairly, which takes all others, costs far more.
+
+-- The next lim jobs of the only queue that the claim looks into, if all of them may begin in this order: no tenant has
+-- more than its share of them, nothing that is held comes before them, and the limits admit them all. places: NULL if
+-- not so. common: which limits they then count under, see rota.running.ruled; keyed: those with a key, which besides.
+-- since: where to start, NULL for the front; then there may be fewer. place: where the next claim starts.
+-- again_at: when to look for held jobs. is_ample: see rota.admit. state: what the last claim said; may_wait: not if its
+-- limits have been locked, or waited for. goes_round: see rota.claim_fairly.
+CREATE OR REPLACE FUNCTION rota.pick_in_order(
+    lim integer, queues text[], exclude text[], known_tasks text[], exclude_tenants text[], since json, free integer,
+    state json, freed text[], s rota.segments, goes_round boolean, now timestamptz,
+    OUT places tid[], OUT common integer, OUT keyed integer, OUT place text, OUT again_at timestamptz, OUT is_ample boolean,
+    OUT may_wait boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    is_limited CONSTANT boolean := s.rules & 95 <> 0;
+    by_key CONSTANT boolean := s.rules & 24 <> 0;
+    has_held CONSTANT boolean := EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL);
+    locks CONSTANT text[] := CASE WHEN is_limited THEN ARRAY(SELECT json_array_elements_text(state->'locks')) END;
+    -- when held jobs are looked into again, if none of them could begin; after a rule was changed, at once
+    lanes_at CONSTANT timestamptz := CASE WHEN has_held AND (state->>'version')::bigint = s.version
+                                          THEN to_timestamp((state->>'lanes_at')::double precision) END;
+    is_whole boolean;  -- it takes all that is due
+    names text[];
+    name text; from_rank integer := -2147483648;
+    from_at timestamptz := '-infinity'; from_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    -- transactions under way, and the age of later ones; our own has the age 0
+    busy xid[] := '{}'; busy_from integer;
+    n integer; is_busy boolean; n_tenants integer; a_tenant text; a_rank integer; is_level boolean;
+    tenants text[]; tasks text[]; keys text[]; units integer[];
+BEGIN
+    may_wait := true;
+    IF s.closed <> '{}' OR s.old_segment <> '{}' OR is_limited AND NOT
+        current_setting('transaction_isolation') = 'read committed'
+       OR has_held AND (lanes_at IS NULL OR rota.has_held_of(freed)) THEN
+        RETURN;
+    END IF;
+    IF since IS NULL THEN
+        names := rota.lanes(queues, exclude, s.newest);
+        name := names[1];
+        IF cardinality(names) <> 1 THEN
+            RETURN;
+        END IF;
+    ELSIF json_array_length(since) = 1 THEN
+        SELECT c.queue, c.rank, c.run_at, c.id INTO name, from_rank, from_at, from_id
+          FROM json_to_record(since->0) AS c(queue text, rank integer, run_at timestamptz, id uuid);
+        IF EXISTS (SELECT FROM rota.queued AS q
+                    WHERE q.due AND q.segment = s.newest AND q.queue = name AND q.rank < from_rank) THEN
+            from_rank := -2147483648;
+        END IF;
+    ELSE
+        RETURN;
+    END IF;
+    IF locks <> '{}' THEN
+        may_wait := false;
+        IF (SELECT l.unlocked <> '{}' FROM rota.lock_limits(locks, true) AS l) THEN
+            RETURN;
+        END IF;
+    END IF;
+    -- the line, but not what another session is just taking; under a limit for keys that one has to be waited for
+    busy := ARRAY(SELECT x::xid FROM pg_snapshot_xip(pg_current_snapshot()) AS x);
+    busy_from := age(pg_snapshot_xmax(pg_current_snapshot())::xid);
+    SELECT array_agg(f.place), count(*), bool_or(f.is_busy), count(DISTINCT f.tenant) FILTER (WHERE s.many), min(f.tenant),
+           min(f.rank), min(f.rank) = max(f.rank),
+           array_agg(f.tenant) FILTER (WHERE has_held OR s.rules & 68 <> 0),
+           array_agg(f.task) FILTER (WHERE has_held OR s.rules & 2 <> 0),
+           array_agg(f.key) FILTER (WHERE f.key IS NOT NULL AND (has_held OR by_key)),
+           array_agg(f.units) FILTER (WHERE f.units IS NOT NULL)
+      INTO places, n, is_busy, n_tenants, a_tenant, a_rank, is_level, tenants, tasks, keys, units
+      FROM (SELECT q.ctid AS place, q.rank, q.tenant, q.task, q.concurrency_key AS key, q.units,
+                   q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0 AS is_busy
+              FROM rota.queued AS q
+             WHERE q.due AND q.segment = s.newest AND q.queue = name
+               AND (by_key OR NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0))
+               AND (q.rank, q.run_at, q.id) > (from_rank, from_at, from_id)
+               AND (known_tasks IS NULL OR q.task = ANY (known_tasks))
+               AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+             ORDER BY q.rank, q.run_at, q.id LIMIT lim) AS f;
+    is_whole := n > 0 AND n < lim AND since IS NULL AND s.awaited = '{}' AND s.late_from IS NULL;
+    IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held)
+       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < 64 OR goes_round)
+       OR n_tenants = 1 AND NOT is_whole AND NOT rota.is_only_tenant(s.newest, name, a_rank, a_tenant)
+       OR has_held AND (NOT is_whole AND now >= lanes_at OR rota.are_behind_held(name, a_rank, tenants, tasks, keys)) THEN
+        places := NULL;
+        RETURN;
+    END IF;
+    common := 0; keyed := 0; is_ample := true;
+    IF is_limited THEN
+        SELECT a.common, a.keyed, a.is_ample INTO common, keyed, is_ample
+          FROM rota.admit_in_order(name, tenants, tasks, keys, units, places, lim, free, locks, s.rules, now) AS a;
+        IF common IS NULL THEN
+            places := NULL;
+            RETURN;
+        END IF;
+    END IF;
+    IF has_held AND is_whole THEN
+        again_at := greatest(now, lanes_at);
+    END IF;
+    place := (SELECT json_build_array(json_build_object('queue', name, 'rank', q.rank, 'run_at', q.run_at, 'id', q.id))
+                FROM rota.queued AS q WHERE q.ctid = places[n]);
+END
+$$;
+
+-- Whether no other tenant has jobs in this part of a line.
+CREATE OR REPLACE FUNCTION rota.is_only_tenant(segment integer, queue text, rank integer, tenant text) RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN tenant = (SELECT q.tenant FROM rota.queued AS q
+                      WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+                        AND q.rank = is_only_tenant.rank ORDER BY q.tenant LIMIT 1)
+       AND tenant = (SELECT q.tenant FROM rota.queued AS q
+                      WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+                        AND q.rank = is_only_tenant.rank ORDER BY q.tenant DESC LIMIT 1);
+END
+$$;
+
+-- Whether jobs are held for what has become free. freed: see rota.claim_fairly.
+CREATE OR REPLACE FUNCTION rota.has_held_of(freed text[]) RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN EXISTS (SELECT FROM unnest(freed) AS f WHERE f NOT LIKE 'k:%')
+        OR EXISTS (SELECT FROM rota.queued AS q
+                    WHERE q.due IS NULL AND q.concurrency_key = ANY (ARRAY(SELECT substr(f, 3) FROM unnest(freed) AS f)));
+END
+$$;
+
+-- The queues that have limits, if there are no other rules, tenants or held jobs, and if nothing is due in these queues:
+-- a claim that leaves them out can be plain. Otherwise NULL.
+CREATE OR REPLACE FUNCTION rota.idle_limited_queues(s rota.segments, queues text[], exclude text[], since json) RETURNS text[]
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    most CONSTANT integer := 16;
+    found text[];
+BEGIN
+    IF s.rules <> 1 OR s.many OR s.closed <> '{}' OR s.old_segment <> '{}' OR EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL) THEN
+        RETURN NULL;
+    END IF;
+    found := ARRAY(SELECT l.subject FROM rota.limits AS l WHERE l.scope = 'queue' LIMIT most + 1);
+    IF cardinality(found) > most
+       OR EXISTS (SELECT FROM json_array_elements(since) AS c WHERE c->>'queue' = ANY (found))
+       OR EXISTS (SELECT FROM unnest(found) AS u(queue), LATERAL (
+                         SELECT FROM rota.queued AS q WHERE q.due AND q.segment = s.newest AND q.queue = u.queue LIMIT 1) AS w
+                   WHERE coalesce(u.queue = ANY (queues), true) AND NOT u.queue = ANY (exclude)) THEN
+        RETURN NULL;
+    END IF;
+    RETURN found;
+END
+$$;
+
+-- Whether jobs are held that come before these, which are of one queue and rank: of the same key, or in a lane of theirs.
+CREATE OR REPLACE FUNCTION rota.are_behind_held(queue text, rank integer, tenants text[], tasks text[], keys text[]) RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN EXISTS (SELECT FROM rota.queued AS q
+                    WHERE q.due IS NULL AND q.concurrency_key = ANY (keys) AND q.queue = are_behind_held.queue)
+        OR EXISTS (SELECT FROM (SELECT DISTINCT u.tenant, u.task FROM unnest(tenants, tasks) AS u(tenant, task)) AS c,
+                               LATERAL (VALUES (''), ('t:' || c.task)) AS l(lane), LATERAL (
+                          SELECT FROM rota.queued AS q
+                           WHERE q.due IS NULL AND q.queue = are_behind_held.queue AND q.rank = are_behind_held.rank AND q.lane = l.lane
+                             AND q.tenant = c.tenant LIMIT 1) AS h);
+END
+$$;
+
+-- Whether all these jobs of a queue may begin, where each limit concerns all of them or none; of keys: all that have
+-- one. common, keyed: see rota.pick_in_order; NULL: no, or it is not as simple. What they take from buckets is taken.
+-- locks: the limits that are locked. keys, units: without NULL.
+CREATE OR REPLACE FUNCTION rota.admit_in_order(
+    queue text, tenants text[], tasks text[], keys text[], units integer[], places tid[], asked integer, free integer,
+    locks text[], rules integer, now timestamptz, OUT common integer, OUT keyed integer,
+    OUT is_ample boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    most_families CONSTANT integer := 16;
+    now_ns CONSTANT bigint := (extract(epoch FROM now) * 1000000)::bigint * 1000;
+    more CONSTANT bigint := coalesce((SELECT sum(u - 1) FROM unnest(units) AS u), 0);  -- units beyond one for each
+    names text[] := '{}';
+    limits rota.limits[]; family rota.limits; l rota.limits; rated rota.limits[] := '{}';
+    is_of_keys boolean;
+    n bigint;  -- jobs under the limit, or units that they take
+    others bigint;  -- how many more have to fit in for it to be ample
+    room bigint;
+    bits integer; common_bits integer := 0; keyed_bits integer := 0;
+BEGIN
+    is_ample := true;
+    IF rules & 128 <> 0 AND keys IS NOT NULL OR rules & 64 <> 0 AND EXISTS (
+           SELECT FROM rota.tenants AS t WHERE t.name = ANY (tenants) AND t.budget IS NOT NULL) THEN
+        RETURN;
+    END IF;
+    IF rules & 1 <> 0 THEN
+        names := names || ('queue:' || queue);
+    END IF;
+    IF rules & 2 <> 0 THEN
+        names := names || ARRAY(SELECT DISTINCT 'task:' || t FROM unnest(tasks) AS t);
+    END IF;
+    IF rules & 4 <> 0 THEN
+        names := names || ARRAY(SELECT DISTINCT 'tenant:' || t FROM unnest(tenants) AS t);
+    END IF;
+    IF rules & 8 <> 0 THEN
+        names := names || ARRAY(SELECT DISTINCT 'key:' || k FROM unnest(keys) AS k);
+    END IF;
+    limits := ARRAY(SELECT f FROM rota.limits AS f WHERE f.name = ANY (names));
+    IF rules & 16 <> 0 AND keys IS NOT NULL THEN
+        IF (SELECT count(*) FROM (SELECT FROM rota.limits AS f WHERE f.scope = 'family' LIMIT most_families + 1) AS c) > most_families THEN
+            RETURN;
+        END IF;
+        SELECT f.* INTO family
+          FROM rota.limits AS f, LATERAL (SELECT FROM unnest(keys) AS k WHERE starts_with(k, f.subject) LIMIT 1) AS k
+         WHERE f.scope = 'family' ORDER BY length(f.subject) DESC LIMIT 1;
+        IF FOUND THEN
+            limits := limits || family;
+        END IF;
+    END IF;
+    FOREACH l IN ARRAY limits LOOP
+        -- what was spoiled by hand holds nothing up
+        CONTINUE WHEN NOT coalesce((l.running > 0 OR l.running IS NULL) AND coalesce(l.running, l.every_ns) IS NOT NULL
+                                   AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0), false);
+        is_of_keys := l.scope IN ('key', 'family');
+        IF NOT l.name = ANY (locks)
+           OR is_of_keys AND keyed_bits <> 0  -- keys of a family, and one with its own limit
+           OR NOT (CASE l.scope WHEN 'queue' THEN true WHEN 'task' THEN l.subject = ALL (tasks)
+                               WHEN 'tenant' THEN l.subject = ALL (tenants) WHEN 'key' THEN l.subject = ALL (keys)
+                               ELSE (SELECT bool_and(starts_with(k, l.subject)) FROM unnest(keys) AS k) END) THEN
+            RETURN;
+        END IF;
+        bits := 0;
+        others := CASE WHEN l.scope = 'family' THEN 1 ELSE asked END;
+        IF l.running IS NOT NULL THEN
+            bits := CASE l.scope WHEN 'queue' THEN 1 WHEN 'task' THEN 2 WHEN 'tenant' THEN 4 ELSE 8 END;
+            n := CASE WHEN is_of_keys THEN cardinality(keys) ELSE cardinality(places) END;
+            room := l.running - CASE bits
+                WHEN 1 THEN (SELECT count(*) FROM (
+                    SELECT FROM rota.running AS x WHERE x.queue = l.subject AND x.ruled & 1 <> 0 LIMIT l.running) AS c)
+                WHEN 2 THEN (SELECT count(*) FROM (
+                    SELECT FROM rota.running AS x WHERE x.task = l.subject AND x.ruled & 2 <> 0 LIMIT l.running) AS c)
+                WHEN 4 THEN (SELECT count(*) FROM (
+                    SELECT FROM rota.running AS x WHERE x.tenant = l.subject AND x.ruled & 4 <> 0 LIMIT l.running) AS c)
+                ELSE (SELECT count(*) FROM (  -- as if all had the same key
+                    SELECT FROM rota.running AS x WHERE x.concurrency_key = ANY (keys) AND x.ruled & 8 <> 0 LIMIT l.running) AS c)
+                END;
+            IF l.scope = 'family' AND n + others > room THEN
+                n := 0;
+                room := l.running - (
+                    SELECT max(u.n + coalesce(b.n, 0))
+                      FROM (SELECT k AS key, count(*) AS n FROM unnest(keys) AS k GROUP BY 1) AS u
+                      LEFT JOIN (SELECT x.concurrency_key AS key, count(*) AS n FROM rota.running AS x
+                                  WHERE x.concurrency_key = ANY (keys) AND x.ruled & 8 <> 0 GROUP BY 1) AS b ON b.key = u.key);
+            END IF;
+            IF n > room THEN
+                RETURN;
+            END IF;
+            is_ample := is_ample AND n + others <= room;
+        END IF;
+        IF l.every_ns IS NOT NULL THEN
+            IF more > 0 AND is_of_keys AND (l.scope = 'family' OR cardinality(keys) < cardinality(places)) THEN
+                RETURN;  -- which of them take more is not known here
+            END IF;
+            bits := bits | 16;
+            n := CASE WHEN is_of_keys THEN cardinality(keys) ELSE cardinality(places) END + more;
+            IF l.scope = 'family' THEN  -- as if all had the same key
+                l.full_ns := coalesce((SELECT max(b.full_ns) FROM rota.buckets AS b WHERE b.concurrency_key = ANY (keys)), 0);
+            END IF;
+            others := greatest(others, (499999999 + l.every_ns) / l.every_ns);
+            room :=
+                ((now_ns + least(l.burst, 4000000000000000000 / l.every_ns) * l.every_ns - greatest(l.full_ns, now_ns)) / l.every_ns);
+            IF l.scope = 'family' AND n + others > room THEN
+                n := (SELECT max(c.n) FROM (SELECT count(*) AS n FROM unnest(keys) AS k GROUP BY k) AS c);
+            END IF;
+            IF n > room THEN
+                RETURN;
+            END IF;
+            is_ample := is_ample AND n + others <= room;
+            rated := rated || l;
+        END IF;
+        IF is_of_keys THEN
+            keyed_bits := bits;
+        ELSE
+            common_bits := common_bits | bits;
+        END IF;
+    END LOOP;
+    IF NOT is_ample AND free < cardinality(places) THEN
+        RETURN;  -- nothing is claimed ahead of others
+    END IF;
+    IF cardinality(rated) > 0 THEN
+        IF (SELECT count(*) FROM (SELECT FROM rota.queued WHERE ctid = ANY (places) AND due FOR UPDATE SKIP LOCKED) AS c)
+               < cardinality(places) THEN
+            RETURN;
+        END IF;
+        FOREACH l IN ARRAY rated LOOP
+            IF l.scope = 'family' THEN
+                INSERT INTO rota.buckets AS b (concurrency_key, full_ns)
+                SELECT k, now_ns + l.every_ns * count(*) FROM unnest(keys) AS k GROUP BY 1
+                ON CONFLICT (concurrency_key) DO UPDATE SET full_ns = greatest(b.full_ns, now_ns) + (excluded.full_ns - now_ns);
+            ELSE
+                UPDATE rota.limits AS f SET full_ns = greatest(f.full_ns, now_ns)
+                       + f.every_ns * (CASE l.scope WHEN 'key' THEN cardinality(keys) ELSE cardinality(places) END + more)
+                 WHERE f.name = l.name;
+            END IF;
+        END LOOP;
+    END IF;
+    common := common_bits; keyed := keyed_bits;
 END
 $$;
 
@@ -3359,11 +3767,11 @@ BEGIN
 END
 $$;
 
--- Lanes of held jobs of one queue and rank, from a lane and tenant on and round, up to most; not those that
--- the caller may not take from. One index probe each.
+-- Lanes of held jobs of one queue and rank, from a lane and tenant on and round, up to most. Closed ones, that the
+-- caller may not take from, are named as well: they count. One index probe each.
 CREATE OR REPLACE FUNCTION rota.walk_lanes(
     queue text, rank integer, from_lane text, from_tenant text, most integer, tasks text[], exclude_tenants text[])
-RETURNS TABLE (lane text, tenant text)
+RETURNS TABLE (lane text, tenant text, is_closed boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -3388,11 +3796,11 @@ BEGIN
               ORDER BY q.lane, q.tenant LIMIT 1)
             LIMIT 1) AS b
          WHERE s.n < most AND NOT (b.has_wrapped AND (b.lane, b.tenant) > (from_lane, from_tenant)))
-    SELECT s.lane, s.tenant FROM step AS s WHERE s.n > 0 AND NOT s.is_closed;
+    SELECT s.lane, s.tenant, s.is_closed FROM step AS s WHERE s.n > 0;
 END
 $$;
 
--- The same over all queues and ranks, from a place on to the end. Closed lanes are named as well: they count.
+-- The same over all queues and ranks, from a place on to the end.
 CREATE OR REPLACE FUNCTION rota.walk_held(
     from_queue text, from_rank integer, from_lane text, from_tenant text, most integer, queues text[], exclude text[],
     tasks text[], exclude_tenants text[])
@@ -3423,7 +3831,7 @@ END
 $$;
 
 -- The lanes of held jobs that this round of a claim looks into: some in turn (step: their order), those where a place
--- was freed, and those of the candidates, whose own turn comes after.
+-- was freed, and those of the candidates, whose own turn comes after. Closed ones have no tenant.
 CREATE OR REPLACE FUNCTION rota.choose_lanes(
     pick integer[], has_held boolean[], names text[], held_to integer[], from_lanes text[], from_tenants text[], rank integer,
     js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[],
@@ -3441,14 +3849,14 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT x.j, x.lane, x.tenant, max(x.step)::integer FROM (
-        SELECT f.j, w.lane, w.tenant, w.step
+        SELECT f.j, w.lane, CASE WHEN NOT w.is_closed THEN w.tenant END AS tenant, w.step
           FROM unnest(fresh) AS f(j), LATERAL rota.walk_lanes(
                names[pick[f.j]], choose_lanes.rank, coalesce(from_lanes[pick[f.j]], ''), coalesce(from_tenants[pick[f.j]], ''),
                greatest(in_turn / cardinality(fresh), 1), tasks, exclude_tenants)
-               WITH ORDINALITY AS w(lane, tenant, step)
+               WITH ORDINALITY AS w(lane, tenant, is_closed, step)
         UNION ALL
         SELECT f.j, h.lane, h.tenant, NULL
-          FROM unnest(fresh) AS f(j), unnest(freed) AS d(lane), LATERAL (
+          FROM unnest(fresh) AS f(j), (SELECT DISTINCT l FROM unnest(freed) AS l) AS d(lane), LATERAL (
                SELECT q.lane, q.tenant FROM rota.queued AS q
                 WHERE q.due IS NULL AND q.queue = names[pick[f.j]] AND q.rank = choose_lanes.rank
                   AND q.lane = CASE WHEN d.lane LIKE 'n:%' THEN '' ELSE d.lane END
@@ -3673,7 +4081,7 @@ BEGIN
               FROM rota.running AS x) AS u
      WHERE r.id = u.id AND coalesce(r.ruled, 0) | u.bits <> coalesce(r.ruled, 0);
     UPDATE rota.segments SET version = version + 1, fair = fair OR kinds <> 0, rules = kinds::smallint
-     WHERE version = (SELECT max(s.version) FROM rota.segments AS s) AND (rules <> kinds OR kinds <> 0 AND NOT fair);
+     WHERE version = (SELECT max(s.version) FROM rota.segments AS s);
 END
 $$;
 
@@ -4372,9 +4780,7 @@ SET search_path = rota, pg_temp
 AS $$
 DECLARE
     most CONSTANT integer := 16;
-    found text[] := ARRAY(
-        SELECT DISTINCT u.queue FROM unnest(of_queues) AS u(queue)
-         WHERE rota.ahead(u.queue, 2147483647, 'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 1) > 0);
+    found text[] := ARRAY(SELECT DISTINCT q FROM unnest(of_queues) AS q);
     held text;
 BEGIN
     FOR n IN 1..most LOOP
@@ -4452,8 +4858,8 @@ BEGIN
            array_agg(schedule) FILTER (WHERE schedule IS NOT NULL),
            array_agg('epoch'::timestamptz + began[array_position(ids, id)] * interval '1 microsecond')
                FILTER (WHERE schedule IS NOT NULL),
-array_agg(DISTINCT 'k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || array_agg(DISTINCT 't:' || task) FILTER (WHERE ruled & 2 <> 0) || array_agg(DISTINCT 'n:' || tenant) FILTER (WHERE ruled & 4 <> 0),
-               array_agg(DISTINCT queue) FILTER (WHERE ruled & 1 <> 0)
+array_agg('k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || array_agg('t:' || task) FILTER (WHERE ruled & 2 <> 0) || array_agg('n:' || tenant) FILTER (WHERE ruled & 4 <> 0),
+               array_agg(queue) FILTER (WHERE ruled & 1 <> 0)
       INTO held, holders, tenants, keys, run_tenants, run_names, run_began, freed, slots FROM taken;
     IF run_names IS NOT NULL THEN
         PERFORM rota.count_runs(
@@ -4568,8 +4974,8 @@ BEGIN
            array_agg(code_began) FILTER (WHERE schedule IS NOT NULL AND state <> 'queued'),
            array_agg(DISTINCT queue) FILTER (WHERE state = 'queued' AND next_at <= now),
            array_agg(tenant) FILTER (WHERE charged > 0), array_agg(charged) FILTER (WHERE charged > 0),
-array_agg(DISTINCT 'k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || array_agg(DISTINCT 't:' || task) FILTER (WHERE ruled & 2 <> 0) || array_agg(DISTINCT 'n:' || tenant) FILTER (WHERE ruled & 4 <> 0),
-               array_agg(DISTINCT queue) FILTER (WHERE ruled & 1 <> 0),
+array_agg('k:' || concurrency_key) FILTER (WHERE ruled & 8 <> 0) || array_agg('t:' || task) FILTER (WHERE ruled & 2 <> 0) || array_agg('n:' || tenant) FILTER (WHERE ruled & 4 <> 0),
+               array_agg(queue) FILTER (WHERE ruled & 1 <> 0),
            json_agg(json_build_array(queue, task, tenant, concurrency_key, units, started_at)) FILTER (
                WHERE state = 'queued' AND ruled & 16 <> 0 AND code_began IS NULL AND outcome IS NULL),
            (SELECT json_agg(f) FROM held AS h, LATERAL json_array_elements(h."then") AS f WHERE h."then" IS NOT NULL),
@@ -4621,27 +5027,31 @@ LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
+DECLARE
+    found integer := 0; n integer;
+    after text; last text;
 BEGIN
-    RETURN QUERY
-    WITH RECURSIVE step(tenant, n, has_wrapped) AS (
-        SELECT from_tenant COLLATE "C", 0, from_tenant = ''
-        UNION ALL
-        SELECT coalesce(b.tenant, a.tenant), s.n + 1, b.tenant IS NULL OR s.has_wrapped
-          FROM step AS s, LATERAL (
-            SELECT min(t.tenant) AS tenant FROM unnest(segments) AS g(segment), LATERAL (
-                SELECT q.tenant FROM rota.queued AS q
-                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
-                   AND q.rank = walk_tenants.rank AND q.tenant > s.tenant
-                 ORDER BY q.tenant LIMIT 1) AS t) AS b, LATERAL (
-            SELECT min(t.tenant) AS tenant FROM unnest(segments) AS g(segment), LATERAL (
-                SELECT q.tenant FROM rota.queued AS q
-                 WHERE b.tenant IS NULL AND NOT s.has_wrapped
-                   AND q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
-                   AND q.rank = walk_tenants.rank
-                 ORDER BY q.tenant LIMIT 1) AS t) AS a
-         WHERE s.n < most AND coalesce(b.tenant, a.tenant) IS NOT NULL
-           AND NOT ((b.tenant IS NULL OR s.has_wrapped) AND from_tenant <> '' AND coalesce(b.tenant, a.tenant) > from_tenant))
-    SELECT s.tenant FROM step AS s WHERE s.n > 0;
+    FOR part IN 1..2 LOOP  -- behind from_tenant, then those up to it
+        EXIT WHEN found >= most OR part = 2 AND from_tenant = '';
+        after := CASE part WHEN 1 THEN from_tenant ELSE '' END;
+        last := CASE part WHEN 1 THEN NULL ELSE from_tenant END;
+        RETURN QUERY
+        SELECT t.tenant
+          FROM (SELECT DISTINCT w.tenant FROM unnest(segments) AS g(segment), LATERAL (
+                    WITH RECURSIVE step(tenant, n) AS (
+                        SELECT after COLLATE "C", 0
+                        UNION ALL
+                        SELECT (SELECT q.tenant FROM rota.queued AS q
+                                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = walk_tenants.queue
+                                   AND q.rank = walk_tenants.rank AND q.tenant > s.tenant
+                                   AND (last IS NULL OR q.tenant <= last COLLATE "C")
+                                 ORDER BY q.tenant LIMIT 1), s.n + 1
+                          FROM step AS s WHERE s.tenant IS NOT NULL AND s.n < most - found)
+                    SELECT s.tenant FROM step AS s WHERE s.n > 0 AND s.tenant IS NOT NULL) AS w) AS t
+         ORDER BY t.tenant LIMIT most - found;
+        GET DIAGNOSTICS n = ROW_COUNT;
+        found := found + n;
+    END LOOP;
 END
 $$;
 
@@ -4670,7 +5080,7 @@ $$;
 -- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line.
 CREATE OR REPLACE FUNCTION rota.share_out(
     js integer[], tenants text[], pick integer[], share integer[], shown integer[], waiting integer[], weights double precision[],
-    holder text[], holding integer[], has_weights boolean, names text[], rank integer, segment integer)
+    holder text[], holding integer[], has_weights boolean, goes_round boolean, names text[], rank integer, segment integer)
 RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -4698,14 +5108,16 @@ BEGIN
            CASE WHEN q.n < shown[p.j] THEN 0  -- the line has no more
                 WHEN q.waiting <= q.seen THEN 1
                 -- a sixteenth goes round whatever the line shows; if that is fair, rarely and then more
-                WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN random() < 0.25 THEN least(q.waiting - q.seen, q.share / 4) ELSE 0 END
+                WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN goes_round THEN least(q.waiting - q.seen,
+                    q.share / 2) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
       FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
       LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(
                                   -- in a large claim one job of each is fair, whatever was rounded
-                                  CASE WHEN q.share >= 64 THEN 1 ELSE 0 END, ceil(q.rate * t.weight) - t.held))) AS over
+                                  CASE WHEN q.share >= 64 THEN 1 ELSE 0 END, ceil(q.rate * t.weight) - t.held)))
+                                      AS over
                    FROM tenant AS t JOIN queue AS q ON q.j = t.j GROUP BY t.j) AS o ON o.j = p.j;
 END
 $$;
@@ -4725,12 +5137,14 @@ SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    met text[];
+    met text[]; reach integer;
     more text[];  -- with the last place of each that the line shows
     more_at timestamptz[];
     more_id uuid[];
 BEGIN
-    met := ARRAY(SELECT t.tenant FROM rota.walk_tenants(segments, queue, rank, from_tenant, 2 * walk) AS t);
+    -- beyond those that the line shows, but not so far that it costs more than it finds
+    reach := walk + least(walk, (SELECT count(DISTINCT t) FROM unnest(shown) AS t));
+    met := ARRAY(SELECT t.tenant FROM rota.walk_tenants(segments, queue, rank, from_tenant, reach) AS t);
     last := met[cardinality(met)];
     met := ARRAY(SELECT u.tenant FROM unnest(met) WITH ORDINALITY AS u(tenant, i)
                    LEFT JOIN (SELECT DISTINCT x.tenant FROM unnest(shown) AS x(tenant)) AS s ON s.tenant = u.tenant
@@ -4751,7 +5165,7 @@ BEGIN
         RETURN;
     END IF;
     firsts := ARRAY(SELECT pick_tenants.j || ':' || m FROM unnest(
-        met[1:CASE WHEN walk = share / 4 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
+        met[1:CASE WHEN walk = share / 2 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
     SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)

@@ -143,7 +143,7 @@ BEGIN
         exclude := exclude || limited;
     END IF;
     IF is_fair AND wanted > 0 THEN
-        goes_round := random() < 0.0625;
+        goes_round := lim >= {fair claim} AND random() < 0.0625;
         SELECT * INTO chosen FROM rota.pick_in_order(
             lim, queues, exclude, tasks, exclude_tenants, since, free, state, freed, s, goes_round, now);
         IF chosen.places IS NULL THEN
@@ -168,6 +168,7 @@ BEGIN
                   coalesce(r.payload, (SELECT p.body FROM rota.payloads AS p WHERE p.job = r.id)),
                   {claimed of r};
         GET DIAGNOSTICS taken = ROW_COUNT;
+        next_due_at := least(next_due_at, chosen.again_at);
         IF taken = lim THEN
             created_at := chosen.place;
         ELSIF taken < cardinality(chosen.places) THEN

@@ -55,7 +55,7 @@ DECLARE
     is_deep boolean := false; is_end boolean; is_unfinished boolean := false; has_rate boolean := false;
     step_queue text[]; step_rank integer[]; step_lane text[]; step_tenant text[]; step_closed boolean[];
     from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
-    lanes_read integer := 0;
+    lanes_read integer := 0; full_lanes text[] := '{}';  -- of keys that have been found full
     locks text[];
     -- transactions under way, and the age of later ones; our own has the age 0
     busy xid[] := '{}'; busy_from integer := -2147483648;
@@ -71,6 +71,7 @@ DECLARE
     places tid[]; ruled smallint[]; ids uuid[];
     wanted integer := lim; looks integer := 0; lines_read integer := 0; is_patient boolean := true; is_ample boolean := true;
     are_ample boolean := true;  -- in all rounds
+    has_opened boolean := false; has_more boolean := false; has_looked boolean := false; looks_round boolean;  -- into lanes
     passed bigint;
 BEGIN
     SELECT * INTO s FROM rota.segments ORDER BY version DESC LIMIT 1;
@@ -192,7 +193,7 @@ BEGIN
                              WHERE q.due IS NULL AND q.queue = l.queue AND q.rank = l.rank AND q.lane = l.lane
                                AND q.tenant = l.tenant
                              ORDER BY q.run_at, q.id LIMIT quota) AS f
-                         WHERE NOT l.is_closed ORDER BY f.rank, f.run_at, f.id) AS x;
+                         WHERE NOT l.is_closed AND NOT l.lane = ANY (full_lanes) ORDER BY f.rank, f.run_at, f.id) AS x;
                 deep_queue := step_queue[n]; deep_rank := step_rank[n]; deep_lane := step_lane[n]; deep_tenant := step_tenant[n];
             END IF;
             IF c_id IS NULL THEN
@@ -322,7 +323,7 @@ BEGIN
                     n := 0;
                     FOR j IN 1..cardinality(pick) LOOP
                         i := pick[j];
-                        CONTINUE WHEN step_rank[j] IS NULL OR share[j] >= 64 AND step_rank[j] >= share[j]  -- fair as it is
+                        CONTINUE WHEN step_rank[j] IS NULL OR share[j] >= {fair claim} AND step_rank[j] >= share[j]
                             OR s_at[i] BETWEEN now_s - 1 AND now_s AND s_rank[i] = r AND s_n[i] >= step_rank[j];
                         n := n + 1;
                         EXIT WHEN n > most_queues;
@@ -361,13 +362,17 @@ BEGIN
             END IF;
             -- lanes: some in turn, those where a place was freed, and those of the jobs above, whose turn comes first
             IF true = ANY (has_held) THEN
-                SELECT array_agg(x.j), array_agg(x.lane), array_agg(x.tenant), array_agg(x.step)
-                  INTO deep_j, deep_lanes, deep_tenants, step_rank
+                -- if nothing could begin in the lanes, a large claim under rules leaves the others alone for a moment
+                looks_round := lim < {fair claim} OR s.rules & 95 = 0 OR freed IS NOT NULL OR goes_round
+                               OR coalesce(now >= to_timestamp((state->>'lanes_at')::double precision), true);
+                SELECT array_agg(x.j) FILTER (WHERE x.tenant IS NOT NULL), array_agg(x.lane) FILTER (WHERE x.tenant IS NOT NULL),
+                       array_agg(x.tenant) FILTER (WHERE x.tenant IS NOT NULL), array_agg(x.step) FILTER (WHERE x.tenant IS NOT NULL),
+                       has_more OR count(x.step) >= {round lanes}
+                  INTO deep_j, deep_lanes, deep_tenants, step_rank, has_more
                   FROM rota.choose_lanes(pick, has_held, names, held_to, s_lane, s_holder, r, c_j, c_tenant, c_task, c_key, freed,
-                                         tasks, exclude_tenants,
-                                         -- a large claim under rules leaves the other lanes to some
-                                         lim < 64 OR s.rules & 95 = 0 OR freed IS NOT NULL OR goes_round) AS x;
+                                         tasks, exclude_tenants, looks_round) AS x;
                 n := coalesce(cardinality(deep_j), 0);
+                has_looked := has_looked OR looks_round;
                 FOR one IN  -- where the next claim continues
                     SELECT DISTINCT ON (u.j) u.j, u.lane, u.tenant
                       FROM unnest(deep_j, deep_lanes, deep_tenants, step_rank) AS u(j, lane, tenant, step)
@@ -400,6 +405,8 @@ BEGIN
                                                  WHEN s.rules & CASE u.lane WHEN '' THEN 68 ELSE 2 END <> 0 THEN least(quota, 64)
                                                  ELSE quota END) AS l;
                 END IF;
+            ELSE
+                has_looked := true;
             END IF;
             IF s.rules & 24 <> 0 AND c_id IS NOT NULL THEN
                 SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || ARRAY(  -- a more urgent rank comes first
@@ -457,9 +464,11 @@ BEGIN
                 take_place := c_place; take_id := c_id; take_ruled := c_ruled; hold_place := NULL;
             ELSE
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
+                   coalesce(bool_or(x.taken AND x.origin = 1), false) OR has_opened,
+                   full_lanes || (array_agg(DISTINCT 'k:' || x.key) FILTER (WHERE x.verdict = 8))[1:64],
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
-              INTO take_place, take_id, take_ruled, hold_place, hold_id, hold_lane
+              INTO take_place, take_id, take_ruled, has_opened, full_lanes, hold_place, hold_id, hold_lane
               FROM (SELECT y.*, y.verdict = 0 AND y.nth <= share[y.j] AS taken,
                            -- while one of its key that comes before stays in the line, so does this one: else it could come first
                            y.verdict IN (2, 4, 8)
@@ -614,6 +623,11 @@ BEGIN
                                   AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
         'locks', coalesce((SELECT json_agg(DISTINCT l) FROM unnest(locks[1:8]) AS l), '[]'),
         'turns', has_rate AND NOT is_ample,
+        -- if no held job could begin, when to look again; sooner if there are lanes that were not looked into
+        'version', s.version,
+        'lanes_at', CASE WHEN has_opened OR is_unfinished THEN NULL
+                         WHEN has_looked OR is_deep THEN extract(epoch FROM now) + CASE WHEN has_more THEN 0.01 ELSE 0.04 END
+                         WHEN (state->>'version')::bigint = s.version THEN (state->>'lanes_at')::double precision END,
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
     cancel_requested := are_ample AND full_names = '{}';
     id := NULL;

@@ -4,23 +4,27 @@
 -- The next lim jobs of the only queue that the claim looks into, if all of them may begin in this order: no tenant has
 -- more than its share of them, nothing that is held comes before them, and the limits admit them all. places: NULL if
 -- not so. common: which limits they then count under, see rota.running.ruled; keyed: those with a key, which besides.
--- since: where to start, NULL for the front; then there may be fewer. place: where the next claim starts. state: what
--- the last one said; is_ample: see rota.admit; may_wait: not if its limits have been locked, or waited for. goes_round: see rota.claim_fairly.
+-- since: where to start, NULL for the front; then there may be fewer. place: where the next claim starts.
+-- again_at: when to look for held jobs. is_ample: see rota.admit. state: what the last claim said; may_wait: not if its
+-- limits have been locked, or waited for. goes_round: see rota.claim_fairly.
 CREATE FUNCTION rota.pick_in_order(
     lim integer, queues text[], exclude text[], known_tasks text[], exclude_tenants text[], since json, free integer,
     state json, freed text[], s rota.segments, goes_round boolean, now timestamptz,
-    OUT places tid[], OUT common integer, OUT keyed integer, OUT place text, OUT is_ample boolean, OUT may_wait boolean)
+    OUT places tid[], OUT common integer, OUT keyed integer, OUT place text, OUT again_at timestamptz, OUT is_ample boolean,
+    OUT may_wait boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    smallest CONSTANT integer := 64;  -- a smaller claim is not fair by itself if it has one job each of some tenants
     is_limited CONSTANT boolean := s.rules & 95 <> 0;
     by_key CONSTANT boolean := s.rules & 24 <> 0;
     has_held CONSTANT boolean := EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL);
     locks CONSTANT text[] := CASE WHEN is_limited THEN ARRAY(SELECT json_array_elements_text(state->'locks')) END;
-    is_whole boolean;  -- all that is due may be taken, if it is not more
+    -- when held jobs are looked into again, if none of them could begin; after a rule was changed, at once
+    lanes_at CONSTANT timestamptz := CASE WHEN has_held AND (state->>'version')::bigint = s.version
+                                          THEN to_timestamp((state->>'lanes_at')::double precision) END;
+    is_whole boolean;  -- it takes all that is due
     names text[];
     name text; from_rank integer := -2147483648;
     from_at timestamptz := '-infinity'; from_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -31,7 +35,7 @@ DECLARE
 BEGIN
     may_wait := true;
     IF s.closed <> '{}' OR s.old_segment <> '{}' OR is_limited AND NOT {sees newest}
-       OR has_held AND (goes_round OR rota.may_free_held(freed)) THEN
+       OR has_held AND (lanes_at IS NULL OR rota.has_held_of(freed)) THEN
         RETURN;
     END IF;
     IF since IS NULL THEN
@@ -75,11 +79,11 @@ BEGIN
                AND (known_tasks IS NULL OR q.task = ANY (known_tasks))
                AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
              ORDER BY q.rank, q.run_at, q.id LIMIT lim) AS f;
-    is_whole := n > 0 AND n < lim AND since IS NULL AND NOT has_held AND s.awaited = '{}' AND s.late_from IS NULL;
+    is_whole := n > 0 AND n < lim AND since IS NULL AND s.awaited = '{}' AND s.late_from IS NULL;
     IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held)
-       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < smallest OR goes_round)
+       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < {fair claim} OR goes_round)
        OR n_tenants = 1 AND NOT is_whole AND NOT rota.is_only_tenant(s.newest, name, a_rank, a_tenant)
-       OR has_held AND rota.are_behind_held(name, a_rank, tenants, tasks, keys) THEN
+       OR has_held AND (NOT is_whole AND now >= lanes_at OR rota.are_behind_held(name, a_rank, tenants, tasks, keys)) THEN
         places := NULL;
         RETURN;
     END IF;
@@ -91,6 +95,9 @@ BEGIN
             places := NULL;
             RETURN;
         END IF;
+    END IF;
+    IF has_held AND is_whole THEN
+        again_at := greatest(now, lanes_at);
     END IF;
     place := (SELECT json_build_array(json_build_object('queue', name, 'rank', q.rank, 'run_at', q.run_at, 'id', q.id))
                 FROM rota.queued AS q WHERE q.ctid = places[n]);
@@ -113,8 +120,8 @@ BEGIN
 END
 $$;
 
--- Whether a place of what jobs are held for may be free again. freed: see rota.claim_fairly.
-CREATE FUNCTION rota.may_free_held(freed text[]) RETURNS boolean
+-- Whether jobs are held for what has become free. freed: see rota.claim_fairly.
+CREATE FUNCTION rota.has_held_of(freed text[]) RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$

@@ -91,11 +91,11 @@ BEGIN
 END
 $$;
 
--- Lanes of held jobs of one queue and rank, from a lane and tenant on and round, up to most; not those that
--- the caller may not take from. One index probe each.
+-- Lanes of held jobs of one queue and rank, from a lane and tenant on and round, up to most. Closed ones, that the
+-- caller may not take from, are named as well: they count. One index probe each.
 CREATE FUNCTION rota.walk_lanes(
     queue text, rank integer, from_lane text, from_tenant text, most integer, tasks text[], exclude_tenants text[])
-RETURNS TABLE (lane text, tenant text)
+RETURNS TABLE (lane text, tenant text, is_closed boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -120,11 +120,11 @@ BEGIN
               ORDER BY q.lane, q.tenant LIMIT 1)
             LIMIT 1) AS b
          WHERE s.n < most AND NOT (b.has_wrapped AND (b.lane, b.tenant) > (from_lane, from_tenant)))
-    SELECT s.lane, s.tenant FROM step AS s WHERE s.n > 0 AND NOT s.is_closed;
+    SELECT s.lane, s.tenant, s.is_closed FROM step AS s WHERE s.n > 0;
 END
 $$;
 
--- The same over all queues and ranks, from a place on to the end. Closed lanes are named as well: they count.
+-- The same over all queues and ranks, from a place on to the end.
 CREATE FUNCTION rota.walk_held(
     from_queue text, from_rank integer, from_lane text, from_tenant text, most integer, queues text[], exclude text[],
     tasks text[], exclude_tenants text[])
@@ -155,7 +155,7 @@ END
 $$;
 
 -- The lanes of held jobs that this round of a claim looks into: some in turn (step: their order), those where a place
--- was freed, and those of the candidates, whose own turn comes after.
+-- was freed, and those of the candidates, whose own turn comes after. Closed ones have no tenant.
 CREATE FUNCTION rota.choose_lanes(
     pick integer[], has_held boolean[], names text[], held_to integer[], from_lanes text[], from_tenants text[], rank integer,
     js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[],
@@ -166,18 +166,18 @@ SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    in_turn CONSTANT integer := 16;
+    in_turn CONSTANT integer := {round lanes};
     fresh CONSTANT integer[] := ARRAY(  -- queues whose lanes this claim has not looked into yet
         SELECT u.j FROM unnest(pick, has_held) WITH ORDINALITY AS u(i, has_held, j)
          WHERE in_turn_too AND u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
 BEGIN
     RETURN QUERY
     SELECT x.j, x.lane, x.tenant, max(x.step)::integer FROM (
-        SELECT f.j, w.lane, w.tenant, w.step
+        SELECT f.j, w.lane, CASE WHEN NOT w.is_closed THEN w.tenant END AS tenant, w.step
           FROM unnest(fresh) AS f(j), LATERAL rota.walk_lanes(
                names[pick[f.j]], choose_lanes.rank, coalesce(from_lanes[pick[f.j]], ''), coalesce(from_tenants[pick[f.j]], ''),
                greatest(in_turn / cardinality(fresh), 1), tasks, exclude_tenants)
-               WITH ORDINALITY AS w(lane, tenant, step)
+               WITH ORDINALITY AS w(lane, tenant, is_closed, step)
         UNION ALL
         SELECT f.j, h.lane, h.tenant, NULL
           FROM unnest(fresh) AS f(j), (SELECT DISTINCT l FROM unnest(freed) AS l) AS d(lane), LATERAL (

@@ -109,7 +109,7 @@ BEGIN
               FROM rota.running AS x) AS u
      WHERE r.id = u.id AND coalesce(r.ruled, 0) | u.bits <> coalesce(r.ruled, 0);
     UPDATE rota.segments SET version = version + 1, fair = fair OR kinds <> 0, rules = kinds::smallint
-     WHERE version = (SELECT max(s.version) FROM rota.segments AS s) AND (rules <> kinds OR kinds <> 0 AND NOT fair);
+     WHERE version = (SELECT max(s.version) FROM rota.segments AS s);
 END
 $$;
 

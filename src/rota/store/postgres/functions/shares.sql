@@ -89,14 +89,14 @@ BEGIN
            CASE WHEN q.n < shown[p.j] THEN 0  -- the line has no more
                 WHEN q.waiting <= q.seen THEN 1
                 -- a sixteenth goes round whatever the line shows; if that is fair, rarely and then more
-                WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN goes_round THEN least(q.waiting - q.seen, q.share / 2) ELSE 0 END
+                WHEN o.over = 0 AND q.share >= {fair claim} THEN CASE WHEN goes_round THEN least(q.waiting - q.seen, q.share / 2) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
       FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
       LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(
                                   -- in a large claim one job of each is fair, whatever was rounded
-                                  CASE WHEN q.share >= 64 THEN 1 ELSE 0 END, ceil(q.rate * t.weight) - t.held))) AS over
+                                  CASE WHEN q.share >= {fair claim} THEN 1 ELSE 0 END, ceil(q.rate * t.weight) - t.held))) AS over
                    FROM tenant AS t JOIN queue AS q ON q.j = t.j GROUP BY t.j) AS o ON o.j = p.j;
 END
 $$;
