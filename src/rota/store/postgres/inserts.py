@@ -37,13 +37,17 @@ _INSERT_WITH = (
     "SELECT ord, CAST(id AS text), outcome, state FROM rota.{}("
     "CAST(CAST(? AS text) AS json), CAST(CAST(? AS text) AS timestamptz), {}, true)"
 )
+# What jobs of one task may differ in, beside id and payload.
+_LABELS = ("tenant", "concurrency_key")
 # What follows is in the order of ``_shared``. No key: jobs with one are stored by rota.insert_jobs.
-_OPTIONS = tuple(field for field in OPTIONS if field.name != "key")
-_COLUMNS = ", ".join(["created_at", "run_at", "rank", "due", *(field.postgres for field in _OPTIONS)])
+_OPTIONS = tuple(field for field in OPTIONS if field.name not in ("key", *_LABELS))
+_SHARED = ("created_at", "run_at", "rank", "due", *(field.postgres for field in _OPTIONS))
+_COLUMNS = ", ".join([*_LABELS, *_SHARED])
 _MARKS = ", ".join(["%s"] * len(_COLUMNS.split(", ")))
-_COPY = f"COPY rota.queued (id, payload, segment, lane, {_COLUMNS}) FROM STDIN"
+_COPY = f"COPY rota.queued (id, payload, lane, {_COLUMNS}, segment) FROM STDIN"
 _COPY_LARGE = "COPY rota.payloads (job, body) FROM STDIN"
-_ALIKE = f"SELECT rota.insert_alike(%s, %s, {_MARKS}, %s)"
+_NAMED = ", ".join(f"{column} => %s" for column in ("ids", "payloads", *_LABELS, *_SHARED, "wake"))
+_ALIKE = f"SELECT rota.insert_alike({_NAMED})"
 # Ids are new here (one that may have been sent before is ``retrying``), so it is enough to check the
 # running jobs once, before; insert_plain and insert_alike check after the insert as well.
 _ONE = (
@@ -125,12 +129,14 @@ class Inserter:
         if len(jobs) == 1:
             (job,) = jobs
             is_other = _is_other(job)
-            params = (job.id, job.payload_json, is_other, *_shared(job, now), job.id, wakes, is_other)
+            given = (job.tenant, job.concurrency_key, *_shared(job, now))
+            params = (job.id, job.payload_json, is_other, *given, job.id, wakes, is_other)
             return bool(await self._connections.rows(_ONE, params, repeatable=False, often=True))
         ids = ",".join([job.id for job in jobs])
         payloads = texts_array([job.payload_json for job in jobs])
         try:
-            many = (f"{{{ids}}}", payloads, *_shared(jobs[0], now), wakes)
+            given = (jobs[0].tenant, jobs[0].concurrency_key, *_shared(jobs[0], now))
+            many = (f"{{{ids}}}", payloads, *given, wakes)
             await self._connections.rows(_ALIKE, many, repeatable=False, often=True)
         except StoreError as error:
             if isinstance(error.__cause__, errors.UniqueViolation):
@@ -182,8 +188,9 @@ def _choose_path(jobs: Sequence[NewJob]) -> str:
 
 # --- jobs as text --------------------------------------------------------------------------------
 
-# Everything but id and payload.
+# Everything but id and payload; and what a stream writes but once for neighbours that share it.
 _shape = attrgetter(*(field.name for field in NEW if field.name not in ("id", "payload_json")))
+_rest = attrgetter(*(field.name for field in NEW if field.name not in ("id", "payload_json", *_LABELS)))
 
 
 def _is_other(job: NewJob) -> bool:
@@ -233,20 +240,24 @@ def _shared(job: NewJob, now: datetime) -> tuple[str | None, ...]:
 
 def _lines(jobs: Sequence[NewJob], segment: int, has_tenants: bool, now: datetime) -> Iterator[bytes]:
     """The jobs as lines of COPY, some at a time; what neighbours share is written out once."""
-    shape, end = None, ""
+    rest, end = None, ""
+    own, middle = None, ""
     for start in range(0, len(jobs), LINES_AT_ONCE):
         lines = []
         for job in jobs[start : start + LINES_AT_ONCE]:
-            if (own := _shape(job)) != shape:
+            if (others := _rest(job)) != rest:
+                rest, end = others, "\t".join(["", *map(_field, _shared(job, now)), f"{segment}\n"])
+            if (mine := (job.tenant, job.concurrency_key)) != own:
                 lane = "" if has_tenants or _is_other(job) else None
-                fields = (str(segment), lane, *_shared(job, now))
-                shape, end = own, "\t".join(["", *map(_field, fields)]) + "\n"
+                own, middle = mine, "\t".join(map(_field, (lane, *mine)))
             payload = "\\N" if _is_large(job) else _field(job.payload_json)
-            lines.append(f"{job.id}\t{payload}{end}")
+            lines.append(f"{job.id}\t{payload}\t{middle}{end}")
         yield "".join(lines).encode()
 
 
 def _field(value: str | None) -> str:
     if value is None:
         return "\\N"
+    if value.isprintable() and "\\" not in value:  # most are
+        return value
     return value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
