@@ -101,8 +101,7 @@ WITH asked AS (
 )
 SELECT a.name, CASE a.name
            WHEN 'default' THEN (SELECT count(*) FROM {WAITING_BY_DEFAULT.format(most="%s")})
-           ELSE (SELECT count(*) FROM (SELECT FROM rota.queued AS q
-                                        WHERE q.tenant = a.name AND q.tenant <> 'default' LIMIT %s) AS q)
+           ELSE w.n
        END, coalesce(r.n, 0),
        (SELECT count(*) FROM (SELECT FROM rota.schedules AS s WHERE s.tenant = a.name LIMIT %s) AS s),
        0,
@@ -110,6 +109,7 @@ SELECT a.name, CASE a.name
          WHERE s.tenant = a.name AND s.unit = a.unit AND s.begins >= a.begins),
        coalesce(r.reserved, 0)
   FROM asked AS a LEFT JOIN running AS r ON r.tenant = a.name
+  LEFT JOIN rota.count_waiting(ARRAY(SELECT name FROM asked), %s) AS w ON w.tenant = a.name
  ORDER BY a.name COLLATE "C"
 """
 _WAITING_TENANTS = """

@@ -60,9 +60,10 @@ _MAY_READ_TENANTS = """
 SELECT has_table_privilege('rota.tenants', 'SELECT') AND has_table_privilege('rota.queued', 'SELECT')
 """
 _TENANTS = "SELECT CAST(to_jsonb(t) AS text) FROM rota.tenants AS t"
-_OF_TENANT = "(SELECT FROM rota.queued AS q WHERE q.tenant = ? AND q.tenant <> 'default' LIMIT {most}) AS q"
+_WAITING_BY_DEFAULT = f"count(*) FROM {WAITING_BY_DEFAULT}"
+_WAITING_OF_TENANT = "w.n FROM rota.count_waiting(ARRAY[CAST(? AS text)], {most}) AS w"
 _IN_USE = """
-SELECT (SELECT count(*) FROM {queued}),
+SELECT (SELECT {queued}),
        (SELECT count(*) FROM (SELECT FROM rota.schedules AS s WHERE s.tenant = ? LIMIT {most}) AS s)
 """
 _NEVER = "infinity"  # how the table writes "not before it is edited"
@@ -111,9 +112,10 @@ class PostgresScripts:
         ]
 
     def tenant_in_use(self, name: str, most: int) -> Script[TenantUse]:
-        queued = (WAITING_BY_DEFAULT if name == "default" else _OF_TENANT).format(most=int(most))
+        queued = _WAITING_BY_DEFAULT if name == "default" else _WAITING_OF_TENANT
         params = (name,) if name == "default" else (name, name)
-        ((waiting, schedules),) = yield _IN_USE.format(queued=queued, most=int(most)), params
+        statement = _IN_USE.format(queued=queued.format(most=int(most)), most=int(most))
+        ((waiting, schedules),) = yield statement, params
         return TenantUse(name=name, waiting=int(waiting), schedules=int(schedules))
 
     def audit(self, entries: Sequence[AuditEntry]) -> Script[None]:
