@@ -102,3 +102,16 @@ async def test_why_says_that_a_budget_is_spent(app: Rota, operations: Operations
     (reason, *_) = (await operations.jobs.why(job.id)).reasons
     assert reason.code == "budget" and reason.clears_at is not None
     assert reason.text == "Tenant acme has spent 0.00 of 0.05 today; the price of this job is 0.06."
+
+
+async def test_why_says_what_is_reserved_of_a_budget_whatever_else_runs(
+    app: Rota, operations: Operations
+) -> None:
+    await rule(app, TenantRule(name="acme", budget=5.0, period="day"))
+    for tenant in ("other", "acme"):
+        await running(app, tenant=tenant, price=4)
+    job = await app.enqueue("send", {"to": "x"}, tenant="acme", price=3)
+    (reason, *_) = (await operations.jobs.why(job.id)).reasons
+    assert reason.text == (
+        "Tenant acme has spent 0.00 and reserved 0.04 of 0.05 today; the price of this job is 0.03."
+    )

@@ -124,7 +124,10 @@ class TenantUse(Value, frozen=True, kw_only=True):
 
 
 class TenantsInUse(Question[Sequence[TenantUse]], frozen=True, kw_only=False):
-    """What these tenants have in the store; each count reads at most ``most`` rows."""
+    """What these tenants have in the store; each count reads at most ``most`` rows.
+
+    0: only what was spent.
+    """
 
     now: datetime | None
     names: tuple[str, ...]

@@ -134,5 +134,5 @@ async def _budget(store: Store, job: Job, now: datetime | None) -> BudgetFacts |
     rules = [rule for rule in await store.survey(TenantRules((job.tenant,))) if rule.budget is not None]
     if not rules:
         return None
-    (use,) = await store.survey(TenantsInUse(now, (job.tenant,), 1))
+    (use,) = await store.survey(TenantsInUse(now, (job.tenant,)))
     return BudgetFacts(rule=rules[0], use=use)

@@ -173,7 +173,7 @@ class TenantWatch:
         """Callers that come meanwhile go by the count before."""
         began, before = monotonic(), count.jobs
         count.fresh_until = began + FRESH_S
-        most = 1 if rule.waiting is None else rule.waiting + 1
+        most = 0 if rule.waiting is None else rule.waiting + 1
         (use,) = await asked.survey(TenantsInUse(self._clock.store_now, (rule.name,), most))
         if rule.bytes_per_day is not None:
             found = bytes_of(await asked.documents(BYTES, rule.name), self._clock.now())

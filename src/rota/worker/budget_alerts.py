@@ -45,7 +45,7 @@ async def raise_alerts(store: Store, clock: Clock, worker: str) -> list[Event]:
     left = iter(rules)
     while some := list(islice(left, BATCH)):
         names = tuple(rule.name for rule in some)
-        spent = {use.name: use.spent for use in await store.survey(TenantsInUse(clock.store_now, names, 1))}
+        spent = {use.name: use.spent for use in await store.survey(TenantsInUse(clock.store_now, names, 0))}
         for rule in some:
             found = level(rule, spent.get(rule.name, 0.0))
             if found is not None:

@@ -97,3 +97,11 @@ class SpendingRules:
         await add(store, *[new() for _ in range(3)])
         found = await store.survey(TenantsInUse(at(1), ("acme", "default", "other"), 10))
         assert [(use.name, use.waiting) for use in found] == [("acme", 4), ("default", 3), ("other", 10)]
+
+    @keeps(11)
+    async def test_what_a_tenant_spent_is_known_without_counting_its_jobs(self, store: Store) -> None:
+        job = await running(store, at(0), tenant="acme")
+        assert not await settle(store, [change(job, State.SUCCEEDED, cost_cents=5.0)], at(1))
+        await add(store, new(tenant="acme"))
+        (use,) = await store.survey(TenantsInUse(at(2), ("acme",), 0))
+        assert (use.waiting, use.running, use.spent) == (0, 0, 5.0)
