@@ -105,3 +105,13 @@ class SpendingRules:
         await add(store, new(tenant="acme"))
         (use,) = await store.survey(TenantsInUse(at(2), ("acme",), 0))
         assert (use.waiting, use.running, use.spent) == (0, 0, 5.0)
+
+    @keeps(11)
+    async def test_jobs_of_a_tenant_that_run_do_not_count_as_waiting(self, store: Store) -> None:
+        for tenant in ("other", "acme"):
+            for n in range(3):
+                await running(store, at(n), tenant=tenant)
+        await add(store, new(tenant="acme"))
+        for most in (1, 2, 10):
+            (use,) = await store.survey(TenantsInUse(at(9), ("acme",), most))
+            assert use.waiting == 1
