@@ -1445,7 +1445,7 @@ BEGIN
         exclude := exclude || limited;
     END IF;
     IF is_fair AND wanted > 0 THEN
-        goes_round := lim >= 64 AND random() < 0.0625;
+        goes_round := lim >= 64 AND random() < 0.03125;
         SELECT * INTO chosen FROM rota.pick_in_order(
             lim, queues, exclude, tasks, exclude_tenants, since, free, state, freed, s, goes_round, now);
         IF chosen.places IS NULL THEN
@@ -3864,7 +3864,7 @@ BEGIN
         SELECT f.j, w.lane, CASE WHEN NOT w.is_closed THEN w.tenant END AS tenant, w.step
           FROM unnest(fresh) AS f(j), LATERAL rota.walk_lanes(
                names[pick[f.j]], choose_lanes.rank, coalesce(from_lanes[pick[f.j]], ''), coalesce(from_tenants[pick[f.j]], ''),
-               greatest(in_turn / cardinality(fresh), 1), tasks, exclude_tenants)
+               greatest(in_turn / greatest(cardinality(fresh), 1), 1), tasks, exclude_tenants)
                WITH ORDINALITY AS w(lane, tenant, is_closed, step)
         UNION ALL
         SELECT f.j, h.lane, h.tenant, NULL
@@ -5121,7 +5121,7 @@ BEGIN
                 WHEN q.waiting <= q.seen THEN 1
                 -- a sixteenth goes round whatever the line shows; if that is fair, rarely and then more
                 WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN goes_round THEN least(q.waiting - q.seen,
-                    q.share / 2) ELSE 0 END
+                    q.share) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
@@ -5177,7 +5177,7 @@ BEGIN
         RETURN;
     END IF;
     firsts := ARRAY(SELECT pick_tenants.j || ':' || m FROM unnest(
-        met[1:CASE WHEN walk = share / 2 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
+        met[1:CASE WHEN walk = share THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
     SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)

@@ -143,7 +143,7 @@ BEGIN
         exclude := exclude || limited;
     END IF;
     IF is_fair AND wanted > 0 THEN
-        goes_round := lim >= {fair claim} AND random() < 0.0625;
+        goes_round := lim >= {fair claim} AND random() < 0.03125;
         SELECT * INTO chosen FROM rota.pick_in_order(
             lim, queues, exclude, tasks, exclude_tenants, since, free, state, freed, s, goes_round, now);
         IF chosen.places IS NULL THEN

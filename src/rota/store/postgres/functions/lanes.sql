@@ -176,7 +176,7 @@ BEGIN
         SELECT f.j, w.lane, CASE WHEN NOT w.is_closed THEN w.tenant END AS tenant, w.step
           FROM unnest(fresh) AS f(j), LATERAL rota.walk_lanes(
                names[pick[f.j]], choose_lanes.rank, coalesce(from_lanes[pick[f.j]], ''), coalesce(from_tenants[pick[f.j]], ''),
-               greatest(in_turn / cardinality(fresh), 1), tasks, exclude_tenants)
+               greatest(in_turn / greatest(cardinality(fresh), 1), 1), tasks, exclude_tenants)
                WITH ORDINALITY AS w(lane, tenant, is_closed, step)
         UNION ALL
         SELECT f.j, h.lane, h.tenant, NULL

@@ -89,7 +89,7 @@ BEGIN
            CASE WHEN q.n < shown[p.j] THEN 0  -- the line has no more
                 WHEN q.waiting <= q.seen THEN 1
                 -- a sixteenth goes round whatever the line shows; if that is fair, rarely and then more
-                WHEN o.over = 0 AND q.share >= {fair claim} THEN CASE WHEN goes_round THEN least(q.waiting - q.seen, q.share / 2) ELSE 0 END
+                WHEN o.over = 0 AND q.share >= {fair claim} THEN CASE WHEN goes_round THEN least(q.waiting - q.seen, q.share) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen
@@ -144,7 +144,7 @@ BEGIN
         RETURN;
     END IF;
     firsts := ARRAY(SELECT pick_tenants.j || ':' || m FROM unnest(
-        met[1:CASE WHEN walk = share / 2 THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
+        met[1:CASE WHEN walk = share THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
     SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)

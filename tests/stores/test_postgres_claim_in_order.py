@@ -1,0 +1,308 @@
+"""PostgreSQL: claims that take the next jobs just as they come, and claims that must not."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from rota.model import Limit, LimitRule, NewJob, State, TenantRule
+from rota.store.calls import claim, settle
+from rota.store.postgres.store import PostgresStore
+from rota.testing.conformance.factories import T0, at, change, ids, new, want
+
+CLAIM = "SELECT * FROM rota.claim('w', %s, 60, NULL, '{}', %s, NULL, %s, %s, %s, NULL, NULL, %s)"
+FAIRLY = (
+    "SELECT * FROM rota.claim_fairly('w', %s, %s, NULL, '{}', %s, NULL, %s, %s, %s, NULL, NULL, false, true, NULL, %s)"
+)
+# the planner is led as inside rota.claim
+SETTINGS = """
+SELECT set_config(split_part(c, '=', 1), split_part(c, '=', 2), true)
+  FROM pg_proc AS p, unnest(p.proconfig) AS c WHERE p.oid = 'rota.claim'::regproc AND c NOT LIKE 'search_path%'
+"""
+CALLS = "SELECT coalesce(sum(calls), 0) FROM pg_stat_xact_user_functions WHERE funcname = %s"
+# what a claim leaves behind: what runs under which limits, and what the buckets have left
+LEFT = """
+SELECT (SELECT json_agg(ARRAY[id::text, ruled::text] ORDER BY id) FROM rota.running),
+       (SELECT json_agg(ARRAY[name, full_ns::text] ORDER BY name) FROM rota.limits),
+       (SELECT json_agg(ARRAY[concurrency_key, full_ns::text] ORDER BY concurrency_key) FROM rota.buckets),
+       (SELECT count(*) FROM rota.queued WHERE due IS NULL)
+"""
+LIM = 80
+FAMILY, QUEUE, TASK = "key:*", "queue:default", "task:work"
+
+
+class Claimed(NamedTuple):
+    ids: list[str]
+    was_in_order: bool
+
+
+def calls(admin: psycopg.Connection, function: str) -> int:
+    """By this session; those of earlier transactions may still be among them."""
+    ((count,),) = admin.execute(CALLS, (function,)).fetchall()
+    return int(count)
+
+
+class Session:
+    """A caller of ``rota.claim`` that continues where its last claim ended, as a store does."""
+
+    def __init__(self, admin: psycopg.Connection) -> None:
+        self.admin = admin
+        self.since: str | None = None
+        self.state: str | None = None
+
+    def claim(self, lim: int = LIM, now: datetime = T0, free: int | None = None) -> Claimed:
+        with self.admin.transaction(), self.admin.cursor(row_factory=dict_row) as cursor:
+            cursor.execute("SET LOCAL track_functions = 'all'")
+            cursor.execute("SELECT setseed(0.5)")  # it does not go round the tenants
+            before = calls(self.admin, "claim_fairly")
+            cursor.execute(CLAIM, (lim, None, self.since, free, self.state, now))
+            rows: list[dict[str, Any]] = cursor.fetchall()
+            answer = next(row for row in rows if row["id"] is None)
+            self.since = answer["created_at"]
+            self.state = None if answer["payload"] is None else json.dumps(answer["payload"])
+            taken = [str(row["id"]) for row in rows if row["id"] is not None]
+            return Claimed(taken, was_in_order=calls(self.admin, "claim_fairly") == before)
+
+
+async def rules(store: PostgresStore, **limits: dict[str, Any]) -> None:
+    await store.put_rules([LimitRule(name=name, chosen=Limit(**given)) for name, given in limits.items()], T0)
+
+
+def tenants(count: int, **fields: Any) -> list[NewJob]:
+    return [new(tenant=f"t{n}", **fields) for n in range(count)]
+
+
+def keys(count: int, each: int = 1) -> list[NewJob]:
+    return [new(concurrency_key=f"k{n // each}") for n in range(count)]
+
+
+PLAIN = [new() for _ in range(3 * LIM)]
+IN_ORDER: dict[str, tuple[dict[str, dict[str, Any]], list[NewJob]]] = {
+    "a job each of many tenants": ({}, tenants(3 * LIM)),
+    "one tenant beside the default one": ({}, [new(tenant="acme") for _ in range(3 * LIM)]),
+    "an ample queue": ({QUEUE: {"running": 1000}}, PLAIN),
+    "an ample task": ({TASK: {"running": 1000}}, PLAIN),
+    "an ample tenant": ({"tenant:default": {"running": 1000}}, PLAIN),
+    "an ample key": ({"key:k0": {"running": 1000}}, keys(3 * LIM, each=3 * LIM)),
+    "an ample family": ({FAMILY: {"running": 3}}, keys(3 * LIM)),
+    "an ample family and queue": ({FAMILY: {"running": 3}, QUEUE: {"running": 1000}}, keys(3 * LIM)),
+    "an ample rate": ({QUEUE: {"rate": "100/s", "burst": 1000}}, PLAIN),
+    "ample rates of keys": ({FAMILY: {"rate": "100/s", "burst": 1000}}, keys(3 * LIM, each=3)),
+    "limits of other things": (
+        {"task:other": {"running": 1}, "tenant:other": {"running": 1}, "key:other": {"running": 1}},
+        PLAIN,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_ORDER)
+async def test_claims_are_in_order_where_that_is_fair_and_limits_are_ample(
+    store: PostgresStore, admin: psycopg.Connection, case: str
+) -> None:
+    limits, jobs = IN_ORDER[case]
+    await rules(store, **limits)
+    await store.insert(jobs, T0)
+    session = Session(admin)
+    first = session.claim()
+    second, third = session.claim(), session.claim()
+    assert second.was_in_order and third.was_in_order
+    assert sorted([*first.ids, *second.ids, *third.ids]) == sorted(job.id for job in jobs)
+
+
+async def test_claims_beside_limits_of_idle_queues_are_plain(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await rules(store, **{"queue:other": {"running": 1}})
+    await store.insert(PLAIN, T0)
+    with admin.transaction():
+        admin.execute("SET LOCAL track_functions = 'all'")
+        rows = admin.execute(CLAIM, (LIM, None, None, None, None, T0)).fetchall()
+        assert calls(admin, "pick_in_order") == calls(admin, "claim_fairly") == 0
+    assert len(rows) == LIM + 1
+    await store.insert([new(queue="other") for _ in range(2)], T0)
+    taken = await claim(store, want(3 * LIM), T0)  # now one of them has something due
+    assert Counter(job.queue for job in taken) == {"default": 2 * LIM, "other": 1}
+
+
+async def start(store: PostgresStore, session: Session, limits: dict[str, dict[str, Any]], jobs: list[NewJob]) -> None:
+    """The limits are known to the session, as after its first claims, and then the jobs come."""
+    await rules(store, **limits)
+    await store.insert([new(concurrency_key="k-first") for _ in range(2)], at(-1))
+    assert len(session.claim(2, at(-1)).ids) == 2
+    await store.insert(jobs, T0)
+
+
+NOT_IN_ORDER: dict[str, tuple[dict[str, dict[str, Any]], list[NewJob], int]] = {
+    # limits, jobs, how many of them begin
+    "a tenant with more jobs than others": ({}, [*tenants(LIM - 1), new(tenant="t0"), *tenants(LIM)], LIM),
+    "a full queue": ({QUEUE: {"running": 42}}, PLAIN, 40),
+    "a full task": ({TASK: {"running": 42}}, PLAIN, 40),
+    "a full tenant": ({"tenant:default": {"running": 42}}, PLAIN, 40),
+    "a full key": ({"key:k0": {"running": 40}}, keys(LIM, each=LIM), 40),
+    "a key with too many of a family": ({FAMILY: {"running": 3}}, [*keys(LIM - 4), *keys(4, each=4)], LIM - 2),
+    "a task that some have": ({"task:slow": {"running": 5}}, [*[new(task="slow") for _ in range(8)], *[new() for _ in range(LIM)]], LIM),
+    "a tenant that some have": ({"tenant:t1": {"running": 1}}, tenants(LIM), LIM),
+    "a key beside its family": ({FAMILY: {"running": 9}, "key:k1": {"running": 1}}, keys(LIM, each=4), LIM - 3),
+    "two families": (
+        {"key:a*": {"running": 2}, "key:b*": {"running": 3}},
+        [new(concurrency_key="ab"[n % 2]) for n in range(LIM)],
+        5,
+    ),
+    "too few tokens": ({QUEUE: {"rate": "1/s", "burst": 30}}, PLAIN, 29),
+    "too few tokens for the units": ({QUEUE: {"rate": "1/s", "burst": 62}}, [new(units=2) for _ in range(LIM)], 30),
+    "too few tokens of a key": ({FAMILY: {"rate": "1/s", "burst": 3}}, keys(LIM, each=5), LIM * 3 // 5),
+    "strict keys": ({FAMILY: {"running": 3, "strict": True}}, keys(LIM), LIM),
+}
+
+
+@pytest.mark.parametrize("case", NOT_IN_ORDER)
+async def test_claims_are_not_in_order_where_not_all_may_begin_alike(
+    store: PostgresStore, admin: psycopg.Connection, case: str
+) -> None:
+    limits, jobs, begin = NOT_IN_ORDER[case]
+    session = Session(admin)
+    await start(store, session, limits, jobs)
+    taken = session.claim()
+    assert not taken.was_in_order
+    assert len(taken.ids) == begin
+
+
+async def test_a_budget_is_asked_before_each_job(store: PostgresStore, admin: psycopg.Connection) -> None:
+    session = Session(admin)
+    await store.put_rules([TenantRule(name="acme", budget=10.0, period="day")], T0)
+    await start(store, session, {}, [new(tenant="acme", price=1.0) for _ in range(LIM)])
+    taken = session.claim()
+    assert not taken.was_in_order and len(taken.ids) == 10
+
+
+@pytest.mark.parametrize(("free", "begin"), [(10, 10), (LIM, LIM)])
+async def test_no_more_than_the_free_slots_are_claimed_of_a_limit_that_is_not_ample(
+    store: PostgresStore, admin: psycopg.Connection, free: int, begin: int
+) -> None:
+    session = Session(admin)
+    await start(store, session, {QUEUE: {"running": 100}}, PLAIN)
+    taken = session.claim(free=free)
+    assert len(taken.ids) == begin
+    assert taken.was_in_order == (begin == LIM)
+
+
+async def test_a_held_job_of_a_key_comes_before_those_in_the_line(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    session = Session(admin)
+    await start(store, session, {"key:a": {"running": 1}}, [new(concurrency_key="a") for _ in range(3)])
+    first = session.claim(3)  # the others of its key are held
+    assert len(first.ids) == 1
+    assert not session.claim(3, at(1)).ids
+    await store.put_rules([LimitRule(name="key:a", chosen=Limit(running=1000), version=1)], at(1))
+    await store.insert([new(concurrency_key="a") for _ in range(LIM)], at(2))
+    taken = session.claim(2, at(3))
+    assert not taken.was_in_order
+    waiting = {str(one) for (one,) in admin.execute("SELECT id FROM rota.queued").fetchall()}
+    assert max(taken.ids) < min(waiting)
+
+
+async def test_held_jobs_keep_large_claims_from_nothing_but_get_their_turn(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    """Another worker frees the places: large claims look into the lanes again within 50 ms."""
+    await rules(store, **{"tenant:a": {"running": 5}})
+    await store.insert([new(tenant="a") for _ in range(100)], T0)
+    running = await claim(store, want(100), T0)
+    assert len(running) == 5
+    await store.insert([new(tenant="b") for _ in range(40 * LIM)], T0)
+    session, now, in_order = Session(admin), T0, 0
+    for _ in range(8):
+        now += timedelta(milliseconds=5)
+        taken = session.claim(now=now)
+        assert len(taken.ids) == LIM
+        in_order += taken.was_in_order
+    assert in_order >= 4
+    await settle(store, [change(job, State.SUCCEEDED) for job in running], now)
+    freed_at = now
+    mine = {job.id for job in running}
+    while True:
+        now += timedelta(milliseconds=5)
+        begun = set(session.claim(now=now).ids)
+        of_a = {
+            str(one) for (one,) in admin.execute("SELECT id FROM rota.running WHERE tenant = 'a'").fetchall()
+        } - mine
+        if of_a:
+            break
+        assert now - freed_at < timedelta(milliseconds=50)
+    assert of_a <= begun and len(of_a) == 5
+
+
+async def test_a_worker_with_free_slots_starts_due_jobs_first_and_then_looks_for_held_ones(
+    store: PostgresStore,
+) -> None:
+    await rules(store, **{"key:a": {"running": 1}})
+    await store.insert([new(concurrency_key="a") for _ in range(4)], T0)
+    (running,) = await claim(store, want(), T0)
+    assert not await claim(store, want(), T0)
+    other = new()
+    await store.insert([other], T0)
+    result = await store.turn([], want(), T0)
+    assert ids(result.jobs) == [other.id]
+    assert result.next_due_at is not None and result.next_due_at <= at(0.05)
+    await settle(store, [change(running, State.SUCCEEDED)], at(0.01))
+    await store.insert([new()], at(0.01))
+    assert len(await claim(store, want(), at(0.02))) == 1  # the next look is not due yet
+    (next_one,) = await claim(store, want(), result.next_due_at)
+    assert next_one.concurrency_key == "a"
+
+
+def mixed(seed: int) -> tuple[dict[str, dict[str, Any]], list[TenantRule], list[NewJob], int | None]:
+    """Some limits, tenants and jobs, and how many slots are free."""
+    chance = random.Random(seed)
+    tenants_of = chance.choice([lambda n: "default", lambda n: "acme", lambda n: f"t{n}", lambda n: f"t{n % 90}"])
+    key_of = chance.choice([lambda n: None, lambda n: f"k{n}", lambda n: f"k{n % 30}", lambda n: "k", lambda n: [None, "k1"][n % 2]])
+    units = chance.choice([None, None, 1, 3])
+    task_of = chance.choice([lambda n: "work", lambda n: "work", lambda n: ["work", "other"][n % 2]])
+    jobs = [
+        new(tenant=tenants_of(n), concurrency_key=key_of(n), task=task_of(n), units=units, priority=n % chance.choice([1, 1, 2]))
+        for n in range(4 * LIM)
+    ]
+    names = ["queue:default", "task:work", "task:other", "tenant:acme", "tenant:t3", "key:*", "key:k*", "key:k1", "key:k"]
+    given: list[dict[str, Any]] = [
+        {"running": 10_000}, {"running": 400}, {"running": 170}, {"running": 4},
+        {"rate": "1000/s", "burst": 5000}, {"rate": "10/s", "burst": 900}, {"running": 300, "rate": "50/s", "burst": 600},
+    ]  # fmt: skip
+    limits = {name: chance.choice(given) for name in chance.sample(names, chance.randint(0, 3))}
+    rules = [TenantRule(name="t3", weight=2.0)] if chance.random() < 0.2 else []
+    return limits, rules, jobs, chance.choice([None, 5, LIM])
+
+
+async def test_a_claim_in_order_comes_to_the_same_as_one_that_weighs_every_job(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    in_order = 0
+    for seed in range(60):
+        limits, tenant_rules, jobs, free = mixed(seed)
+        admin.execute("TRUNCATE rota.queued, rota.running, rota.limits, rota.buckets, rota.tenants")
+        admin.execute("UPDATE rota.segments SET version = version + 1, fair = false, many = false, rules = 0")
+        await rules(store, **limits)
+        await store.put_rules(tenant_rules, T0)
+        await store.insert(jobs, T0)
+        session = Session(admin)
+        for n in range(3):
+            now = at(n)
+            left: list[Any] = []
+            since, state = session.since, session.state
+            with admin.transaction(force_rollback=True):
+                admin.execute("SELECT setseed(0.5)")
+                lease_until = now + timedelta(seconds=60)
+                admin.execute(FAIRLY, (LIM, lease_until, None, since, free, state, now))
+                left += admin.execute(LEFT).fetchall()
+            taken = session.claim(now=now, free=free)
+            if taken.was_in_order:
+                in_order += 1
+                assert admin.execute(LEFT).fetchall() == left, (seed, n, limits)
+    assert 30 <= in_order <= 150, in_order
