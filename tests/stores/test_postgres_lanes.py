@@ -335,3 +335,15 @@ async def test_the_waiting_jobs_of_a_tenant_are_counted_wherever_they_wait(
     await check()
     await claim(store, want(100), at(2 * 3600))
     await check()
+
+
+async def test_a_claim_fills_a_limit_from_a_lane_whatever_joins_that_lane_meanwhile(
+    store: PostgresStore,
+) -> None:
+    await store.put_rules([limit("key:a", running=20)], T0)
+    await store.insert([new(concurrency_key="a") for _ in range(60)], T0)
+    running = await claim(store, want(60), T0)
+    assert len(running) == 20
+    await settle(store, [change(job, State.SUCCEEDED) for job in running], at(1))
+    await store.insert([new(concurrency_key="a") for _ in range(3)], at(1))  # these join their lane
+    assert len(await claim(store, want(50), at(1))) == 20

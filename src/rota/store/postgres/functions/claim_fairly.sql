@@ -465,7 +465,7 @@ BEGIN
             ELSE
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
                    coalesce(bool_or(x.taken AND x.origin = 1), false) OR has_opened,
-                   full_lanes || (array_agg(DISTINCT 'k:' || x.key) FILTER (WHERE x.verdict = 8))[1:64],
+                   full_lanes || (array_agg(DISTINCT x.lane) FILTER (WHERE x.verdict = 8 AND x.origin = 1 AND s.rules & 128 = 0))[1:64],
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
               INTO take_place, take_id, take_ruled, has_opened, full_lanes, hold_place, hold_id, hold_lane
