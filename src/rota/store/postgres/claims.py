@@ -98,7 +98,7 @@ class ClaimCursors:
         """For ``rota.claim_fairly``: what the last claim said."""
         return self._states.get(_kind(want))
 
-    def hands(self, want: ClaimRequest) -> str | None:
+    def recent(self, want: ClaimRequest) -> str | None:
         """For ``rota.claim_fairly``: whose jobs the worker has, or had just now."""
         holds = want.holds
         if not holds and want.limit <= SMALL:
@@ -158,7 +158,7 @@ def turn(
     now: datetime | None,
     since: str | None = None,
     state: str | None = None,
-    hands: str | None = None,
+    recent: str | None = None,
 ) -> tuple[str, tuple[Any, ...]]:
     """The one statement of a turn. Its first row answers for the turn itself, each other one is a job."""
     if want is None:
@@ -176,7 +176,7 @@ def turn(
         since,
         want.free,
         state,
-        hands,
+        recent,
     )
     if not changes:
         return CLAIM, (*asked, now)

@@ -1364,11 +1364,11 @@ $$;
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are
 -- still seen; and if it does not find enough, the claim starts from the front as well.
--- free, state, hands, freed: see rota.claim_fairly. As soon as there are tenants, rules or held jobs, it does the work
+-- free, state, recent, freed: see rota.claim_fairly. As soon as there are tenants, rules or held jobs, it does the work
 -- unless the next jobs can be taken in order.
 CREATE OR REPLACE FUNCTION rota.claim(
     worker text, lim integer, lease_s double precision, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, free integer, state json, hands json, freed text[], now timestamptz)
+    exclude_tenants text[], since json, free integer, state json, recent json, freed text[], now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     id uuid, lease_token bigint, rank integer, attempt integer, max_attempts integer, auto_remove boolean,
@@ -1451,7 +1451,7 @@ BEGIN
         IF chosen.places IS NULL THEN
             RETURN QUERY
             SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
-                                            state, hands, freed, goes_round, chosen.may_wait, next_due_at, now);
+                                            state, recent, freed, goes_round, chosen.may_wait, next_due_at, now);
             RETURN;
         END IF;
         RETURN QUERY
@@ -1675,13 +1675,13 @@ $$;
 -- tenant or an unknown task delays no other job.
 -- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a
 -- place back in this turn, as lanes (k:KEY, t:TASK) and tenants (n:TENANT). state: what the last claim said.
--- hands: {holds: [[tenant, jobs]], begun: [[tenant, jobs]]}. goes_round: looks for tenants and lanes that the line does
+-- recent: {holds: [[tenant, jobs]], begun: [[tenant, jobs]]}. goes_round: looks for tenants and lanes that the line does
 -- not show, where that is not needed for a fair share. may_wait: for another claim under the limits of the last one.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
 -- starts, as since; in payload the state; in cancel_requested whether all limits were ample, see rota.admit.
 CREATE OR REPLACE FUNCTION rota.claim_fairly(
     worker text, lim integer, lease_until timestamptz, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, free integer, state json, hands json, freed text[], goes_round boolean,
+    exclude_tenants text[], since json, free integer, state json, recent json, freed text[], goes_round boolean,
     may_wait boolean, soonest timestamptz, now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
@@ -1760,11 +1760,11 @@ BEGIN
             HINT = format('ALTER ROLE %I SET default_transaction_isolation = ''read committed''', current_user);
     END IF;
     next_due_at := soonest;
-    SELECT array_agg(h->>0), array_agg((h->>1)::integer) INTO holder, holding FROM json_array_elements(hands->'holds') AS h;
+    SELECT array_agg(h->>0), array_agg((h->>1)::integer) INTO holder, holding FROM json_array_elements(recent->'holds') AS h;
     IF s.many AND (state->>'turns')::boolean THEN  -- a rate lets few begin: who had few of them is next
         SELECT array_agg(h.tenant), array_agg(h.n) INTO starter, started
           FROM (SELECT u.tenant, max(u.n) AS n
-                  FROM (SELECT b->>0, (b->>1)::integer FROM json_array_elements(hands->'begun') AS b
+                  FROM (SELECT b->>0, (b->>1)::integer FROM json_array_elements(recent->'begun') AS b
                         UNION ALL SELECT * FROM unnest(holder, holding)) AS u(tenant, n) GROUP BY u.tenant) AS h;
     END IF;
     IF since IS NOT NULL AND NOT several THEN  -- more urgent ones could lie in any segment

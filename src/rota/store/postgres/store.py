@@ -198,8 +198,8 @@ class PostgresStore:
             statement, params = claims.turn(settlements, None, now)
         else:
             since = self._places.since(request, began)
-            state, hands = self._places.state(request), self._places.hands(request)
-            statement, params = claims.turn(settlements, request, now, since, state, hands)
+            state, recent = self._places.state(request), self._places.recent(request)
+            statement, params = claims.turn(settlements, request, now, since, state, recent)
         # A lost answer may have claimed jobs, which the worker has to find: so never send it twice.
         try:
             rows = await self._connections.rows(statement, params, repeatable=False, often=True)

@@ -68,11 +68,11 @@ $$;
 -- since: where the caller's last claim ended in each queue, as [{queue, rank, run_at, id}]. A claim that
 -- starts there does not read the entries of jobs long gone at the front of the index. More urgent jobs are
 -- still seen; and if it does not find enough, the claim starts from the front as well.
--- free, state, hands, freed: see rota.claim_fairly. As soon as there are tenants, rules or held jobs, it does the work
+-- free, state, recent, freed: see rota.claim_fairly. As soon as there are tenants, rules or held jobs, it does the work
 -- unless the next jobs can be taken in order.
 CREATE FUNCTION rota.claim(
     worker text, lim integer, lease_s double precision, queues text[], exclude text[], tasks text[],
-    exclude_tenants text[], since json, free integer, state json, hands json, freed text[], now timestamptz)
+    exclude_tenants text[], since json, free integer, state json, recent json, freed text[], now timestamptz)
 RETURNS TABLE (
     next_due_at timestamptz, run_at text, created_at text, payload json,
     {claimed types})
@@ -149,7 +149,7 @@ BEGIN
         IF chosen.places IS NULL THEN
             RETURN QUERY
             SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
-                                            state, hands, freed, goes_round, chosen.may_wait, next_due_at, now);
+                                            state, recent, freed, goes_round, chosen.may_wait, next_due_at, now);
             RETURN;
         END IF;
         RETURN QUERY
