@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from rota.errors import StoreError
-from rota.model import Limit, LimitRule, State, TenantRule, TenantsInUse
+from rota.model import Limit, LimitRule, State, TenantRule
 from rota.store.calls import claim, settle
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, change, ids, new, want
@@ -296,45 +296,6 @@ async def test_a_claim_compares_no_key_with_each_of_thousands_of_families(
     expected = {"5:1": 1, "5:2": 1, "7:7:1": 2, "7:7": 1, "7": 1, "2999:x": 1, "3000:x": 2}
     assert taken == expected
     assert admin.execute("SELECT count(*) FROM rota.buckets").fetchone() == (5,)
-
-
-async def test_the_waiting_jobs_of_a_tenant_are_counted_wherever_they_wait(
-    store: PostgresStore, admin: psycopg.Connection
-) -> None:
-    await store.put_rules([limit("key:full", running=1)], T0)
-    await store.insert([new()], T0)  # of the default tenant, before there were others
-    for n in range(60):
-        later = T0 + timedelta(hours=1) if n % 5 == 0 else None
-        await store.insert(
-            [
-                new(
-                    tenant=("acme", "other", "default")[n % 3],
-                    queue=f"q{n % 4}",
-                    priority=n % 2,
-                    run_at=later,
-                    concurrency_key="full" if n % 7 == 0 else None,
-                )
-            ],
-            T0,
-        )
-    await store.insert([new(tenant="bulk", queue=f"q{n % 4}") for n in range(80)], T0)
-
-    async def check() -> None:
-        expected = dict(admin.execute("SELECT tenant, count(*) FROM rota.queued GROUP BY 1").fetchall())
-        names = ("acme", "other", "bulk", "default", "none")
-        for most in (1000, 3):
-            found = {use.name: use.waiting for use in await store.survey(TenantsInUse(T0, names, most))}
-            assert found == {name: min(most, expected.get(name, 0)) for name in names}
-
-    await check()
-    begun = await claim(store, want(40), T0)
-    held = admin.execute("SELECT count(*) FROM rota.queued WHERE due IS NULL").fetchone()
-    assert held is not None and held[0] > 0
-    await check()
-    await settle(store, [change(job, State.QUEUED, run_at=at(60)) for job in begun[:20]], at(1))
-    await check()
-    await claim(store, want(100), at(2 * 3600))
-    await check()
 
 
 async def test_a_claim_fills_a_limit_from_a_lane_whatever_joins_that_lane_meanwhile(

@@ -48,7 +48,7 @@ def plan(connection: sqlite3.Connection, sql: str, params: Sequence[Any] | Mappi
 
 
 def reads_of_jobs(steps: Sequence[str]) -> list[str]:
-    names = ("rota_jobs", "beside", "beyond", "seen", "held")
+    names = ("rota_jobs", "beside", "beyond", "seen", "held", "waits")
     starts = tuple(f"{verb} {name}" for verb in ("SCAN", "SEARCH") for name in names)
     return [step for step in steps if step.startswith(starts)]
 
@@ -105,6 +105,19 @@ HOT = {
     "tenant_heads": (
         {"tenants": "[]", "queue": "q0", "rank": 0, "tasks": "[]", "each": 1},
         ["INTEGER PRIMARY KEY", "rota_jobs_tenants (queue=? AND rank=? AND tenant=?)"],
+    ),
+    "tenant_quota": (
+        ("x", 9, "x", "x", 9, "x", 9),
+        [
+            "rota_jobs_live",
+            "rota_jobs_beside (tenant=?)",
+            "rota_jobs_tenants",
+            "INTEGER PRIMARY KEY",
+            "rota_jobs_tenants (queue=? AND rank>?)",
+            "rota_jobs_tenants (queue>?)",
+            "INTEGER PRIMARY KEY",
+            "rota_jobs_tenants (queue=? AND rank=? AND tenant=?)",
+        ],
     ),
     "ahead": (
         ("q0", "t0", 1, 1, "", 9),

@@ -51,6 +51,35 @@ _MANY_TENANTS = (
     "WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL))"
 )
 
+# The queues and ranks in which jobs can be reached by their tenants, as the place of one job each; and those
+# jobs.
+_STRANDS = """strand (place) AS (
+  SELECT (
+    SELECT rowid FROM rota_jobs INDEXED BY rota_jobs_tenants
+    WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL ORDER BY queue, rank LIMIT 1
+  )
+  UNION ALL
+  SELECT coalesce(
+    (
+      SELECT beside.rowid FROM rota_jobs AS beside INDEXED BY rota_jobs_tenants
+      WHERE beside.state = 'queued' AND beside.due = 1 AND beside.lane IS NOT NULL
+        AND beside.queue = seen.queue AND beside.rank > seen.rank
+      ORDER BY beside.queue, beside.rank LIMIT 1
+    ),
+    (
+      SELECT beyond.rowid FROM rota_jobs AS beyond INDEXED BY rota_jobs_tenants
+      WHERE beyond.state = 'queued' AND beyond.due = 1 AND beyond.lane IS NOT NULL
+        AND beyond.queue > seen.queue
+      ORDER BY beyond.queue, beyond.rank LIMIT 1
+    )
+  )
+  FROM strand JOIN rota_jobs AS seen ON seen.rowid = strand.place
+)"""
+_STRAND_JOBS = """strand JOIN rota_jobs AS seen ON seen.rowid = strand.place
+       CROSS JOIN rota_jobs AS waits INDEXED BY rota_jobs_tenants
+       ON waits.state = 'queued' AND waits.due = 1 AND waits.lane IS NOT NULL
+       AND waits.queue = seen.queue AND waits.rank = seen.rank"""
+
 
 def _laned(prefix: str, without: frozenset[str]) -> list[str]:
     return [f"iif({prefix}tenant <> 'default' OR {_MANY_TENANTS}, '', NULL)"]
@@ -97,6 +126,8 @@ LISTS: Mapping[str, ColumnList] = {
     "met": _names(MET),
     "met briefly": _names(MET_BRIEFLY),
     "laned": _laned,
+    "strands": lambda _, __: [_STRANDS],
+    "strand jobs": lambda _, __: [_STRAND_JOBS],
 }
 
 

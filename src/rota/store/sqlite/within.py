@@ -78,7 +78,8 @@ class SqliteScripts:
         return [rule for rule in found if rule is not None and (names is None or rule.name in names)]
 
     def tenant_in_use(self, name: str, most: int) -> Script[TenantUse]:
-        ((waiting, schedules),) = yield statement("tenant_quota"), (name, most, name, most, name, most)
+        given = (name, most, name, name, most, name, most)
+        ((waiting, schedules),) = yield statement("tenant_quota"), given
         return TenantUse(name=name, waiting=waiting, schedules=schedules)
 
     def audit(self, entries: Sequence[AuditEntry]) -> Script[None]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 from ...model import Period, RetentionCutoffs, State, TenantsInUse, TenantUse
 from ...store.calls import claim, settle
 from ...store.protocol import Store
-from .factories import ERROR, add, at, change, claimed, new, put_tenant, running, want
+from .factories import ERROR, add, at, change, claimed, new, put_limit, put_tenant, running, want
 from .rules import keeps
 
 DAY_S = 86_400.0
@@ -115,3 +116,40 @@ class SpendingRules:
         for most in (1, 2, 10):
             (use,) = await store.survey(TenantsInUse(at(9), ("acme",), most))
             assert use.waiting == 1
+
+    @keeps(11)
+    async def test_a_tenants_waiting_jobs_are_counted_wherever_they_wait(self, store: Store) -> None:
+        await put_limit(store, "key:full", running=1)
+        jobs = [new()]  # of the default tenant, before there were others
+        await add(store, *jobs)
+        for n in range(60):
+            job = new(
+                tenant=("acme", "other", "default")[n % 3],
+                queue=f"q{n % 4}",
+                priority=n % 2,
+                run_at=at(3600) if n % 5 == 0 else None,
+                concurrency_key="full" if n % 7 == 0 else None,
+            )
+            await add(store, job)
+            jobs.append(job)
+        jobs += [new(tenant="bulk", queue=f"q{n % 4}") for n in range(80)]
+        await add(store, *jobs[-80:])
+        waiting = Counter(job.tenant for job in jobs)
+
+        async def check(now: datetime) -> None:
+            names = ("acme", "other", "bulk", "default", "none")
+            for most in (1000, 3):
+                found = await store.survey(TenantsInUse(now, names, most))
+                assert {use.name: use.waiting for use in found} == {
+                    name: min(most, waiting[name]) for name in names
+                }
+
+        await check(at(1))
+        begun = await claim(store, want(40), at(1))  # most of the key are held from now on
+        waiting.subtract(job.tenant for job in begun)
+        await check(at(1))
+        await settle(store, [change(job, State.QUEUED, run_at=at(60)) for job in begun[:20]], at(2))
+        waiting.update(job.tenant for job in begun[:20])
+        await check(at(2))
+        waiting.subtract(job.tenant for job in await claim(store, want(100), at(7200)))
+        await check(at(7200))

@@ -1,5 +1,4 @@
--- What runs is read whatever :most is: the index that counts what waits has it as well.
-WITH running AS (
+WITH RECURSIVE {strands}, running AS (
   SELECT count(*) AS jobs, coalesce(sum(price), 0.0) AS reserved FROM (
     SELECT tenant, price FROM rota_jobs INDEXED BY rota_jobs_running WHERE state = 'running'
     LIMIT CASE WHEN :most > 0 THEN 100000 ELSE 0 END)
@@ -11,10 +10,14 @@ SELECT
        SELECT tenant FROM rota_jobs INDEXED BY rota_jobs_live
        WHERE finished_at IS NULL AND state = 'queued' LIMIT 200000)
      WHERE tenant = 'default' LIMIT :most))
-  ELSE max(0, (SELECT count(*) FROM (
-       SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_of_tenant
-       WHERE tenant = :tenant AND tenant <> 'default' AND finished_at IS NULL
-       LIMIT :most + (SELECT jobs FROM running))) - running.jobs)
+  ELSE
+    (SELECT count(*) FROM (
+       SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_beside
+       WHERE state = 'queued' AND due <> 1 AND tenant = :tenant AND tenant <> 'default'
+       UNION ALL
+       SELECT 1 FROM {strand jobs}
+       WHERE waits.tenant = :tenant
+       LIMIT :most))
   END,
   running.jobs,
   (SELECT count(*) FROM (SELECT 1 FROM rota_schedules WHERE tenant = :tenant LIMIT :most)),

@@ -1,3 +1,5 @@
+-- How many jobs and schedules of a tenant wait. Those in the line are counted by the index that claims use.
+WITH RECURSIVE {strands}
 SELECT
   CASE WHEN ? = 'default' THEN
     (SELECT count(*) FROM (SELECT 1 FROM (
@@ -6,7 +8,11 @@ SELECT
      WHERE tenant = 'default' LIMIT ?))
   ELSE
     (SELECT count(*) FROM (
-       SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_of_tenant
-       WHERE tenant = ? AND tenant <> 'default' AND finished_at IS NULL AND state = 'queued' LIMIT ?))
+       SELECT 1 FROM rota_jobs INDEXED BY rota_jobs_beside
+       WHERE state = 'queued' AND due <> 1 AND tenant = ? AND tenant <> 'default'
+       UNION ALL
+       SELECT 1 FROM {strand jobs}
+       WHERE waits.tenant = ?
+       LIMIT ?))
   END,
   (SELECT count(*) FROM (SELECT 1 FROM rota_schedules WHERE tenant = ? LIMIT ?))
