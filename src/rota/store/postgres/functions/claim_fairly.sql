@@ -274,11 +274,10 @@ BEGIN
             sight := least(wanted * reach, greatest(wanted, 2000));
             shown := CASE WHEN sight = wanted THEN share
                           ELSE ARRAY(SELECT sight / n + (j <= sight % n)::integer FROM generate_series(1, n) AS j) END;
-            -- the line, but not what another session is just taking; under a limit for keys that one has to be waited for
-            IF s.rules & 24 = 0 THEN
-                busy := ARRAY(SELECT x::xid FROM pg_snapshot_xip(pg_current_snapshot()) AS x);
-                busy_from := age(pg_snapshot_xmax(pg_current_snapshot())::xid);
-            END IF;
+            -- the line, but not what another session is just taking; under a limit for keys that one has to be waited for, if
+            -- it has one
+            busy := ARRAY(SELECT x::xid FROM pg_snapshot_xip(pg_current_snapshot()) AS x);
+            busy_from := age(pg_snapshot_xmax(pg_current_snapshot())::xid);
             IF several THEN
                 SELECT array_agg(u.j), array_agg(q.queue), array_agg(q.ctid), array_agg(q.id), array_agg(q.run_at), array_agg(q.tenant),
                        array_agg(q.task), array_agg(q.concurrency_key), array_agg(q.units), array_agg(q.price),
@@ -303,7 +302,8 @@ BEGIN
                                    q.price, q.lane
                               FROM rota.queued AS q
                              WHERE q.due AND q.segment = s.newest AND q.queue = names[u.p] AND q.rank <= r
-                               AND NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0)
+                               AND (s.rules & 24 <> 0 AND q.concurrency_key IS NOT NULL
+                                    OR NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0))
                                AND (q.rank, q.run_at, q.id) > (seen_rank[u.p], seen_at[u.p], seen_id[u.p])
                                AND (tasks IS NULL OR q.task = ANY (tasks))
                                AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))

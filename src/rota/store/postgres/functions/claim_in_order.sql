@@ -60,7 +60,7 @@ BEGIN
             RETURN;
         END IF;
     END IF;
-    -- the line, but not what another session is just taking; under a limit for keys that one has to be waited for
+    -- the line, but not what another session is just taking; under a limit for keys that one has to be waited for, if it has one
     busy := ARRAY(SELECT x::xid FROM pg_snapshot_xip(pg_current_snapshot()) AS x);
     busy_from := age(pg_snapshot_xmax(pg_current_snapshot())::xid);
     SELECT array_agg(f.place), count(*), bool_or(f.is_busy), count(DISTINCT f.tenant) FILTER (WHERE s.many), min(f.tenant),
@@ -74,7 +74,7 @@ BEGIN
                    q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0 AS is_busy
               FROM rota.queued AS q
              WHERE q.due AND q.segment = s.newest AND q.queue = name
-               AND (by_key OR NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0))
+               AND (by_key AND q.concurrency_key IS NOT NULL OR NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0))
                AND (q.rank, q.run_at, q.id) > (from_rank, from_at, from_id)
                AND (known_tasks IS NULL OR q.task = ANY (known_tasks))
                AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
