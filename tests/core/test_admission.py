@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 from effort import examples
@@ -17,11 +18,13 @@ from rota.core.jobs.admission import (
     Fairness,
     Head,
     Share,
+    Turn,
     admit,
     carried,
     is_ample,
     shares,
     tenant_shares,
+    turns,
 )
 
 
@@ -90,6 +93,28 @@ def test_a_tenant_that_holds_every_slot_still_gets_what_nobody_else_wants() -> N
 
 
 # --- limits --------------------------------------------------------------------------------------
+
+
+def test_in_turns_each_tenant_is_given_what_its_weight_says() -> None:
+    in_turn = ["a", "b", "c", "d"]
+    weights = {"a": 4.0, "c": 0.5}
+    due: dict[str, Any] = {"mean": 1.6, "per_weight": 0.5, "holds": {}}
+    never, mostly = {"chance": lambda: 0.0}, {"chance": lambda: 0.9}
+    assert turns(in_turn, weights, 3, Turn(), **due, **never) == ({"a": 2, "b": 0, "c": 0, "d": 0}, Turn("d"))
+    assert turns(in_turn, weights, 4, Turn(), **due, **mostly) == ({"a": 3, "b": 1}, Turn("b"))
+    due["holds"] = {"a": 2}
+    assert turns(in_turn, weights, 2, Turn(), **due, **mostly) == ({"a": 0, "b": 1, "c": 1}, Turn("c"))
+
+
+def test_a_turn_takes_as_many_claims_as_it_needs() -> None:
+    due: dict[str, Any] = {"mean": 1.0, "per_weight": 0.5, "holds": {}, "chance": lambda: 0.0}
+    weights = {"b": 3.0}
+    given, turn = turns(["a", "b"], weights, 2, Turn(), **due)
+    assert (given, turn) == ({"a": 1, "b": 1}, Turn("a", "b", 2))
+    given, turn = turns(["b", "c", "a"], weights, 1, turn, **due)
+    assert (given, turn) == ({"b": 1}, Turn("a", "b", 1))
+    given, turn = turns(["b", "c", "a"], weights, 2, turn, **due)
+    assert (given, turn) == ({"b": 1, "c": 1}, Turn("c"))
 
 
 def test_a_full_limit_holds_up_only_what_is_under_it() -> None:

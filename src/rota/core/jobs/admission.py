@@ -8,7 +8,7 @@ holds it to this one. A store never decides these things by itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -83,6 +83,54 @@ def carried(
     if holds:
         return {tenant: part for tenant, part in owed.items() if -1 <= part <= 1}
     return {tenant: part if -1 < part < 1 else 1.0 if part > 0 else -1.0 for tenant, part in owed.items()}
+
+
+class Turn(NamedTuple):
+    """Where the turns of a queue's tenants have come to."""
+
+    last: str = ""  # the tenant that has had its turn
+    tenant: str = ""  # whose turn it is still
+    left: int = 0  # jobs that it may have in this turn
+
+
+def turns(
+    tenants: Iterable[str],
+    weights: Mapping[str, float],
+    wanted: int,
+    turn: Turn,
+    *,
+    mean: float,
+    per_weight: float,
+    holds: Mapping[str, int],
+    chance: Callable[[], float],
+) -> tuple[dict[str, int], Turn]:
+    """How many jobs each tenant is given in a claim that has less than one for each, where weights differ.
+
+    ``tenants``: those that wait, from the one behind ``turn.last`` on. Each is given what its weight says, on
+    average one job, in as many claims as that takes. A part of a job is one by ``chance``, which draws from 0
+    up to 1. ``mean``: of the weights of all that wait; ``per_weight``: the jobs that a tenant of weight 1 is
+    due, with those in hand. Who has its share in hand is passed over.
+    """
+    given: dict[str, int] = {}
+    left = wanted
+    for tenant in tenants:
+        weight, held = weights.get(tenant, 1.0), holds.get(tenant, 0)
+        due = per_weight * weight
+        if held >= ceil(due):
+            number = 0
+        elif tenant == turn.tenant:
+            number = turn.left
+        else:
+            number = int(max(weight / mean, due - held) + chance())
+        given[tenant] = min(number, left)
+        left -= given[tenant]
+        if left <= 0:
+            turn = Turn(turn.last, tenant, number - given[tenant])
+            if not turn.left:
+                turn = Turn(tenant)
+            break
+        turn = Turn(tenant)
+    return given, turn
 
 
 # --- limits --------------------------------------------------------------------------------------

@@ -106,7 +106,8 @@ class ClaimCursors:
         begun = self._begun.most_common(MOST_REMEMBERED) if want.limit <= SMALL else ()
         if not holds and not begun:
             return None
-        return f'{{"holds":{text(holds)},"begun":{text(begun)}}}'
+        in_hand = "true" if want.holds else "false"
+        return f'{{"holds":{text(holds)},"in_hand":{in_hand},"begun":{text(begun)}}}'
 
     def note_shared(
         self,

@@ -1675,7 +1675,7 @@ $$;
 -- tenant or an unknown task delays no other job.
 -- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a
 -- place back in this turn, as lanes (k:KEY, t:TASK) and tenants (n:TENANT). state: what the last claim said.
--- recent: {holds: [[tenant, jobs]], begun: [[tenant, jobs]]}. goes_round: looks for tenants and lanes that the line does
+-- recent: {holds: [[tenant, jobs]], in_hand: whether it still has these, begun: [[tenant, jobs]]}. goes_round: looks for tenants and lanes that the line does
 -- not show, where that is not needed for a fair share. may_wait: for another claim under the limits of the last one.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
 -- starts, as since; in payload the state; in cancel_requested whether all limits were ample, see rota.admit.
@@ -1711,7 +1711,8 @@ DECLARE
     known bigint;
     several boolean;
     strand text[]; strand_segment integer[]; strand_rank integer[]; strand_at timestamptz[]; strand_id uuid[];
-    holder text[]; holding integer[];  -- what the worker has in hand, by tenant
+    holder text[]; holding integer[];  -- what the worker has in hand, by tenant, or was given in the last moments
+    is_in_hand CONSTANT boolean := coalesce((recent->>'in_hand')::boolean, false);
     starter text[]; started integer[];  -- and the last jobs it was given, where a rate is all that counts
     -- the queues; up to which place the line of each has been read, and up to which rank its lanes
     names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
@@ -1719,13 +1720,13 @@ DECLARE
     -- the place before which nothing is left in its line
     spot_rank integer[]; spot_at timestamptz[]; spot_id uuid[]; is_spotted boolean[];
     -- the state of each: tenants that wait in its line and their weight, when counted, for which rank; cursors
-    s_n integer[]; s_weight double precision[]; s_at double precision[]; s_rank integer[];
-    s_tenant text[]; s_lane text[]; s_holder text[];
+    s_n integer[]; s_weight double precision[]; s_light double precision[]; s_at double precision[]; s_rank integer[];
+    s_tenant text[]; s_turn json[]; s_lane text[]; s_holder text[];
     head_rank integer[]; head_at timestamptz[]; head_id uuid[];
     r integer;  -- the rank of this round
     pick integer[]; has_held boolean[]; share integer[];  -- the queues that share it
     reach integer := 1; sight integer; shown integer[];  -- how many jobs of their lines are read
-    per_tenant double precision[]; walk integer[];
+    per_tenant double precision[]; walk integer[]; in_turns boolean[]; step_segment integer[];
     deep_queue text := coalesce(state->'deep'->>0, ''); deep_rank integer := coalesce((state->'deep'->>1)::integer, first);
     deep_lane text := coalesce(state->'deep'->>2, ''); deep_tenant text := coalesce(state->'deep'->>3, '');
     is_round boolean := coalesce((state->'deep'->>4)::boolean, true);  -- it began at the first lane, and found nothing since
@@ -1742,7 +1743,7 @@ DECLARE
     c_queue text[];
     deep_ranks integer[]; deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
     pick_j integer; in_line integer; line_at timestamptz; line_id uuid; is_plain boolean; quota integer; n integer; w double precision; i integer; one record;
-    last_tenant text; rounds_first text[];  -- tenants whose turn it is, whatever the order of arrival
+    last_tenant text; so_far json; rounds_first text[]; rounds_n integer[];  -- tenants whose turn it is, whatever the order of arrival
     take_place tid[]; take_id uuid[]; take_ruled smallint[];
     hold_place tid[]; hold_id uuid[]; hold_lane text[];
     places tid[]; ruled smallint[]; ids uuid[];
@@ -1822,11 +1823,11 @@ BEGIN
             is_full := array_fill(false, ARRAY[cardinality(names)]);
             spot_rank := seen_rank; spot_at := seen_at; spot_id := seen_id;
             is_spotted := is_full;
-            SELECT array_agg(v.n ORDER BY u.i), array_agg(v.w ORDER BY u.i), array_agg(v.at ORDER BY u.i), array_agg(v.r ORDER BY u.i),
-                   array_agg(v.t ORDER BY u.i), array_agg(v.l ORDER BY u.i), array_agg(v.h ORDER BY u.i)
-              INTO s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder
+            SELECT array_agg(v.n ORDER BY u.i), array_agg(v.w ORDER BY u.i), array_agg(v.m ORDER BY u.i), array_agg(v.at ORDER BY u.i), array_agg(v.r ORDER BY u.i),
+                   array_agg(v.t ORDER BY u.i), array_agg(v.o ORDER BY u.i), array_agg(v.l ORDER BY u.i), array_agg(v.h ORDER BY u.i)
+              INTO s_n, s_weight, s_light, s_at, s_rank, s_tenant, s_turn, s_lane, s_holder
               FROM unnest(names) WITH ORDINALITY AS u(name, i) LEFT JOIN LATERAL json_to_record(state->'queues'->u.name)
-                   AS v(n integer, w double precision, at double precision, r integer, t text, l text, h text) ON true;
+                   AS v(n integer, w double precision, m double precision, at double precision, r integer, t text, o json, l text, h text) ON true;
             IF s.rules & 1 <> 0 THEN
                 SELECT coalesce(f.is_full, is_full), least(next_due_at, f.next_at) INTO is_full, next_due_at
                   FROM rota.full_queues(names, now) AS f;
@@ -1840,7 +1841,7 @@ BEGIN
         END IF;
         c_j := NULL; c_queue := NULL; c_place := NULL; c_id := NULL; c_at := NULL; c_tenant := NULL; c_task := NULL; c_key := NULL;
         c_units := NULL; c_price := NULL; c_from := NULL; c_lane := NULL;
-        c_verdict := NULL; c_ruled := NULL; deep_j := NULL; rounds_first := NULL; per_tenant := NULL;
+        c_verdict := NULL; c_ruled := NULL; deep_j := NULL; rounds_first := NULL; rounds_n := NULL; per_tenant := NULL;
         in_line := 0; is_plain := false; places := NULL; take_id := NULL;
         IF is_deep THEN
             -- what is left to look into: lanes, of all queues and ranks, from where the last claim ended
@@ -1992,15 +1993,17 @@ BEGIN
             -- which part of the claim each tenant may have, and how many the line does not show
             IF s.many AND in_line > 0 THEN
                 FOR look IN 1..2 LOOP
-                    SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j)
-                      INTO per_tenant, walk, step_rank
-                      FROM rota.share_out(c_j, c_tenant, pick, share, shown, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
-                                          goes_round, names, r, s.newest) AS f;
+                    SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j),
+                           array_agg(f.in_turns ORDER BY f.j)
+                      INTO per_tenant, walk, step_rank, in_turns
+                      FROM rota.share_out(c_j, c_tenant, pick, share, shown, s_n, s_weight, s_light, holder, holding,
+                                          s.rules & 32 <> 0, goes_round, names, r, s.newest) AS f;
                     EXIT WHEN look = 2;
                     n := 0;
                     FOR j IN 1..cardinality(pick) LOOP
                         i := pick[j];
-                        CONTINUE WHEN step_rank[j] IS NULL OR share[j] >= 64 AND step_rank[j] >= share[j]
+                        CONTINUE WHEN step_rank[j] IS NULL OR s.rules & 32 = 0 AND share[j] >= 64 AND
+                            step_rank[j] >= share[j]
                             OR s_at[i] BETWEEN now_s - 1 AND now_s AND s_rank[i] = r AND s_n[i] >= step_rank[j];
                         n := n + 1;
                         EXIT WHEN n > most_queues;
@@ -2008,32 +2011,50 @@ BEGIN
                           FROM rota.weigh_tenants(CASE WHEN several THEN ARRAY(SELECT DISTINCT x.segment FROM unnest(strand, strand_segment)
                                                                                   AS x(queue, segment) WHERE x.queue = names[i])
                                                        ELSE ARRAY[s.newest] END, names[i], r, most_tenants, s.rules & 32 <> 0) AS t;
-                        s_n[i] := one.n; s_weight[i] := one.weight; s_at[i] := now_s; s_rank[i] := r;
+                        s_n[i] := one.n; s_weight[i] := one.weight; s_light[i] := one.lightest; s_at[i] := now_s; s_rank[i] := r;
                     END LOOP;
                     EXIT WHEN n = 0;
                 END LOOP;
                 -- their jobs, from where the last claim ended
                 n := 0;
                 FOR j IN 1..cardinality(pick) LOOP
-                    CONTINUE WHEN coalesce(walk[j], 0) = 0;
+                    CONTINUE WHEN coalesce(walk[j], 0) = 0 AND NOT in_turns[j];
                     i := pick[j];
                     pick_j := j;
                     n := n + 1;
                     EXIT WHEN n > most_queues;
-                    SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
-                           c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes,
-                           coalesce(x.last, s_tenant[i]), rounds_first || x.firsts
-                      INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, last_tenant,
-                           rounds_first
-                      FROM rota.pick_tenants(
-                           CASE WHEN several THEN ARRAY(SELECT DISTINCT x.segment FROM unnest(strand, strand_segment)
-                                                           AS x(queue, segment) WHERE x.queue = names[i])
-                                ELSE ARRAY[s.newest] END,
-                           names[i], r, coalesce(s_tenant[i], ''), walk[j], j, share[j], per_tenant[j],
-                           ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j),
-                           ARRAY(SELECT x.run_at FROM unnest(c_j, c_at) AS x(j, run_at) WHERE x.j = pick_j),
-                           ARRAY(SELECT x.id FROM unnest(c_j, c_id) AS x(j, id) WHERE x.j = pick_j), tasks, exclude_tenants,
-                           holder, holding, s.rules & 32 <> 0) AS x;
+                    step_segment := CASE WHEN several THEN ARRAY(SELECT DISTINCT x.segment FROM unnest(strand, strand_segment)
+                                                                     AS x(queue, segment) WHERE x.queue = names[i])
+                                         ELSE ARRAY[s.newest] END;
+                    IF in_turns[j] THEN
+                        SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                               c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes,
+                               coalesce(x.last, s_tenant[i]), x.so_far, rounds_first || x.firsts,
+                               coalesce(rounds_n, array_fill(NULL::integer, ARRAY[coalesce(cardinality(rounds_first), 0)])) || x.numbers
+                          INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, last_tenant,
+                               so_far, rounds_first, rounds_n
+                          FROM rota.take_turns(
+                               step_segment, names[i], r, coalesce(s_tenant[i], ''), s_turn[i], j, share[j],
+                               CASE WHEN is_in_hand THEN per_tenant[j] ELSE share[j] / s_weight[i] END, s_weight[i] / s_n[i],
+                               ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j),
+                               ARRAY(SELECT x.run_at FROM unnest(c_j, c_at) AS x(j, run_at) WHERE x.j = pick_j),
+                               ARRAY(SELECT x.id FROM unnest(c_j, c_id) AS x(j, id) WHERE x.j = pick_j), tasks, exclude_tenants,
+                               CASE WHEN is_in_hand THEN holder END, holding) AS x;
+                        s_turn[i] := so_far;
+                        per_tenant[j] := 0;  -- of the others none comes first
+                    ELSE
+                        SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                               c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes,
+                               coalesce(x.last, s_tenant[i]), rounds_first || x.firsts
+                          INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, last_tenant,
+                               rounds_first
+                          FROM rota.pick_tenants(
+                               step_segment, names[i], r, coalesce(s_tenant[i], ''), walk[j], j, share[j], per_tenant[j],
+                               ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j),
+                               ARRAY(SELECT x.run_at FROM unnest(c_j, c_at) AS x(j, run_at) WHERE x.j = pick_j),
+                               ARRAY(SELECT x.id FROM unnest(c_j, c_id) AS x(j, id) WHERE x.j = pick_j), tasks, exclude_tenants,
+                               holder, holding, s.rules & 32 <> 0) AS x;
+                    END IF;
                     s_tenant[i] := last_tenant;
                 END LOOP;
             END IF;
@@ -2101,14 +2122,15 @@ BEGIN
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
                   FROM rota.pick_retried(c_key, c_id, ARRAY(SELECT names[p] FROM unnest(pick) AS p), r, tasks, exclude_tenants) AS x;
             END IF;
-            IF coalesce(cardinality(c_id), 0) > in_line OR s.many AND in_line > 0 AND (sight > wanted OR s.rules & 95 <> 0) THEN
+            IF coalesce(cardinality(c_id), 0) > in_line OR rounds_n IS NOT NULL
+                OR s.many AND in_line > 0 AND (sight > wanted OR s.rules & 95 <> 0) THEN
                 SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
                        array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(x.origin),
                        array_agg(x.lane), array_agg(x.verdict)
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
                   FROM rota.order_fairly(
                        c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, per_tenant, rounds_first,
-                       coalesce(starter, holder), coalesce(started, holding), starter IS NOT NULL, s.many AND s.rules & 32 <> 0, deep_j, deep_lanes, deep_tenants, tasks, exclude_tenants) AS x;
+                       rounds_n, coalesce(starter, holder), coalesce(started, holding), starter IS NOT NULL AND rounds_n IS NULL, s.many AND s.rules & 32 <> 0, deep_j, deep_lanes, deep_tenants, tasks, exclude_tenants) AS x;
             END IF;
         END IF;
         -- admission
@@ -2310,9 +2332,9 @@ BEGIN
     payload := json_build_object(
         'queues', (SELECT json_object_agg(u.queue, json_strip_nulls(json_build_object(
                               -- counted again after a second, or four jobs for each tenant
-                              'n', u.n, 'w', u.w, 'at', u.at - (lim - wanted) / (4.0 * greatest(u.n, 1)), 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
-                     FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder)
-                                  AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
+                              'n', u.n, 'w', u.w, 'm', u.m, 'at', u.at - (lim - wanted) / (4.0 * greatest(u.n, 1)), 'r', u.r, 't', u.t, 'o', u.o, 'l', u.l, 'h', u.h)))
+                     FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_light, s_at, s_rank, s_tenant, s_turn, s_lane, s_holder)
+                                  AS v(queue, n, w, m, at, r, t, o, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
         'locks', coalesce((SELECT json_agg(DISTINCT l) FROM unnest(locks[1:8]) AS l), '[]'),
         'turns', has_rate AND NOT is_ample,
         -- if no held job could begin, when to look again; sooner if there are lanes that were not looked into
@@ -2411,7 +2433,7 @@ BEGIN
              ORDER BY q.rank, q.run_at, q.id LIMIT lim) AS f;
     is_whole := n > 0 AND n < lim AND since IS NULL AND s.awaited = '{}' AND s.late_from IS NULL;
     IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held)
-       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < 64 OR goes_round)
+       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < 64 OR goes_round OR s.rules & 32 <> 0)
        OR n_tenants = 1 AND NOT is_whole AND NOT rota.is_only_tenant(s.newest, name, a_rank, a_tenant)
        OR has_held AND (NOT is_whole AND now >= lanes_at OR rota.are_behind_held(name, a_rank, tenants, tasks, keys)) THEN
         places := NULL;
@@ -5067,15 +5089,18 @@ BEGIN
 END
 $$;
 
--- How many tenants have jobs in the line of a queue and rank, as far as counted, and the sum of their weights.
+-- How many tenants have jobs in the line of a queue and rank, as far as counted, the sum of their weights, and the
+-- least of these; NULL if all are the same.
 CREATE OR REPLACE FUNCTION rota.weigh_tenants(
-    segments integer[], queue text, rank integer, most integer, has_weights boolean, OUT n integer, OUT weight double precision)
+    segments integer[], queue text, rank integer, most integer, has_weights boolean, OUT n integer, OUT weight double precision,
+    OUT lightest double precision)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 BEGIN
-    SELECT count(*), sum(CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END) INTO n, weight
-      FROM rota.walk_tenants(segments, queue, rank, '', most) AS t;
+    SELECT count(*), sum(w.weight), CASE WHEN min(w.weight) < max(w.weight) THEN min(w.weight) END INTO n, weight, lightest
+      FROM (SELECT CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END AS weight
+              FROM rota.walk_tenants(segments, queue, rank, '', most) AS t) AS w;
 END
 $$;
 
@@ -5089,11 +5114,13 @@ END
 $$;
 
 -- What a tenant of weight 1 may have of each queue's share, what the worker has in hand included; how many tenants
--- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line.
+-- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line; lightest: the
+-- least weight in each queue, NULL where all are the same. in_turns: that one's share is less than a job, see rota.take_turns.
 CREATE OR REPLACE FUNCTION rota.share_out(
     js integer[], tenants text[], pick integer[], share integer[], shown integer[], waiting integer[], weights double precision[],
-    holder text[], holding integer[], has_weights boolean, goes_round boolean, names text[], rank integer, segment integer)
-RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint)
+    lightest double precision[], holder text[], holding integer[], has_weights boolean, goes_round boolean, names text[],
+    rank integer, segment integer)
+RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint, in_turns boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -5124,7 +5151,7 @@ BEGIN
                     q.share) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
-           q.seen
+           q.seen, coalesce(q.n >= shown[p.j] AND q.share * lightest[pick[p.j]] < weights[pick[p.j]], false)
       FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
       LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(
                                   -- in a large claim one job of each is fair, whatever was rounded
@@ -5178,24 +5205,42 @@ BEGIN
     END IF;
     firsts := ARRAY(SELECT pick_tenants.j || ':' || m FROM unnest(
         met[1:CASE WHEN walk = share THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
-    SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
+    SELECT r.* INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+      FROM (SELECT array_agg(t.tenant) AS tenants, array_agg(t.run_at) AS ats, array_agg(t.id) AS ids,
+                   array_agg(greatest(1, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END)
+                                         - coalesce(h.n, 0))::integer) AS most
+              FROM (SELECT u.tenant, '-infinity'::timestamptz AS run_at, '00000000-0000-0000-0000-000000000000'::uuid AS id
+                      FROM unnest(met) AS u(tenant)
+                    UNION ALL SELECT * FROM unnest(more, more_at, more_id)) AS t
+              LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant) AS m,
+           rota.read_tenants(segments, queue, rank, j, m.tenants, m.ats, m.ids, m.most, known_tasks) AS r;
+END
+$$;
+
+-- The next jobs of each of these tenants in the line of a queue and rank, behind a place, up to its number.
+CREATE OR REPLACE FUNCTION rota.read_tenants(
+    segments integer[], queue text, rank integer, j integer, of_tenants text[], after_at timestamptz[], after_id uuid[],
+    numbers integer[], known_tasks text[],
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    SELECT array_agg(read_tenants.j), array_agg(read_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)
       INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
       FROM (SELECT y.*, row_number() OVER (PARTITION BY y.tenant ORDER BY y.run_at, y.id) AS nth
               FROM (SELECT f.*, m.most
-                      FROM (SELECT t.*, greatest(1, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END)
-                                                         - coalesce(h.n, 0))::integer AS most
-                              FROM (SELECT u.tenant, '-infinity'::timestamptz AS run_at, '00000000-0000-0000-0000-000000000000'::uuid AS id
-                                      FROM unnest(met) AS u(tenant)
-                                    UNION ALL SELECT * FROM unnest(more, more_at, more_id)) AS t
-                              LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant) AS m,
+                      FROM unnest(of_tenants, after_at, after_id, numbers) AS m(tenant, run_at, id, most),
                            unnest(segments) AS g(segment), LATERAL (
                            SELECT l.* FROM (
                                SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane
                                  FROM rota.queued AS q
-                                WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = pick_tenants.queue
-                                  AND q.rank = pick_tenants.rank AND q.tenant = m.tenant
+                                WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = read_tenants.queue
+                                  AND q.rank = read_tenants.rank AND q.tenant = m.tenant
                                   AND (q.run_at, q.id) > (m.run_at, m.id)
                                 ORDER BY q.run_at, q.id LIMIT m.most + 16) AS l
                             WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT m.most) AS f) AS y) AS x
@@ -5203,13 +5248,69 @@ BEGIN
 END
 $$;
 
+-- Where some tenants weigh more than others and a claim has less than a job for one of them: turns. From the one behind
+-- from_tenant on and round, each that waits is given as many jobs as its weight says, on average one; a part of a job is
+-- one by chance. Those jobs that the line does not show, and how many each may have (firsts as j:TENANT). last: who has
+-- had its turn; so_far: how often chance was asked, what the next one may have still, and who that is; before: the same, of
+-- the last claim. mean: of the weights; rate: see rota.share_out. Who has a full share in hand is passed over.
+CREATE OR REPLACE FUNCTION rota.take_turns(
+    segments integer[], queue text, rank integer, from_tenant text, before json, j integer, share integer,
+    rate double precision, mean double precision, shown text[], shown_at timestamptz[], shown_id uuid[], known_tasks text[],
+    exclude_tenants text[], holder text[], holding integer[],
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[], OUT last text,
+    OUT so_far json, OUT firsts text[], OUT numbers integer[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    spread CONSTANT double precision := (sqrt(5) - 1) / 2;  -- its multiples, without the whole part, fill the range evenly
+    draws CONSTANT integer := coalesce((before->>0)::integer, 0);
+    more text[]; more_at timestamptz[]; more_id uuid[]; more_n integer[];
+BEGIN
+    WITH met AS MATERIALIZED (  -- what each is due; known: without chance
+        SELECT t.i, t.tenant, greatest(t.weight / mean, rate * t.weight - coalesce(h.n, 0)) AS due,
+               CASE WHEN coalesce(h.n, 0) >= ceil(rate * t.weight) OR coalesce(t.tenant = ANY (exclude_tenants), false) THEN 0
+                    WHEN t.tenant = before->>2 THEN (before->>1)::integer END AS known
+          FROM (SELECT w.i, w.tenant, rota.weight_of(w.tenant) AS weight
+                  FROM rota.walk_tenants(segments, queue, rank, from_tenant, share + share / 4 + 8)
+                       WITH ORDINALITY AS w(tenant, i)) AS t
+          LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant
+    ), given AS MATERIALIZED (
+        SELECT m.i, m.tenant, m.draw, coalesce(m.known, floor(m.due + m.draw * spread - floor(m.draw * spread))::integer) AS n
+          FROM (SELECT m.*, draws + count(*) FILTER (WHERE m.known IS NULL) OVER (ORDER BY m.i) AS draw FROM met AS m) AS m
+    ), turn AS MATERIALIZED (
+        SELECT g.i, g.tenant, g.draw, least(g.n, share - g.so_far) AS n, g.n - least(g.n, share - g.so_far) AS rest
+          FROM (SELECT g.*, sum(g.n) OVER (ORDER BY g.i) - g.n AS so_far FROM given AS g) AS g WHERE g.so_far < share
+    ), line AS MATERIALIZED (
+        SELECT u.tenant, count(*) AS n, max(u.run_at) AS run_at, (array_agg(u.id ORDER BY u.run_at DESC, u.id DESC))[1] AS id
+          FROM unnest(shown, shown_at, shown_id) AS u(tenant, run_at, id) GROUP BY 1
+    )
+    SELECT (array_agg(t.tenant ORDER BY t.i DESC) FILTER (WHERE t.rest = 0))[1], 
+           json_build_array(max(t.draw) % 1000000, max(t.rest), max(t.tenant) FILTER (WHERE t.rest > 0)),
+           array_agg(take_turns.j || ':' || t.tenant) FILTER (WHERE t.n > 0), array_agg(t.n::integer) FILTER (WHERE t.n > 0),
+           array_agg(t.tenant) FILTER (WHERE t.n > coalesce(l.n, 0)),
+           array_agg(coalesce(l.run_at, '-infinity')) FILTER (WHERE t.n > coalesce(l.n, 0)),
+           array_agg(coalesce(l.id, '00000000-0000-0000-0000-000000000000')) FILTER (WHERE t.n > coalesce(l.n, 0)),
+           array_agg((t.n - coalesce(l.n, 0))::integer) FILTER (WHERE t.n > coalesce(l.n, 0))
+      INTO last, so_far, firsts, numbers, more, more_at, more_id, more_n
+      FROM turn AS t LEFT JOIN line AS l ON l.tenant = t.tenant;
+    IF more IS NOT NULL THEN
+        SELECT r.* INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+          FROM rota.read_tenants(segments, queue, rank, j, more, more_at, more_id, more_n, known_tasks) AS r;
+    END IF;
+END
+$$;
+
 -- The candidates in a fair order: of each tenant those within its share as they arrived, then the others round the
--- tenants by weight; in_turns: all of them so. Within a tenant nothing changes its order. verdict: see rota.admit;
+-- tenants by weight; in_turns: all of them so. firsts: whose turn it is, with the numbers of rota.take_turns, or NULL.
+-- Within a tenant nothing changes its order. verdict: see rota.admit;
 -- the lanes are those with more jobs than were read: what is behind them joins them.
 CREATE OR REPLACE FUNCTION rota.order_fairly(
     js integer[], queues text[], places tid[], ids uuid[], ats timestamptz[], tenants text[], tasks text[], keys text[],
     all_units integer[], prices double precision[], origins smallint[], lanes text[], rates double precision[], firsts text[],
-    holder text[], holding integer[], in_turns boolean, has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
+    numbers integer[], holder text[], holding integer[], in_turns boolean, has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
     known_tasks text[], exclude_tenants text[])
 RETURNS TABLE (
     j integer, queue text, place tid, id uuid, run_at timestamptz, tenant text, task text, key text, units integer,
@@ -5229,14 +5330,14 @@ BEGIN
                 WHEN (x.j, 't:' || x.task, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 2
                 WHEN (x.j, '', x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 4
                 ELSE 0 END::smallint
-      FROM (SELECT y.*, coalesce(rates[y.j] IS NULL OR y.nth <= ceil(rates[y.j] * y.weight) - y.held, false) AS is_within
-              FROM (SELECT c.*, coalesce(h.n, 0) AS held, f.tenant IS NOT NULL AS is_first,
+      FROM (SELECT y.*, coalesce(y.nth <= y.number, rates[y.j] IS NULL OR y.nth <= ceil(rates[y.j] * y.weight) - y.held, false) AS is_within
+              FROM (SELECT c.*, coalesce(h.n, 0) AS held, f.tenant IS NOT NULL AS is_first, f.n AS number,
                            CASE WHEN has_weights THEN rota.weight_of(c.tenant) ELSE 1 END AS weight,
                            row_number() OVER (PARTITION BY c.j, c.tenant ORDER BY c.run_at, c.id) AS nth
                       FROM unnest(js, queues, places, ids, ats, tenants, tasks, keys, all_units, prices, origins, lanes) AS c(
                            j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
                       LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
-                      LEFT JOIN unnest(firsts) AS f(tenant) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
+                      LEFT JOIN unnest(firsts, numbers) AS f(tenant, n) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
      ORDER BY x.j, CASE WHEN in_turns THEN 2 WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
               CASE WHEN x.is_within AND NOT in_turns THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
 END

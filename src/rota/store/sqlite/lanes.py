@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ...core.jobs.admission import Head
+from ...core.jobs.admission import Head, Turn
 from ...model import ClaimRequest
 from .allowances import RulesInForce, read_rules
 from .statements import statement
@@ -18,6 +18,7 @@ from .writer import Transaction
 
 TENANT = ""  # the lane of what a tenant is under
 NOWHERE = ("", "", "", "")
+SPREAD = (5**0.5 - 1) / 2  # its multiples, without the whole part, fill the range from 0 to 1 evenly
 MOST_RANKS = 1000  # queues and ranks of which the tenants are remembered
 
 HeldLane = tuple[str, str, str, str]  # queue, tenant, lane, task
@@ -48,8 +49,15 @@ class ClaimMemory:
         ] = {}  # by queue and rank: when they were read
         self.claims = 0  # in which tenants shared
         self.turn: dict[str, str] = {}  # by queue: the tenant that was looked up last
+        self.turns: dict[str, Turn] = {}  # by queue, where weights differ
+        self._draws = 0
         self.ahead: dict[str, int] = {}  # by queue: how many began where not all needed a free slot
         self.carry: dict[str, Mapping[str, float]] = {}  # by queue: what tenants are owed
+
+    def draw(self) -> float:
+        """A number from 0 up to 1. Those that are drawn are spread evenly."""
+        self._draws += 1
+        return self._draws * SPREAD % 1
 
     def rules(self, transaction: Transaction, version: int) -> RulesInForce:
         if self._rules is None or self._rules[0] != version:

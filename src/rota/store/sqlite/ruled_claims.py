@@ -11,11 +11,12 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
+from math import inf
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from ...core.jobs.admission import Fairness, Head, admit, carried, shares, tenant_shares
+from ...core.jobs.admission import Fairness, Head, Turn, admit, carried, shares, tenant_shares, turns
 from ...core.jobs.order import claim_order
 from ...model import ClaimRequest, Job
 from .allowances import Allowances, Met, read_met
@@ -49,8 +50,9 @@ class _Shares(NamedTuple):
 
     rank: int
     fairness: Fairness
-    asked: Sequence[str]  # tenants that are not among the next jobs
+    asked: Sequence[str]  # tenants that are not among the next jobs, or all whose turn it is
     wanted: int  # jobs of this rank
+    in_turns: bool = False
 
 
 class _Lane:
@@ -275,8 +277,9 @@ class RuledClaim:
         if fair is not None:
             contested = [job for job in jobs if job.rank == fair.rank]
             more, others = self._admit_some(contested, wanted - len(begun), fair.fairness)
-            taken = Counter([job.tenant for job in more])
-            self._memory.carry[queue] = carried(fair.fairness.shares, taken, self._holds)
+            if not fair.in_turns:
+                taken = Counter([job.tenant for job in more])
+                self._memory.carry[queue] = carried(fair.fairness.shares, taken, self._holds)
             begun, rejected = [*begun, *more], rejected | others
         return begun, rejected
 
@@ -339,16 +342,40 @@ class RuledClaim:
         if len(waiting) < 2:
             return None
         wanted -= before
-        asked = self._whom_to_ask(queue, waiting, present, wanted)
-        known = self._rules.weights
-        weights = {tenant: known.get(tenant, 1.0) for tenant in (*present, *asked) if tenant not in shut}
-        together = len(waiting) + sum(weight - 1 for tenant, weight in known.items() if tenant in waiting)
+        known = {tenant: weight for tenant, weight in self._rules.weights.items() if tenant in waiting}
+        together = len(waiting) + sum(known.values()) - len(known)
         holds = {tenant: n for tenant, n in self._holds.items() if tenant in waiting}
+        if known and _lightest(known, len(waiting)) * wanted < together:
+            return self._turns(queue, rank, waiting, present, wanted, known, together, holds)
+        asked = self._whom_to_ask(queue, waiting, present, wanted)
+        weights = {tenant: known.get(tenant, 1.0) for tenant in (*present, *asked) if tenant not in shut}
         carry = self._memory.carry.get(queue)
         shares = tenant_shares(wanted, weights, holds, carry, together)
         if not asked and all([n < shares.get(tenant, 0) + 1 for tenant, n in present.items()]):
             return None  # as they come is as fair
         return _Shares(rank, Fairness(weights, shares), asked, wanted)
+
+    def _turns(
+        self, queue: str, rank: int, waiting: AnySet[str], present: Counter[str], wanted: int,
+        weights: Mapping[str, float], together: float, holds: Mapping[str, int],
+    ) -> _Shares:  # fmt: skip
+        """The shares where weights differ and the claim has less than a job for some tenant."""
+        memory = self._memory
+        turn = memory.turns.get(queue, Turn())
+        given, memory.turns[queue] = turns(
+            _from(sorted(waiting), turn.last),
+            weights,
+            wanted,
+            turn,
+            mean=together / len(waiting),
+            per_weight=(wanted + sum(holds.values())) / together,
+            holds=holds,
+            chance=memory.draw,
+        )
+        known = {tenant: weights.get(tenant, 1.0) for tenant in (*present, *given)}
+        asked = [tenant for tenant, n in given.items() if n]
+        fairness = Fairness(known, {tenant: given.get(tenant, 0) for tenant in known})
+        return _Shares(rank, fairness, asked, wanted, in_turns=True)
 
     def _is_shut(self, tenant: str) -> bool:
         return tenant in self._excluded or (
@@ -369,8 +396,7 @@ class RuledClaim:
         if passing >= wanted >= ALWAYS and self._memory.claims % SELDOM:
             return ()
         absent = sorted(waiting.difference(present))
-        start = bisect_right(absent, self._memory.turn.get(queue, ""))
-        asked = (absent[start:] + absent[:start])[:most]
+        asked = _from(absent, self._memory.turn.get(queue, ""))[:most]
         if asked:
             self._memory.turn[queue] = asked[-1]
         return asked
@@ -388,15 +414,20 @@ class RuledClaim:
 
     def _of_absent_tenants(self, queue: str, tasks: Sequence[str], fair: _Shares) -> Sequence[Met]:
         """The first jobs of the tenants that are not among the next."""
-        given = {
-            "tenants": as_json(fair.asked),
-            "queue": queue,
-            "rank": fair.rank,
-            "tasks": as_json(tasks),
-            "each": max(1, -(-fair.wanted // len(fair.asked))),
-        }
-        (text,) = self._transaction.execute(statement("tenant_heads"), given).fetchone()
-        found = read_met(text)
+        each = max(1, -(-fair.wanted // len(fair.asked)))
+        by_number: defaultdict[int, list[str]] = defaultdict(list)
+        for tenant in fair.asked:
+            by_number[int(fair.fairness.shares[tenant]) if fair.in_turns else each].append(tenant)
+        found: list[Met] = []
+        for number, tenants in by_number.items():
+            given = {
+                "tenants": as_json(tenants),
+                "queue": queue,
+                "rank": fair.rank,
+                "tasks": as_json(tasks),
+                "each": number,
+            }
+            found += read_met(self._transaction.execute(statement("tenant_heads"), given).fetchone()[0])
         missing = set(fair.asked).difference([job.tenant for job in found])
         if missing:
             self._memory.forget_tenants(queue, fair.rank, missing)
@@ -496,6 +527,18 @@ def _in_order(line: list[Met], held: list[Met]) -> list[Met]:
         jobs = list(once.values())
     jobs.sort()
     return jobs
+
+
+def _from(names: Sequence[str], last: str) -> Sequence[str]:
+    """The names, which are sorted, from the one behind ``last`` on and round."""
+    start = bisect_right(names, last)
+    return [*names[start:], *names[:start]]
+
+
+def _lightest(known: Mapping[str, float], tenants: int) -> float:
+    """The least weight of these tenants, of which some have one; infinite if all have the same."""
+    weights = {*known.values(), *((1.0,) if len(known) < tenants else ())}
+    return min(weights) if len(weights) > 1 else inf
 
 
 def _lane_of(name: str) -> str | None:

@@ -87,6 +87,34 @@ class FairnessRules:
         assert abs(served["b"] - 300) <= 45
 
     @keeps(24)
+    async def test_weights_decide_among_more_tenants_than_a_claim_has_jobs(self, store: Store) -> None:
+        names = [f"t{n}" for n in range(100)]
+        weights = dict.fromkeys(names[::10], 5.0) | dict.fromkeys(names[5::10], 0.2)
+        for name, weight in weights.items():
+            await put_tenant(store, name, weight=weight)
+        await add(store, *[new(tenant=name) for _ in range(50) for name in names])
+        served: Counter[float] = Counter()
+        jobs = 1280
+        for n in range(jobs // 16):
+            taken = await claim(store, want(16), at(1 + n))
+            assert len(taken) == 16
+            served.update(weights.get(job.tenant, 1.0) for job in taken)
+            await finish(store, *taken, now=at(1 + n))
+        for weight, tenants in ((5.0, 10), (1.0, 80), (0.2, 10)):
+            due = jobs * weight * tenants / (5.0 * 10 + 1.0 * 80 + 0.2 * 10)
+            assert abs(served[weight] - due) <= max(0.15 * due, 8), (weight, served)
+
+    @keeps(24)
+    async def test_where_tenants_take_turns_none_has_every_slot(self, store: Store) -> None:
+        names = [f"t{n}" for n in range(30)]
+        await put_tenant(store, "t3", weight=9.0)
+        await add(store, *[new(tenant=name) for _ in range(20) for name in names])
+        for _ in range(40):  # of t3 the worker has as many in hand as it is due: four of the sixteen
+            taken = await claim(store, want(4, holds=(("t3", 4), ("t5", 1), ("t6", 1))), at(2))
+            assert len(taken) == 4
+            assert not {"t3", "t5", "t6"} & {job.tenant for job in taken}
+
+    @keeps(24)
     async def test_what_the_worker_has_in_hand_counts_as_served(self, store: Store) -> None:
         await add(store, *[new(tenant="slow") for _ in range(50)])
         await add(store, *[new(tenant="quick") for _ in range(50)], now=at(1))

@@ -4,7 +4,7 @@
 -- tenant or an unknown task delays no other job.
 -- free: jobs under limits that may be taken where not all of these are ample, NULL for any. freed: what gave a
 -- place back in this turn, as lanes (k:KEY, t:TASK) and tenants (n:TENANT). state: what the last claim said.
--- recent: {holds: [[tenant, jobs]], begun: [[tenant, jobs]]}. goes_round: looks for tenants and lanes that the line does
+-- recent: {holds: [[tenant, jobs]], in_hand: whether it still has these, begun: [[tenant, jobs]]}. goes_round: looks for tenants and lanes that the line does
 -- not show, where that is not needed for a fair share. may_wait: for another claim under the limits of the last one.
 -- The last row answers for the claim itself: next_due_at, in run_at the time, in created_at where the next one
 -- starts, as since; in payload the state; in cancel_requested whether all limits were ample, see rota.admit.
@@ -34,7 +34,8 @@ DECLARE
     known bigint;
     several boolean;
     strand text[]; strand_segment integer[]; strand_rank integer[]; strand_at timestamptz[]; strand_id uuid[];
-    holder text[]; holding integer[];  -- what the worker has in hand, by tenant
+    holder text[]; holding integer[];  -- what the worker has in hand, by tenant, or was given in the last moments
+    is_in_hand CONSTANT boolean := coalesce((recent->>'in_hand')::boolean, false);
     starter text[]; started integer[];  -- and the last jobs it was given, where a rate is all that counts
     -- the queues; up to which place the line of each has been read, and up to which rank its lanes
     names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
@@ -42,13 +43,13 @@ DECLARE
     -- the place before which nothing is left in its line
     spot_rank integer[]; spot_at timestamptz[]; spot_id uuid[]; is_spotted boolean[];
     -- the state of each: tenants that wait in its line and their weight, when counted, for which rank; cursors
-    s_n integer[]; s_weight double precision[]; s_at double precision[]; s_rank integer[];
-    s_tenant text[]; s_lane text[]; s_holder text[];
+    s_n integer[]; s_weight double precision[]; s_light double precision[]; s_at double precision[]; s_rank integer[];
+    s_tenant text[]; s_turn json[]; s_lane text[]; s_holder text[];
     head_rank integer[]; head_at timestamptz[]; head_id uuid[];
     r integer;  -- the rank of this round
     pick integer[]; has_held boolean[]; share integer[];  -- the queues that share it
     reach integer := 1; sight integer; shown integer[];  -- how many jobs of their lines are read
-    per_tenant double precision[]; walk integer[];
+    per_tenant double precision[]; walk integer[]; in_turns boolean[]; step_segment integer[];
     deep_queue text := coalesce(state->'deep'->>0, ''); deep_rank integer := coalesce((state->'deep'->>1)::integer, first);
     deep_lane text := coalesce(state->'deep'->>2, ''); deep_tenant text := coalesce(state->'deep'->>3, '');
     is_round boolean := coalesce((state->'deep'->>4)::boolean, true);  -- it began at the first lane, and found nothing since
@@ -65,7 +66,7 @@ DECLARE
     c_queue text[];
     deep_ranks integer[]; deep_j integer[]; deep_lanes text[]; deep_tenants text[];  -- lanes that have more than was read
     pick_j integer; in_line integer; line_at timestamptz; line_id uuid; is_plain boolean; quota integer; n integer; w double precision; i integer; one record;
-    last_tenant text; rounds_first text[];  -- tenants whose turn it is, whatever the order of arrival
+    last_tenant text; so_far json; rounds_first text[]; rounds_n integer[];  -- tenants whose turn it is, whatever the order of arrival
     take_place tid[]; take_id uuid[]; take_ruled smallint[];
     hold_place tid[]; hold_id uuid[]; hold_lane text[];
     places tid[]; ruled smallint[]; ids uuid[];
@@ -145,11 +146,11 @@ BEGIN
             is_full := array_fill(false, ARRAY[cardinality(names)]);
             spot_rank := seen_rank; spot_at := seen_at; spot_id := seen_id;
             is_spotted := is_full;
-            SELECT array_agg(v.n ORDER BY u.i), array_agg(v.w ORDER BY u.i), array_agg(v.at ORDER BY u.i), array_agg(v.r ORDER BY u.i),
-                   array_agg(v.t ORDER BY u.i), array_agg(v.l ORDER BY u.i), array_agg(v.h ORDER BY u.i)
-              INTO s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder
+            SELECT array_agg(v.n ORDER BY u.i), array_agg(v.w ORDER BY u.i), array_agg(v.m ORDER BY u.i), array_agg(v.at ORDER BY u.i), array_agg(v.r ORDER BY u.i),
+                   array_agg(v.t ORDER BY u.i), array_agg(v.o ORDER BY u.i), array_agg(v.l ORDER BY u.i), array_agg(v.h ORDER BY u.i)
+              INTO s_n, s_weight, s_light, s_at, s_rank, s_tenant, s_turn, s_lane, s_holder
               FROM unnest(names) WITH ORDINALITY AS u(name, i) LEFT JOIN LATERAL json_to_record(state->'queues'->u.name)
-                   AS v(n integer, w double precision, at double precision, r integer, t text, l text, h text) ON true;
+                   AS v(n integer, w double precision, m double precision, at double precision, r integer, t text, o json, l text, h text) ON true;
             IF s.rules & 1 <> 0 THEN
                 SELECT coalesce(f.is_full, is_full), least(next_due_at, f.next_at) INTO is_full, next_due_at
                   FROM rota.full_queues(names, now) AS f;
@@ -163,7 +164,7 @@ BEGIN
         END IF;
         c_j := NULL; c_queue := NULL; c_place := NULL; c_id := NULL; c_at := NULL; c_tenant := NULL; c_task := NULL; c_key := NULL;
         c_units := NULL; c_price := NULL; c_from := NULL; c_lane := NULL;
-        c_verdict := NULL; c_ruled := NULL; deep_j := NULL; rounds_first := NULL; per_tenant := NULL;
+        c_verdict := NULL; c_ruled := NULL; deep_j := NULL; rounds_first := NULL; rounds_n := NULL; per_tenant := NULL;
         in_line := 0; is_plain := false; places := NULL; take_id := NULL;
         IF is_deep THEN
             -- what is left to look into: lanes, of all queues and ranks, from where the last claim ended
@@ -315,15 +316,16 @@ BEGIN
             -- which part of the claim each tenant may have, and how many the line does not show
             IF s.many AND in_line > 0 THEN
                 FOR look IN 1..2 LOOP
-                    SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j)
-                      INTO per_tenant, walk, step_rank
-                      FROM rota.share_out(c_j, c_tenant, pick, share, shown, s_n, s_weight, holder, holding, s.rules & 32 <> 0,
-                                          goes_round, names, r, s.newest) AS f;
+                    SELECT array_agg(f.rate ORDER BY f.j), array_agg(f.walk::integer ORDER BY f.j), array_agg(f.seen::integer ORDER BY f.j),
+                           array_agg(f.in_turns ORDER BY f.j)
+                      INTO per_tenant, walk, step_rank, in_turns
+                      FROM rota.share_out(c_j, c_tenant, pick, share, shown, s_n, s_weight, s_light, holder, holding,
+                                          s.rules & 32 <> 0, goes_round, names, r, s.newest) AS f;
                     EXIT WHEN look = 2;
                     n := 0;
                     FOR j IN 1..cardinality(pick) LOOP
                         i := pick[j];
-                        CONTINUE WHEN step_rank[j] IS NULL OR share[j] >= {fair claim} AND step_rank[j] >= share[j]
+                        CONTINUE WHEN step_rank[j] IS NULL OR s.rules & 32 = 0 AND share[j] >= {fair claim} AND step_rank[j] >= share[j]
                             OR s_at[i] BETWEEN now_s - 1 AND now_s AND s_rank[i] = r AND s_n[i] >= step_rank[j];
                         n := n + 1;
                         EXIT WHEN n > most_queues;
@@ -331,32 +333,50 @@ BEGIN
                           FROM rota.weigh_tenants(CASE WHEN several THEN ARRAY(SELECT DISTINCT x.segment FROM unnest(strand, strand_segment)
                                                                                   AS x(queue, segment) WHERE x.queue = names[i])
                                                        ELSE ARRAY[s.newest] END, names[i], r, most_tenants, s.rules & 32 <> 0) AS t;
-                        s_n[i] := one.n; s_weight[i] := one.weight; s_at[i] := now_s; s_rank[i] := r;
+                        s_n[i] := one.n; s_weight[i] := one.weight; s_light[i] := one.lightest; s_at[i] := now_s; s_rank[i] := r;
                     END LOOP;
                     EXIT WHEN n = 0;
                 END LOOP;
                 -- their jobs, from where the last claim ended
                 n := 0;
                 FOR j IN 1..cardinality(pick) LOOP
-                    CONTINUE WHEN coalesce(walk[j], 0) = 0;
+                    CONTINUE WHEN coalesce(walk[j], 0) = 0 AND NOT in_turns[j];
                     i := pick[j];
                     pick_j := j;
                     n := n + 1;
                     EXIT WHEN n > most_queues;
-                    SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
-                           c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes,
-                           coalesce(x.last, s_tenant[i]), rounds_first || x.firsts
-                      INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, last_tenant,
-                           rounds_first
-                      FROM rota.pick_tenants(
-                           CASE WHEN several THEN ARRAY(SELECT DISTINCT x.segment FROM unnest(strand, strand_segment)
-                                                           AS x(queue, segment) WHERE x.queue = names[i])
-                                ELSE ARRAY[s.newest] END,
-                           names[i], r, coalesce(s_tenant[i], ''), walk[j], j, share[j], per_tenant[j],
-                           ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j),
-                           ARRAY(SELECT x.run_at FROM unnest(c_j, c_at) AS x(j, run_at) WHERE x.j = pick_j),
-                           ARRAY(SELECT x.id FROM unnest(c_j, c_id) AS x(j, id) WHERE x.j = pick_j), tasks, exclude_tenants,
-                           holder, holding, s.rules & 32 <> 0) AS x;
+                    step_segment := CASE WHEN several THEN ARRAY(SELECT DISTINCT x.segment FROM unnest(strand, strand_segment)
+                                                                     AS x(queue, segment) WHERE x.queue = names[i])
+                                         ELSE ARRAY[s.newest] END;
+                    IF in_turns[j] THEN
+                        SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                               c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes,
+                               coalesce(x.last, s_tenant[i]), x.so_far, rounds_first || x.firsts,
+                               coalesce(rounds_n, array_fill(NULL::integer, ARRAY[coalesce(cardinality(rounds_first), 0)])) || x.numbers
+                          INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, last_tenant,
+                               so_far, rounds_first, rounds_n
+                          FROM rota.take_turns(
+                               step_segment, names[i], r, coalesce(s_tenant[i], ''), s_turn[i], j, share[j],
+                               CASE WHEN is_in_hand THEN per_tenant[j] ELSE share[j] / s_weight[i] END, s_weight[i] / s_n[i],
+                               ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j),
+                               ARRAY(SELECT x.run_at FROM unnest(c_j, c_at) AS x(j, run_at) WHERE x.j = pick_j),
+                               ARRAY(SELECT x.id FROM unnest(c_j, c_id) AS x(j, id) WHERE x.j = pick_j), tasks, exclude_tenants,
+                               CASE WHEN is_in_hand THEN holder END, holding) AS x;
+                        s_turn[i] := so_far;
+                        per_tenant[j] := 0;  -- of the others none comes first
+                    ELSE
+                        SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
+                               c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes,
+                               coalesce(x.last, s_tenant[i]), rounds_first || x.firsts
+                          INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, last_tenant,
+                               rounds_first
+                          FROM rota.pick_tenants(
+                               step_segment, names[i], r, coalesce(s_tenant[i], ''), walk[j], j, share[j], per_tenant[j],
+                               ARRAY(SELECT x.tenant FROM unnest(c_j, c_tenant) AS x(j, tenant) WHERE x.j = pick_j),
+                               ARRAY(SELECT x.run_at FROM unnest(c_j, c_at) AS x(j, run_at) WHERE x.j = pick_j),
+                               ARRAY(SELECT x.id FROM unnest(c_j, c_id) AS x(j, id) WHERE x.j = pick_j), tasks, exclude_tenants,
+                               holder, holding, s.rules & 32 <> 0) AS x;
+                    END IF;
                     s_tenant[i] := last_tenant;
                 END LOOP;
             END IF;
@@ -424,14 +444,15 @@ BEGIN
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane
                   FROM rota.pick_retried(c_key, c_id, ARRAY(SELECT names[p] FROM unnest(pick) AS p), r, tasks, exclude_tenants) AS x;
             END IF;
-            IF coalesce(cardinality(c_id), 0) > in_line OR s.many AND in_line > 0 AND (sight > wanted OR s.rules & 95 <> 0) THEN
+            IF coalesce(cardinality(c_id), 0) > in_line OR rounds_n IS NOT NULL
+                OR s.many AND in_line > 0 AND (sight > wanted OR s.rules & 95 <> 0) THEN
                 SELECT array_agg(x.j), array_agg(x.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at), array_agg(x.tenant),
                        array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(x.origin),
                        array_agg(x.lane), array_agg(x.verdict)
                   INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, c_verdict
                   FROM rota.order_fairly(
                        c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, per_tenant, rounds_first,
-                       coalesce(starter, holder), coalesce(started, holding), starter IS NOT NULL, s.many AND s.rules & 32 <> 0, deep_j, deep_lanes, deep_tenants, tasks, exclude_tenants) AS x;
+                       rounds_n, coalesce(starter, holder), coalesce(started, holding), starter IS NOT NULL AND rounds_n IS NULL, s.many AND s.rules & 32 <> 0, deep_j, deep_lanes, deep_tenants, tasks, exclude_tenants) AS x;
             END IF;
         END IF;
         -- admission
@@ -618,9 +639,9 @@ BEGIN
     payload := json_build_object(
         'queues', (SELECT json_object_agg(u.queue, json_strip_nulls(json_build_object(
                               -- counted again after a second, or four jobs for each tenant
-                              'n', u.n, 'w', u.w, 'at', u.at - (lim - wanted) / (4.0 * greatest(u.n, 1)), 'r', u.r, 't', u.t, 'l', u.l, 'h', u.h)))
-                     FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_at, s_rank, s_tenant, s_lane, s_holder)
-                                  AS v(queue, n, w, at, r, t, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
+                              'n', u.n, 'w', u.w, 'm', u.m, 'at', u.at - (lim - wanted) / (4.0 * greatest(u.n, 1)), 'r', u.r, 't', u.t, 'o', u.o, 'l', u.l, 'h', u.h)))
+                     FROM (SELECT * FROM unnest(read_names, s_n, s_weight, s_light, s_at, s_rank, s_tenant, s_turn, s_lane, s_holder)
+                                  AS v(queue, n, w, m, at, r, t, o, l, h) WHERE v.at IS NOT NULL OR v.l IS NOT NULL LIMIT 64) AS u),
         'locks', coalesce((SELECT json_agg(DISTINCT l) FROM unnest(locks[1:8]) AS l), '[]'),
         'turns', has_rate AND NOT is_ample,
         -- if no held job could begin, when to look again; sooner if there are lanes that were not looked into

@@ -81,7 +81,7 @@ BEGIN
              ORDER BY q.rank, q.run_at, q.id LIMIT lim) AS f;
     is_whole := n > 0 AND n < lim AND since IS NULL AND s.awaited = '{}' AND s.late_from IS NULL;
     IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held)
-       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < {fair claim} OR goes_round)
+       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < {fair claim} OR goes_round OR s.rules & 32 <> 0)
        OR n_tenants = 1 AND NOT is_whole AND NOT rota.is_only_tenant(s.newest, name, a_rank, a_tenant)
        OR has_held AND (NOT is_whole AND now >= lanes_at OR rota.are_behind_held(name, a_rank, tenants, tasks, keys)) THEN
         places := NULL;

@@ -36,15 +36,18 @@ BEGIN
 END
 $$;
 
--- How many tenants have jobs in the line of a queue and rank, as far as counted, and the sum of their weights.
+-- How many tenants have jobs in the line of a queue and rank, as far as counted, the sum of their weights, and the
+-- least of these; NULL if all are the same.
 CREATE FUNCTION rota.weigh_tenants(
-    segments integer[], queue text, rank integer, most integer, has_weights boolean, OUT n integer, OUT weight double precision)
+    segments integer[], queue text, rank integer, most integer, has_weights boolean, OUT n integer, OUT weight double precision,
+    OUT lightest double precision)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
 BEGIN
-    SELECT count(*), sum(CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END) INTO n, weight
-      FROM rota.walk_tenants(segments, queue, rank, '', most) AS t;
+    SELECT count(*), sum(w.weight), CASE WHEN min(w.weight) < max(w.weight) THEN min(w.weight) END INTO n, weight, lightest
+      FROM (SELECT CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END AS weight
+              FROM rota.walk_tenants(segments, queue, rank, '', most) AS t) AS w;
 END
 $$;
 
@@ -58,11 +61,13 @@ END
 $$;
 
 -- What a tenant of weight 1 may have of each queue's share, what the worker has in hand included; how many tenants
--- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line.
+-- to look for that the line does not show; how many it shows. js, tenants: the candidates of the line; lightest: the
+-- least weight in each queue, NULL where all are the same. in_turns: that one's share is less than a job, see rota.take_turns.
 CREATE FUNCTION rota.share_out(
     js integer[], tenants text[], pick integer[], share integer[], shown integer[], waiting integer[], weights double precision[],
-    holder text[], holding integer[], has_weights boolean, goes_round boolean, names text[], rank integer, segment integer)
-RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint)
+    lightest double precision[], holder text[], holding integer[], has_weights boolean, goes_round boolean, names text[],
+    rank integer, segment integer)
+RETURNS TABLE (j integer, rate double precision, walk bigint, seen bigint, in_turns boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -92,7 +97,7 @@ BEGIN
                 WHEN o.over = 0 AND q.share >= {fair claim} THEN CASE WHEN goes_round THEN least(q.waiting - q.seen, q.share) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
                      ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
-           q.seen
+           q.seen, coalesce(q.n >= shown[p.j] AND q.share * lightest[pick[p.j]] < weights[pick[p.j]], false)
       FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
       LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(
                                   -- in a large claim one job of each is fair, whatever was rounded
@@ -145,24 +150,42 @@ BEGIN
     END IF;
     firsts := ARRAY(SELECT pick_tenants.j || ':' || m FROM unnest(
         met[1:CASE WHEN walk = share THEN walk ELSE share / 16 + (random() * 16 < share % 16)::integer END]) AS m);
-    SELECT array_agg(pick_tenants.j), array_agg(pick_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
+    SELECT r.* INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+      FROM (SELECT array_agg(t.tenant) AS tenants, array_agg(t.run_at) AS ats, array_agg(t.id) AS ids,
+                   array_agg(greatest(1, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END)
+                                         - coalesce(h.n, 0))::integer) AS most
+              FROM (SELECT u.tenant, '-infinity'::timestamptz AS run_at, '00000000-0000-0000-0000-000000000000'::uuid AS id
+                      FROM unnest(met) AS u(tenant)
+                    UNION ALL SELECT * FROM unnest(more, more_at, more_id)) AS t
+              LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant) AS m,
+           rota.read_tenants(segments, queue, rank, j, m.tenants, m.ats, m.ids, m.most, known_tasks) AS r;
+END
+$$;
+
+-- The next jobs of each of these tenants in the line of a queue and rank, behind a place, up to its number.
+CREATE FUNCTION rota.read_tenants(
+    segments integer[], queue text, rank integer, j integer, of_tenants text[], after_at timestamptz[], after_id uuid[],
+    numbers integer[], known_tasks text[],
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    SELECT array_agg(read_tenants.j), array_agg(read_tenants.queue), array_agg(x.place), array_agg(x.id), array_agg(x.run_at),
            array_agg(x.tenant), array_agg(x.task), array_agg(x.key), array_agg(x.units), array_agg(x.price), array_agg(2::smallint),
            array_agg(x.lane)
       INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
       FROM (SELECT y.*, row_number() OVER (PARTITION BY y.tenant ORDER BY y.run_at, y.id) AS nth
               FROM (SELECT f.*, m.most
-                      FROM (SELECT t.*, greatest(1, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END)
-                                                         - coalesce(h.n, 0))::integer AS most
-                              FROM (SELECT u.tenant, '-infinity'::timestamptz AS run_at, '00000000-0000-0000-0000-000000000000'::uuid AS id
-                                      FROM unnest(met) AS u(tenant)
-                                    UNION ALL SELECT * FROM unnest(more, more_at, more_id)) AS t
-                              LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant) AS m,
+                      FROM unnest(of_tenants, after_at, after_id, numbers) AS m(tenant, run_at, id, most),
                            unnest(segments) AS g(segment), LATERAL (
                            SELECT l.* FROM (
                                SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane
                                  FROM rota.queued AS q
-                                WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = pick_tenants.queue
-                                  AND q.rank = pick_tenants.rank AND q.tenant = m.tenant
+                                WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = read_tenants.queue
+                                  AND q.rank = read_tenants.rank AND q.tenant = m.tenant
                                   AND (q.run_at, q.id) > (m.run_at, m.id)
                                 ORDER BY q.run_at, q.id LIMIT m.most + 16) AS l
                             WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT m.most) AS f) AS y) AS x
@@ -170,13 +193,69 @@ BEGIN
 END
 $$;
 
+-- Where some tenants weigh more than others and a claim has less than a job for one of them: turns. From the one behind
+-- from_tenant on and round, each that waits is given as many jobs as its weight says, on average one; a part of a job is
+-- one by chance. Those jobs that the line does not show, and how many each may have (firsts as j:TENANT). last: who has
+-- had its turn; so_far: how often chance was asked, what the next one may have still, and who that is; before: the same, of
+-- the last claim. mean: of the weights; rate: see rota.share_out. Who has a full share in hand is passed over.
+CREATE FUNCTION rota.take_turns(
+    segments integer[], queue text, rank integer, from_tenant text, before json, j integer, share integer,
+    rate double precision, mean double precision, shown text[], shown_at timestamptz[], shown_id uuid[], known_tasks text[],
+    exclude_tenants text[], holder text[], holding integer[],
+    OUT js integer[], OUT queues text[], OUT places tid[], OUT ids uuid[], OUT ats timestamptz[], OUT tenants text[], OUT tasks text[],
+    OUT keys text[], OUT units integer[], OUT prices double precision[], OUT froms smallint[], OUT lanes text[], OUT last text,
+    OUT so_far json, OUT firsts text[], OUT numbers integer[])
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    spread CONSTANT double precision := (sqrt(5) - 1) / 2;  -- its multiples, without the whole part, fill the range evenly
+    draws CONSTANT integer := coalesce((before->>0)::integer, 0);
+    more text[]; more_at timestamptz[]; more_id uuid[]; more_n integer[];
+BEGIN
+    WITH met AS MATERIALIZED (  -- what each is due; known: without chance
+        SELECT t.i, t.tenant, greatest(t.weight / mean, rate * t.weight - coalesce(h.n, 0)) AS due,
+               CASE WHEN coalesce(h.n, 0) >= ceil(rate * t.weight) OR coalesce(t.tenant = ANY (exclude_tenants), false) THEN 0
+                    WHEN t.tenant = before->>2 THEN (before->>1)::integer END AS known
+          FROM (SELECT w.i, w.tenant, rota.weight_of(w.tenant) AS weight
+                  FROM rota.walk_tenants(segments, queue, rank, from_tenant, share + share / 4 + 8)
+                       WITH ORDINALITY AS w(tenant, i)) AS t
+          LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = t.tenant
+    ), given AS MATERIALIZED (
+        SELECT m.i, m.tenant, m.draw, coalesce(m.known, floor(m.due + m.draw * spread - floor(m.draw * spread))::integer) AS n
+          FROM (SELECT m.*, draws + count(*) FILTER (WHERE m.known IS NULL) OVER (ORDER BY m.i) AS draw FROM met AS m) AS m
+    ), turn AS MATERIALIZED (
+        SELECT g.i, g.tenant, g.draw, least(g.n, share - g.so_far) AS n, g.n - least(g.n, share - g.so_far) AS rest
+          FROM (SELECT g.*, sum(g.n) OVER (ORDER BY g.i) - g.n AS so_far FROM given AS g) AS g WHERE g.so_far < share
+    ), line AS MATERIALIZED (
+        SELECT u.tenant, count(*) AS n, max(u.run_at) AS run_at, (array_agg(u.id ORDER BY u.run_at DESC, u.id DESC))[1] AS id
+          FROM unnest(shown, shown_at, shown_id) AS u(tenant, run_at, id) GROUP BY 1
+    )
+    SELECT (array_agg(t.tenant ORDER BY t.i DESC) FILTER (WHERE t.rest = 0))[1], 
+           json_build_array(max(t.draw) % 1000000, max(t.rest), max(t.tenant) FILTER (WHERE t.rest > 0)),
+           array_agg(take_turns.j || ':' || t.tenant) FILTER (WHERE t.n > 0), array_agg(t.n::integer) FILTER (WHERE t.n > 0),
+           array_agg(t.tenant) FILTER (WHERE t.n > coalesce(l.n, 0)),
+           array_agg(coalesce(l.run_at, '-infinity')) FILTER (WHERE t.n > coalesce(l.n, 0)),
+           array_agg(coalesce(l.id, '00000000-0000-0000-0000-000000000000')) FILTER (WHERE t.n > coalesce(l.n, 0)),
+           array_agg((t.n - coalesce(l.n, 0))::integer) FILTER (WHERE t.n > coalesce(l.n, 0))
+      INTO last, so_far, firsts, numbers, more, more_at, more_id, more_n
+      FROM turn AS t LEFT JOIN line AS l ON l.tenant = t.tenant;
+    IF more IS NOT NULL THEN
+        SELECT r.* INTO js, queues, places, ids, ats, tenants, tasks, keys, units, prices, froms, lanes
+          FROM rota.read_tenants(segments, queue, rank, j, more, more_at, more_id, more_n, known_tasks) AS r;
+    END IF;
+END
+$$;
+
 -- The candidates in a fair order: of each tenant those within its share as they arrived, then the others round the
--- tenants by weight; in_turns: all of them so. Within a tenant nothing changes its order. verdict: see rota.admit;
+-- tenants by weight; in_turns: all of them so. firsts: whose turn it is, with the numbers of rota.take_turns, or NULL.
+-- Within a tenant nothing changes its order. verdict: see rota.admit;
 -- the lanes are those with more jobs than were read: what is behind them joins them.
 CREATE FUNCTION rota.order_fairly(
     js integer[], queues text[], places tid[], ids uuid[], ats timestamptz[], tenants text[], tasks text[], keys text[],
     all_units integer[], prices double precision[], origins smallint[], lanes text[], rates double precision[], firsts text[],
-    holder text[], holding integer[], in_turns boolean, has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
+    numbers integer[], holder text[], holding integer[], in_turns boolean, has_weights boolean, full_js integer[], full_lanes text[], full_tenants text[],
     known_tasks text[], exclude_tenants text[])
 RETURNS TABLE (
     j integer, queue text, place tid, id uuid, run_at timestamptz, tenant text, task text, key text, units integer,
@@ -196,14 +275,14 @@ BEGIN
                 WHEN (x.j, 't:' || x.task, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 2
                 WHEN (x.j, '', x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 4
                 ELSE 0 END::smallint
-      FROM (SELECT y.*, coalesce(rates[y.j] IS NULL OR y.nth <= ceil(rates[y.j] * y.weight) - y.held, false) AS is_within
-              FROM (SELECT c.*, coalesce(h.n, 0) AS held, f.tenant IS NOT NULL AS is_first,
+      FROM (SELECT y.*, coalesce(y.nth <= y.number, rates[y.j] IS NULL OR y.nth <= ceil(rates[y.j] * y.weight) - y.held, false) AS is_within
+              FROM (SELECT c.*, coalesce(h.n, 0) AS held, f.tenant IS NOT NULL AS is_first, f.n AS number,
                            CASE WHEN has_weights THEN rota.weight_of(c.tenant) ELSE 1 END AS weight,
                            row_number() OVER (PARTITION BY c.j, c.tenant ORDER BY c.run_at, c.id) AS nth
                       FROM unnest(js, queues, places, ids, ats, tenants, tasks, keys, all_units, prices, origins, lanes) AS c(
                            j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
                       LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
-                      LEFT JOIN unnest(firsts) AS f(tenant) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
+                      LEFT JOIN unnest(firsts, numbers) AS f(tenant, n) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
      ORDER BY x.j, CASE WHEN in_turns THEN 2 WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
               CASE WHEN x.is_within AND NOT in_turns THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
 END
