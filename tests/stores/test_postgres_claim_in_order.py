@@ -59,10 +59,14 @@ class Session:
         self.since: str | None = None
         self.state: str | None = None
 
-    def claim(self, lim: int = LIM, now: datetime = T0, free: int | None = None) -> Claimed:
+    def claim(
+        self, lim: int = LIM, now: datetime = T0, free: int | None = None, seed: float = 0.5
+    ) -> Claimed:
         with self.admin.transaction(), self.admin.cursor(row_factory=dict_row) as cursor:
             cursor.execute("SET LOCAL track_functions = 'all'")
-            cursor.execute("SELECT setseed(0.5)")  # it does not go round the tenants
+            cursor.execute(
+                "SELECT setseed(%s)", (seed,)
+            )  # with the one given it does not go round the tenants
             before = calls(self.admin, "claim_fairly")
             cursor.execute(CLAIM, (lim, None, self.since, free, self.state, now))
             rows: list[dict[str, Any]] = cursor.fetchall()
@@ -289,14 +293,34 @@ async def test_due_jobs_start_first_and_held_ones_are_looked_for_soon(
     await store.insert([other], T0)
     result = await store.turn([], want(), T0)
     assert ids(result.jobs) == [other.id]
-    assert result.next_due_at is not None and result.next_due_at <= T0 + timedelta(milliseconds=50)
+    assert result.next_due_at is None  # nothing that is held can begin
     another = PostgresStore(migrated_postgres_url)
     await settle(another, [change(running, State.SUCCEEDED)], T0)
     await another.close()
-    await store.insert([new()], T0)
-    assert [job.concurrency_key for job in await claim(store, want(), T0)] == [None]  # not yet
+    other = new()
+    await store.insert([other], T0)
+    result = await store.turn([], want(), T0)
+    assert ids(result.jobs) == [other.id]
+    assert result.next_due_at is not None and result.next_due_at <= T0 + timedelta(milliseconds=50)
     (held,) = await claim(store, want(), result.next_due_at)
     assert held.concurrency_key == "a"
+
+
+async def test_a_tenant_behind_a_line_of_others_gets_its_turn(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    """The line shows a job each of hundreds that have many; the late one is at its end."""
+    await store.insert([job for _ in range(40) for job in tenants(2 * LIM)], T0)
+    (late,) = await store.insert([new(tenant="t-late")], T0)
+    session, in_order = Session(admin), 0
+    for n in range(1, 41):
+        taken = session.claim(seed=n / 41)
+        in_order += taken.was_in_order
+        if late.id in taken.ids:
+            break
+    else:
+        raise AssertionError(f"not among the first {40 * LIM} jobs")
+    assert in_order > n / 2
 
 
 def mixed(seed: int) -> tuple[dict[str, dict[str, Any]], list[TenantRule], list[NewJob], int | None]:

@@ -119,7 +119,7 @@ DECLARE
     asked integer;  -- what was wanted in this round
     looks integer := 0;  -- from the front
     passed bigint;
-    goes_round boolean;
+    chance CONSTANT double precision := random();
     chosen record;
     limited text[];  -- queues
     taken integer;
@@ -136,20 +136,20 @@ BEGIN
     several := s.closed <> '{}' OR s.old_segment <> '{}';
     awaiting := s.awaited <> '{}' OR s.late_from IS NOT NULL;
     next_due_at := rota.promote(later_from, now);
-    IF is_fair AND wanted > 0 THEN
+    IF is_fair AND wanted > 0 AND coalesce(state->>'locks', '[]') = '[]' THEN
         -- limits of other queues alone: those are left out, and claims are plain
         limited := rota.idle_limited_queues(s, queues, exclude, since);
         is_fair := limited IS NULL;
         exclude := exclude || limited;
     END IF;
     IF is_fair AND wanted > 0 THEN
-        goes_round := lim >= {fair claim} AND random() < 0.03125;
         SELECT * INTO chosen FROM rota.pick_in_order(
-            lim, queues, exclude, tasks, exclude_tenants, since, free, state, freed, s, goes_round, now);
+            lim, queues, exclude, tasks, exclude_tenants, since, free, state, freed, s,
+            CASE WHEN lim >= {fair claim} AND chance < 0.25 THEN lim / 16 ELSE 0 END, now);
         IF chosen.places IS NULL THEN
             RETURN QUERY
             SELECT * FROM rota.claim_fairly(worker, lim, lease_until, queues, exclude, tasks, exclude_tenants, since, free,
-                                            state, recent, freed, goes_round, chosen.may_wait, next_due_at, now);
+                                            state, recent, freed, lim >= {fair claim} AND chance < 0.03125, chosen.may_wait, next_due_at, now);
             RETURN;
         END IF;
         RETURN QUERY
@@ -182,7 +182,7 @@ BEGIN
             PERFORM rota.tidy(passed, {dead later} - met_later, false);
         END IF;
         run_at := now::text;
-        payload := coalesce(state, '{}');
+        payload := coalesce(chosen.said, state, '{}');
         cancel_requested := chosen.is_ample;
         id := NULL;
         RETURN NEXT;

@@ -470,7 +470,6 @@ BEGIN
                     END IF;
                     CONTINUE;
                 END IF;
-                locks := CASE WHEN cardinality(locks) < 8 THEN locks || one.locked ELSE locks END;
                 is_ample := one.is_ample;
                 are_ample := are_ample AND is_ample;
                 c_verdict := one.verdict; c_ruled := one.ruled; has_rate := one.has_rate;
@@ -504,6 +503,10 @@ BEGIN
                                                 THEN 16 ELSE u.verdict END AS verdict
                                       FROM unnest(c_j, c_place, c_id, c_tenant, c_task, c_key, c_from, c_lane, c_verdict, c_ruled)
                                            WITH ORDINALITY AS u(j, place, id, tenant, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
+            END IF;
+            -- the next claim waits for these first; those under which nothing begins are in nobody's way
+            IF s.rules & 95 <> 0 AND cardinality(locks) < 8 AND EXISTS (SELECT FROM unnest(take_ruled) AS b WHERE b > 0) THEN
+                locks := locks || one.locked;
             END IF;
             -- only now, so that no more are locked than are taken
             SELECT array_agg(q.place), array_agg(q.id), array_agg(u.ruled) INTO places, ids, ruled
@@ -649,6 +652,7 @@ BEGIN
         'lanes_at', CASE WHEN has_opened OR is_unfinished THEN NULL
                          WHEN has_looked OR is_deep THEN extract(epoch FROM now) + CASE WHEN has_more THEN 0.01 ELSE 0.04 END
                          WHEN (state->>'version')::bigint = s.version THEN (state->>'lanes_at')::double precision END,
+        'walk', state->'walk',
         'deep', json_build_array(deep_queue, deep_rank, deep_lane, deep_tenant, is_round));
     cancel_requested := are_ample AND full_names = '{}';
     id := NULL;

@@ -5,13 +5,15 @@
 -- more than its share of them, nothing that is held comes before them, and the limits admit them all. places: NULL if
 -- not so. common: which limits they then count under, see rota.running.ruled; keyed: those with a key, which besides.
 -- since: where to start, NULL for the front; then there may be fewer. place: where the next claim starts.
--- again_at: when to look for held jobs. is_ample: see rota.admit. state: what the last claim said; may_wait: not if its
--- limits have been locked, or waited for. goes_round: see rota.claim_fairly.
+-- again_at: when to look for held jobs. is_ample: see rota.admit. state: what the last claim said; said: what to say next,
+-- if that has changed. may_wait: not if its limits have been locked, or waited for.
+-- walk: of this many tenants, in turn, the first job comes along wherever it is in the line, so that none waits behind
+-- a line that shows others, however many jobs these have.
 CREATE FUNCTION rota.pick_in_order(
     lim integer, queues text[], exclude text[], known_tasks text[], exclude_tenants text[], since json, free integer,
-    state json, freed text[], s rota.segments, goes_round boolean, now timestamptz,
+    state json, freed text[], s rota.segments, walk integer, now timestamptz,
     OUT places tid[], OUT common integer, OUT keyed integer, OUT place text, OUT again_at timestamptz, OUT is_ample boolean,
-    OUT may_wait boolean)
+    OUT said json, OUT may_wait boolean)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
 AS $$
@@ -22,21 +24,29 @@ DECLARE
     has_held CONSTANT boolean := EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL);
     locks CONSTANT text[] := CASE WHEN is_limited THEN ARRAY(SELECT json_array_elements_text(state->'locks')) END;
     -- when held jobs are looked into again, if none of them could begin; after a rule was changed, at once
-    lanes_at CONSTANT timestamptz := CASE WHEN has_held AND (state->>'version')::bigint = s.version
-                                          THEN to_timestamp((state->>'lanes_at')::double precision) END;
+    lanes_at timestamptz := CASE WHEN has_held AND (state->>'version')::bigint = s.version
+                                 THEN to_timestamp((state->>'lanes_at')::double precision) END;
+    is_closed boolean;  -- none of the held jobs could begin now, for certain
     is_whole boolean;  -- it takes all that is due
     names text[];
     name text; from_rank integer := -2147483648;
     from_at timestamptz := '-infinity'; from_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     -- transactions under way, and the age of later ones; our own has the age 0
     busy xid[] := '{}'; busy_from integer;
-    n integer; is_busy boolean; n_tenants integer; a_tenant text; a_rank integer; is_level boolean;
+    early tid[] := '{}'; walked text;  -- jobs of tenants in turn, and the last of these
+    n integer; n_line integer; is_busy boolean; n_tenants integer; a_tenant text; a_rank integer; is_level boolean;
     tenants text[]; tasks text[]; keys text[]; units integer[];
+    news jsonb := '{}';
 BEGIN
     may_wait := true;
-    IF s.closed <> '{}' OR s.old_segment <> '{}' OR is_limited AND NOT {sees newest}
-       OR has_held AND (lanes_at IS NULL OR rota.has_held_of(freed)) THEN
+    IF s.closed <> '{}' OR s.old_segment <> '{}' OR is_limited AND NOT {sees newest} THEN
         RETURN;
+    END IF;
+    IF has_held AND (lanes_at IS NULL OR rota.has_held_of(freed)) THEN
+        is_closed := rota.are_lanes_closed(queues, exclude, known_tasks, exclude_tenants, s.rules);
+        IF NOT is_closed THEN
+            RETURN;
+        END IF;
     END IF;
     IF since IS NULL THEN
         names := rota.lanes(queues, exclude, s.newest);
@@ -44,12 +54,14 @@ BEGIN
         IF cardinality(names) <> 1 THEN
             RETURN;
         END IF;
+        walk := 0;
     ELSIF json_array_length(since) = 1 THEN
         SELECT c.queue, c.rank, c.run_at, c.id INTO name, from_rank, from_at, from_id
           FROM json_to_record(since->0) AS c(queue text, rank integer, run_at timestamptz, id uuid);
         IF EXISTS (SELECT FROM rota.queued AS q
                     WHERE q.due AND q.segment = s.newest AND q.queue = name AND q.rank < from_rank) THEN
             from_rank := -2147483648;
+            walk := 0;
         END IF;
     ELSE
         RETURN;
@@ -63,29 +75,73 @@ BEGIN
     -- the line, but not what another session is just taking; under a limit for keys that one has to be waited for, if it has one
     busy := ARRAY(SELECT x::xid FROM pg_snapshot_xip(pg_current_snapshot()) AS x);
     busy_from := age(pg_snapshot_xmax(pg_current_snapshot())::xid);
-    SELECT array_agg(f.place), count(*), bool_or(f.is_busy), count(DISTINCT f.tenant) FILTER (WHERE s.many), min(f.tenant),
-           min(f.rank), min(f.rank) = max(f.rank),
+    IF s.many AND walk > 0 AND state->>'only' IS DISTINCT FROM name THEN
+        SELECT coalesce(array_agg(t.place) FILTER (
+                   WHERE NOT (t.xmax = ANY (busy) OR age(t.xmax) <= busy_from AND age(t.xmax) <> 0)
+                     AND (known_tasks IS NULL OR t.task = ANY (known_tasks))
+                     AND (exclude_tenants IS NULL OR NOT t.tenant = ANY (exclude_tenants))), '{}'),
+               (array_agg(t.tenant ORDER BY t.i DESC))[1]
+          INTO early, walked
+          FROM (SELECT w.i, w.tenant, f.*
+                  FROM rota.walk_tenants(ARRAY[s.newest], name, from_rank,
+                                         CASE WHEN state->'walk'->>0 = name THEN state->'walk'->>1 ELSE '' END, walk)
+                       WITH ORDINALITY AS w(tenant, i), LATERAL (
+                       SELECT q.ctid AS place, q.task, q.xmax FROM rota.queued AS q
+                        WHERE q.due AND q.lane IS NOT NULL AND q.segment = s.newest AND q.queue = name AND q.rank = from_rank
+                          AND q.tenant = w.tenant
+                        ORDER BY q.run_at, q.id LIMIT 1) AS f) AS t;
+        news := jsonb_build_object('walk', jsonb_build_array(name, walked));
+    END IF;
+    SELECT array_agg(f.place), count(*), count(*) FILTER (WHERE f.in_line), bool_or(f.is_busy),
+           count(DISTINCT f.tenant) FILTER (WHERE s.many AND f.in_line),
+           min(f.rank), min(f.rank) = max(f.rank), min(f.tenant),
            array_agg(f.tenant) FILTER (WHERE has_held OR s.rules & 68 <> 0),
            array_agg(f.task) FILTER (WHERE has_held OR s.rules & 2 <> 0),
            array_agg(f.key) FILTER (WHERE f.key IS NOT NULL AND (has_held OR by_key)),
            array_agg(f.units) FILTER (WHERE f.units IS NOT NULL)
-      INTO places, n, is_busy, n_tenants, a_tenant, a_rank, is_level, tenants, tasks, keys, units
-      FROM (SELECT q.ctid AS place, q.rank, q.tenant, q.task, q.concurrency_key AS key, q.units,
-                   q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0 AS is_busy
-              FROM rota.queued AS q
-             WHERE q.due AND q.segment = s.newest AND q.queue = name
-               AND (by_key AND q.concurrency_key IS NOT NULL OR NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0))
-               AND (q.rank, q.run_at, q.id) > (from_rank, from_at, from_id)
-               AND (known_tasks IS NULL OR q.task = ANY (known_tasks))
-               AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
-             ORDER BY q.rank, q.run_at, q.id LIMIT lim) AS f;
+      INTO places, n, n_line, is_busy, n_tenants, a_rank, is_level, a_tenant, tenants, tasks, keys, units
+      FROM (SELECT * FROM (
+                SELECT q.ctid AS place, q.rank, q.tenant, q.task, q.concurrency_key AS key, q.units, true AS in_line,
+                       q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0 AS is_busy
+                  FROM rota.queued AS q
+                 WHERE q.due AND q.segment = s.newest AND q.queue = name
+                   AND (by_key AND q.concurrency_key IS NOT NULL
+                        OR NOT (q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0))
+                   AND (q.rank, q.run_at, q.id) > (from_rank, from_at, from_id)
+                   AND (known_tasks IS NULL OR q.task = ANY (known_tasks))
+                   AND (exclude_tenants IS NULL OR NOT q.tenant = ANY (exclude_tenants))
+                   AND NOT q.ctid = ANY (early)
+                 ORDER BY q.rank, q.run_at, q.id LIMIT lim - cardinality(early)) AS l
+            UNION ALL
+            SELECT q.ctid, q.rank, q.tenant, q.task, q.concurrency_key, q.units, false, false
+              FROM rota.queued AS q WHERE q.ctid = ANY (early) AND q.due) AS f;
     is_whole := n > 0 AND n < lim AND since IS NULL AND s.awaited = '{}' AND s.late_from IS NULL;
-    IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held)
-       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n OR n < {fair claim} OR goes_round OR s.rules & 32 <> 0)
-       OR n_tenants = 1 AND NOT is_whole AND NOT rota.is_only_tenant(s.newest, name, a_rank, a_tenant)
-       OR has_held AND (NOT is_whole AND now >= lanes_at OR rota.are_behind_held(name, a_rank, tenants, tasks, keys)) THEN
+    IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held OR early <> '{}')
+       OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n_line OR n < {fair claim} OR s.rules & 32 <> 0)
+       OR has_held AND rota.are_behind_held(name, a_rank, tenants, tasks, keys) THEN
         places := NULL;
         RETURN;
+    END IF;
+    IF n_tenants = 1 AND NOT is_whole THEN
+        IF NOT rota.is_only_tenant(s.newest, name, a_rank, a_tenant) THEN
+            places := NULL;
+            RETURN;
+        END IF;
+    END IF;
+    IF (n_tenants = 1) <> coalesce(state->>'only' = name, false) THEN  -- a single tenant needs no walk
+        news := news || jsonb_build_object('only', CASE WHEN n_tenants = 1 THEN name END);
+    END IF;
+    IF has_held AND (is_whole OR now >= lanes_at) THEN
+        is_closed := coalesce(is_closed, rota.are_lanes_closed(queues, exclude, known_tasks, exclude_tenants, s.rules));
+        IF NOT is_closed AND NOT is_whole THEN
+            places := NULL;
+            RETURN;
+        END IF;
+    END IF;
+    IF is_closed THEN
+        news := news || jsonb_build_object('version', s.version, 'lanes_at', extract(epoch FROM now)::double precision + 0.04);
+    ELSIF has_held AND is_whole THEN
+        again_at := greatest(now, lanes_at);
     END IF;
     common := 0; keyed := 0; is_ample := true;
     IF is_limited THEN
@@ -96,11 +152,11 @@ BEGIN
             RETURN;
         END IF;
     END IF;
-    IF has_held AND is_whole THEN
-        again_at := greatest(now, lanes_at);
+    IF news <> '{}' THEN
+        said := coalesce(state::jsonb, '{}') || news;
     END IF;
     place := (SELECT json_build_array(json_build_object('queue', name, 'rank', q.rank, 'run_at', q.run_at, 'id', q.id))
-                FROM rota.queued AS q WHERE q.ctid = places[n]);
+                FROM rota.queued AS q WHERE q.ctid = places[n_line]);
 END
 $$;
 
@@ -130,6 +186,40 @@ BEGIN
     RETURN EXISTS (SELECT FROM unnest(freed) AS f WHERE f NOT LIKE 'k:%')
         OR EXISTS (SELECT FROM rota.queued AS q
                     WHERE q.due IS NULL AND q.concurrency_key = ANY (ARRAY(SELECT substr(f, 3) FROM unnest(freed) AS f)));
+END
+$$;
+
+-- Whether none of the jobs that are held in these queues could begin now, as can be seen with little effort: they are of
+-- tasks that the caller does not know or of tenants that it leaves out, or their key is full.
+CREATE FUNCTION rota.are_lanes_closed(queues text[], exclude text[], tasks text[], exclude_tenants text[], rules integer)
+RETURNS boolean
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    most CONSTANT integer := 16;
+    lanes text[];
+    keys text[];
+    names text[];
+BEGIN
+    -- closed ones count, as they take time
+    SELECT array_agg(l.lane) FILTER (WHERE NOT l.is_closed), array_agg(DISTINCT substr(l.lane, 3)) FILTER (WHERE NOT l.is_closed)
+      INTO lanes, keys
+      FROM rota.walk_held('', -2147483648, '', '', most + 1, queues, exclude, tasks, exclude_tenants) AS l HAVING count(*) <= most;
+    IF NOT FOUND OR EXISTS (SELECT FROM unnest(lanes) AS l WHERE l NOT LIKE 'k:%') THEN
+        RETURN false;
+    END IF;
+    IF lanes IS NULL THEN
+        RETURN true;
+    END IF;
+    names := rota.name_limits(NULL, NULL, NULL, keys, rules);
+    RETURN (SELECT count(*)
+              FROM rota.find_rooms(8, keys, ARRAY(
+                      SELECT l FROM rota.limits AS l
+                       WHERE l.name = ANY (names) AND (l.running > 0 OR l.running IS NULL) AND coalesce(l.running, l.every_ns) IS NOT NULL
+                         AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0)), '{}', NULL, true, now(), 0) AS r
+             WHERE r.room <= 0) = cardinality(keys);
 END
 $$;
 
