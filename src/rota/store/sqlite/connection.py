@@ -73,6 +73,8 @@ def _configure(connection: sqlite3.Connection, address: SqliteUrl) -> None:
         "temp_store = memory",
         "cache_size = -16000",
         "journal_size_limit = 67108864",
+        # with tenants a claim changes hundreds of pages: copied back after every few claims, most of them for nothing
+        "wal_autocheckpoint = 4000",
     ):
         connection.execute(f"PRAGMA {setting}")
 
