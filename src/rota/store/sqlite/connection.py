@@ -73,7 +73,7 @@ def _configure(connection: sqlite3.Connection, address: SqliteUrl) -> None:
         "temp_store = memory",
         "cache_size = -16000",
         "journal_size_limit = 67108864",
-        # with tenants a claim changes hundreds of pages: copied back after every few claims, most of them for nothing
+        # With tenants a claim changes hundreds of pages, mostly the same again: copy them back less often.
         "wal_autocheckpoint = 4000",
     ):
         connection.execute(f"PRAGMA {setting}")
