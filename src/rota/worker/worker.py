@@ -190,8 +190,11 @@ class Worker:
         return PUBLISH_EVERY_S
 
     async def _await_limits(self) -> None:
-        """No job begins before the limits that the code declares are in force."""
-        if any(task.limit is not None for task in self._environment.registry):
+        """No job begins before the limits that the code declares are in force.
+
+        A burst may end at once, and withdraws those that the code no longer declares before it does.
+        """
+        if self.options.burst or any(task.limit is not None for task in self._environment.registry):
             await pause(LIMITS_S, self._has_published)
 
     async def _check_gates(self) -> float:

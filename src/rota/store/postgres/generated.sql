@@ -5046,7 +5046,7 @@ BEGIN
         RETURNING *
     ), held AS MATERIALIZED (
         SELECT r.*, c.state, c.attempt AS counted, coalesce(c.run_at, now) AS next_at, c.output_json::json AS output,
-               c.error_json::json AS fault, coalesce(c.started_at, r.started_at) AS began_at,
+               c.error_json::json AS fault, least(coalesce(c.started_at, r.started_at), now) AS began_at,
                c.started_at AS code_began,
                nullif(coalesce(r.cost_cents, 0) + coalesce(c.cost_cents, 0), 0) AS cost,
                coalesce(c.progress_json::json, r.progress) AS reached, coalesce(c.remove, false) AS remove,

@@ -153,6 +153,16 @@ class SettleRules:
         assert (await found(store, job.id)).started_at == at(2)
 
     @keeps(7)
+    async def test_no_job_has_begun_after_its_end_where_the_clock_of_the_worker_is_ahead(
+        self, store: Store
+    ) -> None:
+        for state in (State.SUCCEEDED, State.FAILED):
+            job = await running(store)
+            await settle(store, [change(job, state, started_at=at(6))], at(5))
+            ended = await found(store, job.id)
+            assert (ended.started_at, ended.finished_at) == (at(5), at(5))
+
+    @keeps(7)
     async def test_costs_add_up_over_attempts(self, store: Store) -> None:
         job = await running(store)
         for round_ in range(1, 3):
