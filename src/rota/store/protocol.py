@@ -24,7 +24,8 @@ The rules. Each number marks the tests that check it in ``rota.testing.store_con
     holder are the caller's. Never compare attempt numbers.
 7.  Atomicity. Each settlement and each claimed job is atomic by itself: state, attempt record, follow-up
     jobs and audit entries of one settlement are written together or not at all, also when the process
-    or the server dies in between. The batch need not be (``capabilities.atomic_batch``).
+    or the server dies in between. The batch need not be (``capabilities.atomic_batch``). A start that the
+    worker's clock puts behind the end is stored as the end.
 8.  Schedules. ``fire`` and ``put_schedules`` write a schedule only if its version is the expected one. A
     firing is atomic: the schedule and its jobs, or nothing. There may be any number of schedulers.
 9.  Edits. ``edit`` applies one constant patch to the given ids, in the states it names, and returns the
