@@ -167,12 +167,13 @@ SET search_path = rota, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN tenant = (SELECT q.tenant FROM rota.queued AS q
-                      WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
-                        AND q.rank = is_only_tenant.rank ORDER BY q.tenant LIMIT 1)
-       AND tenant = (SELECT q.tenant FROM rota.queued AS q
-                      WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
-                        AND q.rank = is_only_tenant.rank ORDER BY q.tenant DESC LIMIT 1);
+    -- on either side of it, as at its front lie the entries of all its jobs that are gone
+    RETURN NOT EXISTS (SELECT FROM rota.queued AS q
+                        WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+                          AND q.rank = is_only_tenant.rank AND q.tenant < is_only_tenant.tenant)
+       AND NOT EXISTS (SELECT FROM rota.queued AS q
+                        WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+                          AND q.rank = is_only_tenant.rank AND q.tenant > is_only_tenant.tenant);
 END
 $$;
 
