@@ -105,6 +105,26 @@ class FairnessRules:
             assert abs(served[weight] - due) <= max(0.15 * due, 8), (weight, served)
 
     @keeps(24)
+    async def test_weights_decide_in_each_of_several_queues(self, store: Store) -> None:
+        names = [f"t{n}" for n in range(60)]
+        heavy = set(names[::6])
+        for name in heavy:
+            await put_tenant(store, name, weight=5.0)
+        for queue in ("a", "c"):
+            await add(store, *[new(queue=queue, tenant=name) for _ in range(30) for name in names])
+        await add(store, *[new(queue="b", tenant="many") for _ in range(600)])
+        await add(store, *[new(queue="b", tenant="few") for _ in range(300)])
+        served: Counter[tuple[str, bool]] = Counter()
+        for n in range(20):
+            taken = await claim(store, want(48), at(1 + n))
+            served.update((job.queue, job.tenant in heavy or job.tenant == "few") for job in taken)
+            await finish(store, *taken, now=at(1 + n))
+        assert [served[queue, True] + served[queue, False] for queue in "abc"] == [320] * 3
+        for queue in ("a", "c"):  # ten weigh 5, fifty weigh 1
+            assert abs(served[queue, True] - 160) <= 24, served
+        assert abs(served["b", True] - 160) <= 24, served
+
+    @keeps(24)
     async def test_where_tenants_take_turns_none_has_every_slot(self, store: Store) -> None:
         names = [f"t{n}" for n in range(30)]
         await put_tenant(store, "t3", weight=9.0)

@@ -352,7 +352,8 @@ BEGIN
                         SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || x.ats, c_tenant || x.tenants,
                                c_task || x.tasks, c_key || x.keys, c_units || x.units, c_price || x.prices, c_from || x.froms, c_lane || x.lanes,
                                coalesce(x.last, s_tenant[i]), x.so_far, rounds_first || x.firsts,
-                               coalesce(rounds_n, array_fill(NULL::integer, ARRAY[coalesce(cardinality(rounds_first), 0)])) || x.numbers
+                               coalesce(rounds_n, '{}') || array_fill(NULL::integer, ARRAY[
+                                   coalesce(cardinality(rounds_first), 0) - coalesce(cardinality(rounds_n), 0)]) || x.numbers
                           INTO c_j, c_queue, c_place, c_id, c_at, c_tenant, c_task, c_key, c_units, c_price, c_from, c_lane, last_tenant,
                                so_far, rounds_first, rounds_n
                           FROM rota.take_turns(
