@@ -505,7 +505,7 @@ BEGIN
                                       FROM unnest(c_j, c_place, c_id, c_tenant, c_task, c_key, c_from, c_lane, c_verdict, c_ruled)
                                            WITH ORDINALITY AS u(j, place, id, tenant, task, key, origin, lane, verdict, ruled, i)) AS z) AS y) AS x;
             END IF;
-            -- the next claim waits for these first; those under which nothing begins are in nobody's way
+            -- the next claim waits for these first; those under which nothing begins delay no other claim
             IF s.rules & 95 <> 0 AND cardinality(locks) < 8 AND EXISTS (SELECT FROM unnest(take_ruled) AS b WHERE b > 0) THEN
                 locks := locks || one.locked;
             END IF;
