@@ -114,9 +114,11 @@ class ClaimCheck:
             ),
         )
         self._not_passed(taken, lambda left, job: left.priority > job.priority)
-        for job in taken:  # whatever holds up the job before it
+        for job in taken:  # whatever holds up the job before it, but for a retry that a strict key waits for
             passed = [
-                left for left in self._left(taken) if self._same_lane(left, job) and place(left) < place(job)
+                left
+                for left in self._left(taken)
+                if self._same_lane(left, job) and place(left) < place(job) and self._strict_admits(left, ())
             ]
             assert not passed, f"{job} passed {passed[0]}, which has the same key"
 
@@ -158,7 +160,7 @@ class ClaimCheck:
         begun = sum(bool(self.rules.over(other)) for other in taken)
         if over and self.want.free is not None and begun >= self.want.free:
             return True
-        if not self._strict_admits(job, taken):
+        if not self._strict_admits(job, ()):  # as the claim began: what it takes may set others free for the next
             return True
         if not self.rules.budget_admits(job, self.running, taken, self.now):
             return True

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
-from math import inf
+from math import ceil, inf
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -168,7 +168,10 @@ class RuledClaim:
             self._read_lanes_of(queue, line)
         jobs = _in_order(line, list(self._held_jobs(queue, last_rank)))
         open_, stopped = self._stop(queue, jobs, last_rank)
+        blocked = {lane for lane in stopped.values() if lane != TENANT}
         begun, rejected = self._admit(queue, open_, wanted, fair)
+        if blocked and any(f"k:{job.key}" in blocked for job in begun):
+            self._is_unfinished = True  # a strict key waited for this one only
         stopped |= rejected
         held = self._hold(stopped)
         self._forget(queue, begun, stopped)
@@ -414,10 +417,11 @@ class RuledClaim:
 
     def _of_absent_tenants(self, queue: str, tasks: Sequence[str], fair: _Shares) -> Sequence[Met]:
         """The first jobs of the tenants that are not among the next."""
-        each = max(1, -(-fair.wanted // len(fair.asked)))
+        each = -(-fair.wanted // len(fair.asked))
         by_number: defaultdict[int, list[str]] = defaultdict(list)
         for tenant in fair.asked:
-            by_number[int(fair.fairness.shares[tenant]) if fair.in_turns else each].append(tenant)
+            share = ceil(fair.fairness.shares[tenant])
+            by_number[share if fair.in_turns else max(each, share)].append(tenant)
         found: list[Met] = []
         for number, tenants in by_number.items():
             given = {

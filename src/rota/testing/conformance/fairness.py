@@ -87,6 +87,20 @@ class FairnessRules:
         assert abs(served["b"] - 300) <= 45
 
     @keeps(24)
+    async def test_weights_decide_in_large_claims_behind_a_crowd(self, store: Store) -> None:
+        await put_tenant(store, "c", weight=3.0)
+        await add(store, *[new(tenant="a") for _ in range(2000)])
+        await add(store, *[new(tenant="bc"[n % 2]) for n in range(2000)], now=at(1))
+        taken = Counter[str]()
+        for _ in range(4):
+            jobs = await claim(store, want(300), at(2))
+            taken.update(job.tenant for job in jobs)
+            await finish(store, *jobs, now=at(2))
+        assert abs(taken["a"] - 240) < 36
+        assert abs(taken["b"] - 240) < 36
+        assert abs(taken["c"] - 720) < 108
+
+    @keeps(24)
     async def test_weights_decide_among_more_tenants_than_a_claim_has_jobs(self, store: Store) -> None:
         names = [f"t{n}" for n in range(100)]
         weights = dict.fromkeys(names[::10], 5.0) | dict.fromkeys(names[5::10], 0.2)

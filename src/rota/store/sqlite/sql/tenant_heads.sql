@@ -1,5 +1,5 @@
 -- The first jobs of some tenants in a queue at a rank, as far as they are of tasks that are open: of each at most
--- :each, and at most 64 are read.
+-- :each, beside at most 64 of other tasks.
 SELECT json_group_array(json_array({met of rota_jobs}))
 FROM json_each(:tenants) AS asked CROSS JOIN rota_jobs ON rota_jobs.rowid IN (
   SELECT rowid FROM (
@@ -7,7 +7,7 @@ FROM json_each(:tenants) AS asked CROSS JOIN rota_jobs ON rota_jobs.rowid IN (
     WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL AND queue = :queue AND rank = :rank
       AND tenant = asked.value
     ORDER BY run_at, id
-    LIMIT 64
+    LIMIT :each + 64
   )
   WHERE task IN (SELECT value FROM json_each(:tasks))
   LIMIT :each
