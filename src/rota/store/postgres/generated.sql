@@ -5237,7 +5237,8 @@ BEGIN
                            WHERE q.due AND q.lane IS NOT NULL AND q.segment = share_out.segment AND q.queue = names[pick[t.j]]
                              AND q.rank = share_out.rank AND q.tenant = h.tenant LIMIT 1) AS w
                     WHERE cardinality(holder) <= 64))  -- of more, only those that the line shows
-               ) / greatest(weights[pick[t.j]], sum(t.weight)) AS rate
+               ) / greatest(weights[pick[t.j]], sum(t.weight)) AS rate,
+               share[t.j] / greatest(weights[pick[t.j]], sum(t.weight)) AS fresh_rate  -- without what it has in hand
           FROM tenant AS t GROUP BY t.j
     )
     SELECT p.j::integer, q.rate,
@@ -5247,7 +5248,7 @@ BEGIN
                 WHEN o.over = 0 AND q.share >= 64 THEN CASE WHEN goes_round THEN least(q.waiting - q.seen,
                     q.share) ELSE 0 END
                 ELSE least(q.waiting - q.seen, greatest(
-                     ceil(o.over / greatest(1, q.rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
+                     ceil(o.over / greatest(1, q.fresh_rate)), q.share / 16 + (random() * 16 < q.share % 16)::integer))::bigint END,
            q.seen, coalesce(q.n >= shown[p.j] AND q.share * lightest[pick[p.j]] < weights[pick[p.j]], false)
       FROM generate_subscripts(pick, 1) AS p(j) LEFT JOIN queue AS q ON q.j = p.j
       LEFT JOIN (SELECT t.j, sum(greatest(0, t.n - greatest(
@@ -5287,7 +5288,8 @@ BEGIN
                   WHERE s.tenant IS NULL AND NOT coalesce(u.tenant = ANY (exclude_tenants), false) ORDER BY u.i LIMIT walk);
     last := CASE WHEN cardinality(met) = walk THEN met[walk] ELSE last END;
     SELECT array_agg(o.tenant), array_agg(o.run_at), array_agg(o.id) INTO more, more_at, more_id
-      FROM (SELECT t.*, sum(greatest(0, -t.spare)) OVER () - cardinality(met) * greatest(1, rate) AS over,
+      FROM (SELECT t.*, sum(greatest(0, -t.spare)) OVER ()
+                   - cardinality(met) * greatest(1, least(rate, share::double precision / (cardinality(met) + count(*) OVER ()))) AS over,
                    sum(t.spare) FILTER (WHERE t.spare > 0) OVER (ORDER BY t.spare DESC, t.tenant) - t.spare AS before
               FROM (SELECT l.tenant, l.run_at, l.id,
                            greatest(0, ceil(rate * CASE WHEN has_weights THEN rota.weight_of(l.tenant) ELSE 1 END)

@@ -1267,7 +1267,7 @@ SELECT state, sum(n) FROM rota_tally GROUP BY state;
 
 -- sql/tenant_heads.sql
 -- The first jobs of some tenants in a queue at a rank, as far as they are of tasks that are open: of each at most
--- :each, and at most 64 are read.
+-- :each, beside at most 64 of other tasks.
 SELECT json_group_array(json_array(rota_jobs.rank, rota_jobs.run_at, rota_jobs.id, rota_jobs.rowid,
     rota_jobs.tenant, rota_jobs.queue, rota_jobs.task, rota_jobs.lane, rota_jobs.concurrency_key,
     rota_jobs.units, rota_jobs.price, rota_jobs.attempt, rota_jobs.due))
@@ -1277,7 +1277,7 @@ FROM json_each(:tenants) AS asked CROSS JOIN rota_jobs ON rota_jobs.rowid IN (
     WHERE state = 'queued' AND due = 1 AND lane IS NOT NULL AND queue = :queue AND rank = :rank
       AND tenant = asked.value
     ORDER BY run_at, id
-    LIMIT 64
+    LIMIT :each + 64
   )
   WHERE task IN (SELECT value FROM json_each(:tasks))
   LIMIT :each

@@ -44,7 +44,7 @@ class FairnessRules:
         await add(store, *[new(tenant="hot") for _ in range(1500)])
         await add(store, *[new(tenant=f"t{n}") for n in range(100)], now=at(1))
         served: list[str] = []
-        while len(served) < 250:
+        while len(served) < 200:  # twice their share, in claims of ten
             taken = await claim(store, want(10), at(2))
             assert len(taken) == 10
             served += [job.tenant for job in taken]
@@ -93,12 +93,28 @@ class FairnessRules:
         await add(store, *[new(tenant="bc"[n % 2]) for n in range(2000)], now=at(1))
         taken = Counter[str]()
         for _ in range(4):
-            jobs = await claim(store, want(300), at(2))
-            taken.update(job.tenant for job in jobs)
-            await finish(store, *jobs, now=at(2))
+            taken.update(await self._run_some(store, 300))
         assert abs(taken["a"] - 240) < 36
         assert abs(taken["b"] - 240) < 36
         assert abs(taken["c"] - 720) < 108
+
+    @keeps(24)
+    async def test_weights_decide_in_small_claims_behind_a_crowd(self, store: Store) -> None:
+        await put_tenant(store, "c", weight=3.0)
+        await add(store, *[new(tenant="a") for _ in range(500)])
+        await add(store, *[new(tenant="bc"[n % 2]) for n in range(500)], now=at(1))
+        taken = Counter[str]()
+        for _ in range(30):
+            taken.update(await self._run_some(store, 10))
+        assert abs(taken["a"] - 60) < 9
+        assert abs(taken["b"] - 60) < 9
+        assert abs(taken["c"] - 180) < 27
+
+    async def _run_some(self, store: Store, limit: int) -> list[str]:
+        """Claim and finish jobs; their tenants."""
+        jobs = await claim(store, want(limit), at(2))
+        await finish(store, *jobs, now=at(2))
+        return [job.tenant for job in jobs]
 
     @keeps(24)
     async def test_weights_decide_among_more_tenants_than_a_claim_has_jobs(self, store: Store) -> None:
