@@ -11,7 +11,7 @@ from machine.model import Entry, Model
 from machine.rules_model import nanoseconds
 from rota.core.jobs.admission import is_ample
 from rota.core.jobs.limits import bucket
-from rota.model import ClaimRequest, State
+from rota.model import ClaimRequest, JobId, Limit, State
 
 
 def place(job: Entry) -> tuple[int, datetime, str]:
@@ -37,6 +37,27 @@ class ClaimCheck:
         """What is still wanted."""
         free = None if self.want.free is None else max(self.want.free - self._tight(taken), 0)
         return msgspec.structs.replace(self.want, limit=self.want.limit - len(taken), free=free)
+
+    def sees_free_slots(self, taken: Sequence[Entry]) -> bool:
+        """Whether slots are left for jobs under limits that are not ample, in whatever order these were taken."""
+        if self.want.free is None:
+            return True
+        over = {job.id: self.rules.over(job) for job in (*self.running, *taken)}
+        narrow = {name for job in taken for name in over[job.id] if not self._is_ample_after(name, over, taken)}
+        return sum(not narrow.isdisjoint(over[job.id]) for job in taken) < self.want.free
+
+    def _is_ample_after(self, name: str, over: dict[JobId, dict[str, Limit]], taken: Sequence[Entry]) -> bool:
+        limit = next(over[job.id][name] for job in taken if name in over[job.id])
+        mine = [job for job in taken if name in over[job.id]]
+        asked = self.want.limit if name in self.rules.limits else 1
+        if limit.running is not None:
+            count = len(mine) + sum(name in over[job.id] for job in self.running)
+            if not is_ample(limit.running - count, asked):
+                return False
+        if (rate := bucket(limit)) is None:
+            return True
+        left = self.rules.level(name).units_at_most(rate, nanoseconds(self.now)) - sum(job.units for job in mine)
+        return is_ample(left, asked, rate.every_ns)
 
     # --- never too many ----------------------------------------------------------------------
 

@@ -251,6 +251,7 @@ def admit(
     held: dict[int, str] = {}
     tight = 0
     kept: set[str] = set()  # limits of jobs for which no slot is free: nothing under them overtakes
+    barred: set[tuple[str, str]] = set()  # keys of tenants: something else holds up a job, so others wait behind it
     waiting: list[int] = list(range(len(candidates)))
     most = None if fair is None else {tenant: ceil(share) for tenant, share in fair.shares.items()}
     rounds = 0
@@ -266,16 +267,20 @@ def admit(
                 later.append(place)
                 continue
             if job.under:
-                if not kept.isdisjoint(job.under):
+                if not kept.isdisjoint(job.under) or (
+                    barred and any([(tenant, name) in barred for name in job.under])
+                ):
                     later.append(place)
                     continue
                 if full := _full(job, allowances):
                     held[place] = full
+                    if not is_key(full):
+                        barred.update([(tenant, name) for name in job.under if _keeps_order(name, allowances)])
                     continue
                 narrow = [name for name in job.under if not allowances[name].is_ample(job.units)]
                 is_tight = job.limited and bool(narrow)
                 if is_tight and tight >= free:
-                    kept.update(narrow, [name for name in job.under if name.startswith("key:")])
+                    kept.update(narrow, [name for name in job.under if is_key(name)])
                     later.append(place)
                     continue
                 for name in job.under:
@@ -293,6 +298,14 @@ def admit(
         more = tenant_shares(wanted - len(begin), weights)
         most = {tenant: taken[tenant] + ceil(share) for tenant, share in more.items()}
     return Admission(sorted(begin), held, waiting, tight)
+
+
+def is_key(name: str) -> bool:
+    return name.startswith("key:")
+
+
+def _keeps_order(name: str, allowances: Mapping[str, Allowance]) -> bool:
+    return is_key(name) and allowances[name].running is not None
 
 
 def _full(job: Candidate, allowances: Mapping[str, Allowance]) -> str | None:

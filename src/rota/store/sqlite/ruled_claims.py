@@ -35,6 +35,7 @@ ALWAYS = 16  # held lanes that every claim looks into
 MOST_LANES = 2048  # those that it looks into if it is short of jobs
 LEAST_AHEAD = 8  # jobs that are looked at although there is no free slot: they may be under no limit
 LEAST_REACH, MOST_REACH = 32, 4096  # jobs of the line that are looked at together
+MOST_CLOSED = 256  # jobs of full tasks that are looked at, for the order of keys
 MOST_HELD = 8192  # jobs that leave the line in one claim
 TENANTS_US = 1_000_000  # for how long the tenants of a queue are remembered
 MOST_TENANTS = 10_000
@@ -92,6 +93,7 @@ class RuledClaim:
         self._asked: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self._spent: set[str] = set()  # queues that have no more to give
         self._reach: dict[str, int] = {}
+        self._closed_tasks: Sequence[str] = ()  # of the queue that is served: they are full
         self._held = 0  # jobs that left the line
         self._is_unfinished = False
 
@@ -124,21 +126,27 @@ class RuledClaim:
         self._spent.clear()
         while self._wanted > 0 and (heads := self._heads(queues)):
             for queue, share, last_rank in shares(heads, self._wanted):
-                self._serve(queue, list(self._open_tasks(queues.get(queue, {}))), share, last_rank)
+                tasks = self._open_tasks(queues.get(queue, {}))
+                head = self._head(queue, tasks)
+                # else what it had at this rank is closed since the queue before it was served
+                if head is not None and head[0] <= last_rank:
+                    self._closed_tasks = [task for task in queues.get(queue, {}) if task not in tasks]
+                    self._serve(queue, list(tasks), share, last_rank)
             if self._wanted > 0:
                 queues = open_lanes(self._transaction, self._want)
 
     def _heads(self, queues: Queues) -> Mapping[str, Head]:
         """The first job of each queue that has something to give, as far as known."""
-        heads: dict[str, Head] = {}
-        for queue in {*queues, *self._lanes} - self._spent:
-            if self._is_closed(f"queue:{queue}"):
-                continue
-            known: list[Head] = list(self._open_tasks(queues.get(queue, {})).values())
-            known += [lane.jobs[0][:3] for lane in self._lanes[queue].values() if lane.jobs]
-            if known:
-                heads[queue] = min(known)
-        return heads
+        return {
+            queue: head
+            for queue in {*queues, *self._lanes} - self._spent
+            if not self._is_closed(f"queue:{queue}")
+            and (head := self._head(queue, self._open_tasks(queues.get(queue, {})))) is not None
+        }
+
+    def _head(self, queue: str, tasks: Mapping[str, Head]) -> Head | None:
+        held = [lane.jobs[0][:3] for lane in self._lanes[queue].values() if lane.jobs]
+        return min([*tasks.values(), *held], default=None)
 
     def _open_tasks(self, tasks: Mapping[str, Head]) -> Mapping[str, Head]:
         if not self._rules.has_limits:
@@ -184,7 +192,8 @@ class RuledClaim:
         self._reach[queue] = min(max(reach, LEAST_REACH) * 4, MOST_REACH)
         if self._held > MOST_HELD:
             self._is_unfinished = True
-        if self._held > MOST_HELD or not (held or stopped):
+        sees_more = is_cut and self._reach[queue] > reach and len(open_) < len(jobs)
+        if self._held > MOST_HELD or not (held or stopped or sees_more):
             self._spent.add(queue)
 
     def _within_limits(self, queue: str, tasks: Sequence[str], wanted: int) -> int:
@@ -221,9 +230,10 @@ class RuledClaim:
         """Part the jobs: those that may begin if their limits admit them, and the others with their lanes.
 
         The others are jobs of excluded tenants, of strict keys that wait for a retry, and of the line behind
-        held ones of their lane that were not read.
+        held ones of their lane that were not read. What would overtake a job of a full task is in neither.
         """
         retried, blocked = self._retried(queue, jobs, last_rank)
+        jobs = self._without_overtaking(queue, jobs, last_rank)
         ends: dict[tuple[str, str], Met] = {}
         for (tenant, held_lane, _), known in self._lanes[queue].items():
             if known.end is not None:
@@ -250,6 +260,20 @@ class RuledClaim:
             if end is not None and end < job:
                 return lane
         return None
+
+    def _without_overtaking(self, queue: str, jobs: Sequence[Met], last_rank: int) -> Sequence[Met]:
+        """Without those whose key has an earlier job in the line of a full task, among the first there."""
+        if not (self._closed_tasks and self._rules.has_keys):
+            return jobs
+        keys = {key for job in jobs if (key := job.key) is not None}
+        ordered = {key for key in keys if (rule := self._rules.of_key(key)) is not None and rule.running is not None}
+        if not ordered:
+            return jobs
+        first: dict[tuple[str, str | None], Met] = {}
+        for job in self._line(queue, self._closed_tasks, last_rank, MOST_CLOSED):
+            if job.key in ordered:
+                first.setdefault((job.tenant, job.key), job)
+        return [job for job in jobs if job <= first.get((job.tenant, job.key), job)]
 
     def _retried(self, queue: str, jobs: Sequence[Met], last_rank: int) -> tuple[Sequence[Met], Set[str]]:
         """The jobs for which strict keys wait, as far as they are due here; and those keys."""
