@@ -732,6 +732,8 @@ CREATE INDEX queued_beside ON rota.queued (tenant) WHERE due IS NOT true AND ten
 -- No two entries are equal, so looking for equal ones before a page is split finds none.
 ALTER INDEX rota.queued_due SET (deduplicate_items = off);
 ALTER INDEX rota.queued_tenant SET (deduplicate_items = off);
+-- Where there are tenants, the default one is reached by its index entries as well; it had none for jobs from before.
+UPDATE rota.queued SET lane = '' WHERE due AND lane IS NULL AND (SELECT bool_or(s.many) FROM rota.segments AS s);
 
 INSERT INTO rota.migrations (version, name) VALUES (15, '0015_cheaper_tenants');
 
@@ -1307,8 +1309,9 @@ BEGIN
     SELECT run_at INTO soonest FROM rota.queued WHERE NOT due AND run_at >= since ORDER BY run_at LIMIT 1;
     IF soonest <= now THEN
         UPDATE rota.queued SET due = true, segment =
-            coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0) WHERE ctid =
-            ANY (ARRAY(
+            coalesce((SELECT s.newest FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), 0), lane =
+            CASE WHEN tenant <> 'default' OR coalesce((SELECT s.many FROM rota.segments AS s ORDER BY s.version DESC LIMIT 1), true) THEN '' END
+            WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM rota.queued WHERE NOT due AND run_at >= since AND run_at <= now ORDER BY run_at LIMIT 1000
                FOR UPDATE SKIP LOCKED));
         SELECT run_at INTO soonest FROM rota.queued WHERE NOT due AND run_at >= since ORDER BY run_at LIMIT 1;
@@ -2106,7 +2109,10 @@ BEGIN
                                                  ELSE quota END) AS l;
                 END IF;
             ELSE
-                has_looked := true;
+                has_looked := has_looked OR NOT EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL);
+            END IF;
+            IF s.many AND deep_j IS NOT NULL THEN
+                per_tenant := rota.share_with_held(per_tenant, share, c_j, c_tenant, c_from, s.rules & 32 <> 0);
             END IF;
             IF s.rules & 24 <> 0 AND c_id IS NOT NULL THEN
                 SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || ARRAY(  -- a more urgent rank comes first
@@ -2165,7 +2171,7 @@ BEGIN
             ELSE
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
                    coalesce(bool_or(x.taken AND x.origin = 1), false) OR has_opened,
-                   full_lanes || (array_agg(DISTINCT x.lane) FILTER (WHERE x.verdict = 8 AND x.origin = 1 AND s.rules & 128 = 0))[1:64],
+                   full_lanes || (array_agg(DISTINCT x.lane) FILTER (WHERE x.verdict = 8 AND x.origin = 1 AND x.lane LIKE 'k:%' AND s.rules & 128 = 0))[1:64],
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
               INTO take_place, take_id, take_ruled, has_opened, full_lanes, hold_place, hold_id, hold_lane
@@ -2233,6 +2239,7 @@ BEGIN
                 END IF;
             END IF;
             IF hold_place IS NOT NULL THEN
+                is_round := is_round AND NOT is_deep;
                 UPDATE rota.queued AS q SET due = NULL, lane = u.lane FROM unnest(hold_id, hold_lane) AS u(id, lane)
                  WHERE q.id = u.id AND q.ctid = ANY (ARRAY(
                        SELECT x.ctid FROM rota.queued AS x WHERE x.ctid = ANY (hold_place) AND x.due IS NOT false
@@ -2451,13 +2458,12 @@ BEGIN
         news := jsonb_build_object('walk', jsonb_build_array(name, walked));
     END IF;
     SELECT array_agg(f.place), count(*), count(*) FILTER (WHERE f.in_line), bool_or(f.is_busy),
-           count(DISTINCT f.tenant) FILTER (WHERE s.many AND f.in_line),
            min(f.rank), min(f.rank) = max(f.rank), min(f.tenant),
-           array_agg(f.tenant) FILTER (WHERE has_held OR s.rules & 68 <> 0),
+           array_agg(f.tenant) FILTER (WHERE s.many OR has_held OR s.rules & 68 <> 0),
            array_agg(f.task) FILTER (WHERE has_held OR s.rules & 2 <> 0),
            array_agg(f.key) FILTER (WHERE f.key IS NOT NULL AND (has_held OR by_key)),
            array_agg(f.units) FILTER (WHERE f.units IS NOT NULL)
-      INTO places, n, n_line, is_busy, n_tenants, a_rank, is_level, a_tenant, tenants, tasks, keys, units
+      INTO places, n, n_line, is_busy, a_rank, is_level, a_tenant, tenants, tasks, keys, units
       FROM (SELECT * FROM (
                 SELECT q.ctid AS place, q.rank, q.tenant, q.task, q.concurrency_key AS key, q.units, true AS in_line,
                        q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0 AS is_busy
@@ -2473,6 +2479,8 @@ BEGIN
             UNION ALL
             SELECT q.ctid, q.rank, q.tenant, q.task, q.concurrency_key, q.units, false, false
               FROM rota.queued AS q WHERE q.ctid = ANY (early) AND q.due) AS f;
+    -- apart: a DISTINCT among the aggregates would sort what all of them read, and the last place in line would not be last
+    n_tenants := CASE WHEN s.many THEN (SELECT count(DISTINCT t) FROM unnest(tenants[1:n_line]) AS t) ELSE 0 END;
     is_whole := n > 0 AND n < lim AND since IS NULL AND s.awaited = '{}' AND s.late_from IS NULL;
     IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held OR early <> '{}')
        OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n_line OR n < 64 OR s.rules & 32 <> 0)
@@ -2500,6 +2508,9 @@ BEGIN
         news := news || jsonb_build_object('version', s.version, 'lanes_at', extract(epoch FROM now)::double precision + 0.04);
     ELSIF has_held AND is_whole THEN
         again_at := greatest(now, lanes_at);
+        IF now >= lanes_at THEN
+            news := news || '{"lanes_at": null}';  -- the next claim looks
+        END IF;
     END IF;
     common := 0; keyed := 0; is_ample := true;
     IF is_limited THEN
@@ -2672,7 +2683,9 @@ BEGIN
         END IF;
         SELECT f.* INTO family
           FROM rota.limits AS f, LATERAL (SELECT FROM unnest(keys) AS k WHERE starts_with(k, f.subject) LIMIT 1) AS k
-         WHERE f.scope = 'family' ORDER BY length(f.subject) DESC LIMIT 1;
+         WHERE f.scope = 'family' AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
+           AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
+         ORDER BY length(f.subject) DESC LIMIT 1;
         IF FOUND THEN
             limits := limits || family;
         END IF;
@@ -5256,6 +5269,26 @@ BEGIN
                                   CASE WHEN q.share >= 64 THEN 1 ELSE 0 END, ceil(q.rate * t.weight) - t.held)))
                                       AS over
                    FROM tenant AS t JOIN queue AS q ON q.j = t.j GROUP BY t.j) AS o ON o.j = p.j;
+END
+$$;
+
+-- What a tenant of weight 1 may have, once those are known that have jobs in lanes alone, which rota.share_out did not count.
+-- rates: as it found them, 0 where tenants take turns. js, tenants, origins: the candidates; 1: from a lane.
+CREATE OR REPLACE FUNCTION rota.share_with_held(
+    rates double precision[], share integer[], js integer[], tenants text[], origins smallint[], has_weights boolean)
+RETURNS double precision[]
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(CASE WHEN h.weight IS NULL OR rates[s.j] = 0 THEN rates[s.j]
+                              WHEN rates[s.j] IS NULL THEN s.n / h.weight
+                              ELSE 1 / (1 / rates[s.j] + h.weight / greatest(s.n, 1)) END ORDER BY s.j)
+          FROM unnest(share) WITH ORDINALITY AS s(n, j)
+          LEFT JOIN (SELECT t.j, sum(CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END) AS weight
+                       FROM (SELECT u.j, u.tenant FROM unnest(js, tenants, origins) AS u(j, tenant, origin)
+                              GROUP BY 1, 2 HAVING bool_and(u.origin = 1)) AS t GROUP BY t.j) AS h ON h.j = s.j);
 END
 $$;
 

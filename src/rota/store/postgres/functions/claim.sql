@@ -12,7 +12,7 @@ DECLARE
 BEGIN
     SELECT run_at INTO soonest FROM rota.queued WHERE NOT due AND run_at >= since ORDER BY run_at LIMIT 1;
     IF soonest <= now THEN
-        UPDATE rota.queued SET due = true, segment = {newest segment} WHERE ctid = ANY (ARRAY(
+        UPDATE rota.queued SET due = true, segment = {newest segment}, lane = {line lane} WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM rota.queued WHERE NOT due AND run_at >= since AND run_at <= now ORDER BY run_at LIMIT 1000
                FOR UPDATE SKIP LOCKED));
         SELECT run_at INTO soonest FROM rota.queued WHERE NOT due AND run_at >= since ORDER BY run_at LIMIT 1;

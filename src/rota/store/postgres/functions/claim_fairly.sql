@@ -427,7 +427,10 @@ BEGIN
                                                  ELSE quota END) AS l;
                 END IF;
             ELSE
-                has_looked := true;
+                has_looked := has_looked OR NOT EXISTS (SELECT FROM rota.queued AS q WHERE q.due IS NULL);
+            END IF;
+            IF s.many AND deep_j IS NOT NULL THEN
+                per_tenant := rota.share_with_held(per_tenant, share, c_j, c_tenant, c_from, s.rules & 32 <> 0);
             END IF;
             IF s.rules & 24 <> 0 AND c_id IS NOT NULL THEN
                 SELECT c_j || x.js, c_queue || x.queues, c_place || x.places, c_id || x.ids, c_at || ARRAY(  -- a more urgent rank comes first
@@ -486,7 +489,7 @@ BEGIN
             ELSE
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
                    coalesce(bool_or(x.taken AND x.origin = 1), false) OR has_opened,
-                   full_lanes || (array_agg(DISTINCT x.lane) FILTER (WHERE x.verdict = 8 AND x.origin = 1 AND s.rules & 128 = 0))[1:64],
+                   full_lanes || (array_agg(DISTINCT x.lane) FILTER (WHERE x.verdict = 8 AND x.origin = 1 AND x.lane LIKE 'k:%' AND s.rules & 128 = 0))[1:64],
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
               INTO take_place, take_id, take_ruled, has_opened, full_lanes, hold_place, hold_id, hold_lane
@@ -546,6 +549,7 @@ BEGIN
                 END IF;
             END IF;
             IF hold_place IS NOT NULL THEN
+                is_round := is_round AND NOT is_deep;
                 UPDATE rota.queued AS q SET due = NULL, lane = u.lane FROM unnest(hold_id, hold_lane) AS u(id, lane)
                  WHERE q.id = u.id AND q.ctid = ANY (ARRAY(
                        SELECT x.ctid FROM rota.queued AS x WHERE x.ctid = ANY (hold_place) AND x.due IS NOT false

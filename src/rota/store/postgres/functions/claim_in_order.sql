@@ -93,13 +93,12 @@ BEGIN
         news := jsonb_build_object('walk', jsonb_build_array(name, walked));
     END IF;
     SELECT array_agg(f.place), count(*), count(*) FILTER (WHERE f.in_line), bool_or(f.is_busy),
-           count(DISTINCT f.tenant) FILTER (WHERE s.many AND f.in_line),
            min(f.rank), min(f.rank) = max(f.rank), min(f.tenant),
-           array_agg(f.tenant) FILTER (WHERE has_held OR s.rules & 68 <> 0),
+           array_agg(f.tenant) FILTER (WHERE s.many OR has_held OR s.rules & 68 <> 0),
            array_agg(f.task) FILTER (WHERE has_held OR s.rules & 2 <> 0),
            array_agg(f.key) FILTER (WHERE f.key IS NOT NULL AND (has_held OR by_key)),
            array_agg(f.units) FILTER (WHERE f.units IS NOT NULL)
-      INTO places, n, n_line, is_busy, n_tenants, a_rank, is_level, a_tenant, tenants, tasks, keys, units
+      INTO places, n, n_line, is_busy, a_rank, is_level, a_tenant, tenants, tasks, keys, units
       FROM (SELECT * FROM (
                 SELECT q.ctid AS place, q.rank, q.tenant, q.task, q.concurrency_key AS key, q.units, true AS in_line,
                        q.xmax = ANY (busy) OR age(q.xmax) <= busy_from AND age(q.xmax) <> 0 AS is_busy
@@ -115,6 +114,8 @@ BEGIN
             UNION ALL
             SELECT q.ctid, q.rank, q.tenant, q.task, q.concurrency_key, q.units, false, false
               FROM rota.queued AS q WHERE q.ctid = ANY (early) AND q.due) AS f;
+    -- apart: a DISTINCT among the aggregates would sort what all of them read, and the last place in line would not be last
+    n_tenants := CASE WHEN s.many THEN (SELECT count(DISTINCT t) FROM unnest(tenants[1:n_line]) AS t) ELSE 0 END;
     is_whole := n > 0 AND n < lim AND since IS NULL AND s.awaited = '{}' AND s.late_from IS NULL;
     IF n < lim AND NOT is_whole OR is_busy OR NOT is_level AND (s.many AND NOT is_whole OR has_held OR early <> '{}')
        OR n_tenants > 1 AND NOT is_whole AND (n_tenants < n_line OR n < {fair claim} OR s.rules & 32 <> 0)
@@ -142,6 +143,9 @@ BEGIN
         news := news || jsonb_build_object('version', s.version, 'lanes_at', extract(epoch FROM now)::double precision + 0.04);
     ELSIF has_held AND is_whole THEN
         again_at := greatest(now, lanes_at);
+        IF now >= lanes_at THEN
+            news := news || '{"lanes_at": null}';  -- the next claim looks
+        END IF;
     END IF;
     common := 0; keyed := 0; is_ample := true;
     IF is_limited THEN
@@ -314,7 +318,9 @@ BEGIN
         END IF;
         SELECT f.* INTO family
           FROM rota.limits AS f, LATERAL (SELECT FROM unnest(keys) AS k WHERE starts_with(k, f.subject) LIMIT 1) AS k
-         WHERE f.scope = 'family' ORDER BY length(f.subject) DESC LIMIT 1;
+         WHERE f.scope = 'family' AND (f.running > 0 OR f.running IS NULL) AND coalesce(f.running, f.every_ns) IS NOT NULL
+           AND (f.every_ns IS NULL OR f.every_ns > 0 AND f.burst > 0)
+         ORDER BY length(f.subject) DESC LIMIT 1;
         IF FOUND THEN
             limits := limits || family;
         END IF;

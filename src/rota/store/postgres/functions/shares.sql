@@ -107,6 +107,26 @@ BEGIN
 END
 $$;
 
+-- What a tenant of weight 1 may have, once those are known that have jobs in lanes alone, which rota.share_out did not count.
+-- rates: as it found them, 0 where tenants take turns. js, tenants, origins: the candidates; 1: from a lane.
+CREATE FUNCTION rota.share_with_held(
+    rates double precision[], share integer[], js integer[], tenants text[], origins smallint[], has_weights boolean)
+RETURNS double precision[]
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(CASE WHEN h.weight IS NULL OR rates[s.j] = 0 THEN rates[s.j]
+                              WHEN rates[s.j] IS NULL THEN s.n / h.weight
+                              ELSE 1 / (1 / rates[s.j] + h.weight / greatest(s.n, 1)) END ORDER BY s.j)
+          FROM unnest(share) WITH ORDINALITY AS s(n, j)
+          LEFT JOIN (SELECT t.j, sum(CASE WHEN has_weights THEN rota.weight_of(t.tenant) ELSE 1 END) AS weight
+                       FROM (SELECT u.j, u.tenant FROM unnest(js, tenants, origins) AS u(j, tenant, origin)
+                              GROUP BY 1, 2 HAVING bool_and(u.origin = 1)) AS t GROUP BY t.j) AS h ON h.j = s.j);
+END
+$$;
+
 -- Jobs of tenants that the line does not show, from one tenant on and round; the last tenant met, and those whose turn
 -- it is whatever the order of arrival, as j:TENANT. Then more jobs of tenants of which it shows less than their share, as many as
 -- others are over theirs. rate: see rota.share_out; shown: the tenant of each job in the line, and its place.
