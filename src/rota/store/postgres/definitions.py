@@ -73,7 +73,7 @@ def _functions(text: str) -> list[Function]:
 def _function(found: re.Match[str], comment: str | None) -> Function:
     arguments = [_argument(part) for part in _bare(found["arguments"]).split(", ") if part]
     identity = ", ".join(name_and_type for name_and_type, _ in arguments)
-    outs = [one.removeprefix("OUT ").partition(" ")[2] for one, _ in arguments if one.startswith("OUT ")]
+    outs = [one.split(" ", 2)[2] for one, _ in arguments if one.startswith(("OUT ", "INOUT "))]
     result = found["result"] or (outs[0] if len(outs) == 1 else "record")
     settings = [f"{name}={value.strip(chr(39))}" for name, value in _SETTING.findall(found["settings"])]
     facts = (

@@ -1721,6 +1721,7 @@ DECLARE
     -- the queues; up to which place the line of each has been read, and up to which rank its lanes
     names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
     full_names text[] := '{}'; is_full boolean[];  -- its own limit admits nothing more
+    is_again boolean;
     -- the place before which nothing is left in its line
     spot_rank integer[]; spot_at timestamptz[]; spot_id uuid[]; is_spotted boolean[];
     -- the state of each: tenants that wait in its line and their weight, when counted, for which rank; cursors
@@ -2147,7 +2148,17 @@ BEGIN
             c_ruled := NULL;
             is_ample := true;
             IF s.rules & 95 <> 0 THEN
-                SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, lim, now, c_verdict);
+                IF s.rules & 24 <> 0 THEN
+                    c_verdict := (SELECT k.verdict FROM rota.keep_key_order(c_queue, c_tenant, c_key, s.rules, NULL, c_verdict) AS k);
+                END IF;
+                FOR look IN 1..2 LOOP
+                    SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, lim, now, c_verdict);
+                    EXIT WHEN one.has_waited OR s.rules & 24 = 0 OR one.ruled IS NULL;
+                    SELECT k.verdict, k.is_again INTO one.verdict, is_again
+                      FROM rota.keep_key_order(c_queue, c_tenant, c_key, s.rules, CASE look WHEN 1 THEN c_verdict END, one.verdict) AS k;
+                    EXIT WHEN NOT is_again;
+                    c_verdict := one.verdict;
+                END LOOP;
                 IF one.has_waited THEN
                     is_patient := false;
                     IF is_deep THEN
@@ -4086,6 +4097,46 @@ BEGIN
               LEFT JOIN unnest(known_ids) AS u(id) ON u.id = f.id
              WHERE u.id IS NULL
              ORDER BY f.rank, f.run_at, f.id) AS x;
+END
+$$;
+
+-- The verdicts on these jobs, so that a key with a limit on what runs keeps its order: behind one that may not begin, those of
+-- the same queue, tenant and key wait for the key (8). before: the verdicts with which rota.admit began, NULL if that comes next.
+-- is_again: some wait for the key only because of jobs that do not begin either. They are to be weighed again.
+CREATE OR REPLACE FUNCTION rota.keep_key_order(
+    queues text[], tenants text[], keys text[], rules integer, before smallint[], INOUT verdict smallint[], OUT is_again boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    -- where the key is full, those behind are held up as well, and perhaps one of another tenant has its place
+    passable CONSTANT smallint[] := CASE WHEN before IS NULL THEN '{0}' ELSE '{0,8}' END;
+    stuck CONSTANT text[] := ARRAY(SELECT DISTINCT u.key FROM unnest(keys, verdict) AS u(key, verdict)
+                                    WHERE u.key IS NOT NULL AND NOT u.verdict = ANY (passable));
+    ordered text[];
+BEGIN
+    is_again := false;
+    IF NOT EXISTS (SELECT FROM unnest(keys, verdict) AS u(key, verdict) WHERE u.verdict = ANY (passable) AND u.key = ANY (stuck)) THEN
+        RETURN;
+    END IF;
+    ordered := ARRAY(
+        SELECT r.subject
+          FROM rota.find_rooms(8, stuck, ARRAY(
+                  SELECT l FROM rota.limits AS l
+                   WHERE l.name = ANY (rota.name_limits(NULL, NULL, NULL, stuck, rules))
+                     AND (l.running > 0 OR l.running IS NULL) AND coalesce(l.running, l.every_ns) IS NOT NULL
+                     AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0)), '{}', NULL, true, now(), 0) AS r
+         WHERE r.counts);
+    SELECT array_agg(CASE WHEN NOT x.is_weighed THEN x.verdict WHEN x.is_behind THEN 8 ELSE 0 END::smallint ORDER BY x.i),
+           bool_or(x.is_weighed AND x.verdict = 8 AND NOT x.is_behind)
+      INTO verdict, is_again
+      FROM (SELECT u.i, u.verdict,
+                   u.verdict = ANY (passable) AND coalesce(u.earlier, 0) = 0 AND coalesce(u.key = ANY (ordered), false) AS is_weighed,
+                   coalesce(bool_or(NOT u.verdict = ANY (passable)) OVER (
+                       PARTITION BY u.queue, u.tenant, u.key ORDER BY u.i ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), false)
+                       AS is_behind
+              FROM unnest(queues, tenants, keys, verdict, before) WITH ORDINALITY AS u(queue, tenant, key, verdict, earlier, i)) AS x;
 END
 $$;
 

@@ -40,6 +40,7 @@ DECLARE
     -- the queues; up to which place the line of each has been read, and up to which rank its lanes
     names text[]; read_names text[]; seen_rank integer[]; seen_at timestamptz[]; seen_id uuid[]; held_to integer[];
     full_names text[] := '{}'; is_full boolean[];  -- its own limit admits nothing more
+    is_again boolean;
     -- the place before which nothing is left in its line
     spot_rank integer[]; spot_at timestamptz[]; spot_id uuid[]; is_spotted boolean[];
     -- the state of each: tenants that wait in its line and their weight, when counted, for which rank; cursors
@@ -465,7 +466,17 @@ BEGIN
             c_ruled := NULL;
             is_ample := true;
             IF s.rules & 95 <> 0 THEN
-                SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, lim, now, c_verdict);
+                IF s.rules & 24 <> 0 THEN
+                    c_verdict := (SELECT k.verdict FROM rota.keep_key_order(c_queue, c_tenant, c_key, s.rules, NULL, c_verdict) AS k);
+                END IF;
+                FOR look IN 1..2 LOOP
+                    SELECT * INTO one FROM rota.admit(c_queue, c_task, c_tenant, c_key, c_id, c_units, c_price, s.rules, is_patient, lim, now, c_verdict);
+                    EXIT WHEN one.has_waited OR s.rules & 24 = 0 OR one.ruled IS NULL;
+                    SELECT k.verdict, k.is_again INTO one.verdict, is_again
+                      FROM rota.keep_key_order(c_queue, c_tenant, c_key, s.rules, CASE look WHEN 1 THEN c_verdict END, one.verdict) AS k;
+                    EXIT WHEN NOT is_again;
+                    c_verdict := one.verdict;
+                END LOOP;
                 IF one.has_waited THEN
                     is_patient := false;
                     IF is_deep THEN

@@ -269,6 +269,46 @@ BEGIN
 END
 $$;
 
+-- The verdicts on these jobs, so that a key with a limit on what runs keeps its order: behind one that may not begin, those of
+-- the same queue, tenant and key wait for the key (8). before: the verdicts with which rota.admit began, NULL if that comes next.
+-- is_again: some wait for the key only because of jobs that do not begin either. They are to be weighed again.
+CREATE FUNCTION rota.keep_key_order(
+    queues text[], tenants text[], keys text[], rules integer, before smallint[], INOUT verdict smallint[], OUT is_again boolean)
+LANGUAGE plpgsql
+SET search_path = rota, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    -- where the key is full, those behind are held up as well, and perhaps one of another tenant has its place
+    passable CONSTANT smallint[] := CASE WHEN before IS NULL THEN '{0}' ELSE '{0,8}' END;
+    stuck CONSTANT text[] := ARRAY(SELECT DISTINCT u.key FROM unnest(keys, verdict) AS u(key, verdict)
+                                    WHERE u.key IS NOT NULL AND NOT u.verdict = ANY (passable));
+    ordered text[];
+BEGIN
+    is_again := false;
+    IF NOT EXISTS (SELECT FROM unnest(keys, verdict) AS u(key, verdict) WHERE u.verdict = ANY (passable) AND u.key = ANY (stuck)) THEN
+        RETURN;
+    END IF;
+    ordered := ARRAY(
+        SELECT r.subject
+          FROM rota.find_rooms(8, stuck, ARRAY(
+                  SELECT l FROM rota.limits AS l
+                   WHERE l.name = ANY (rota.name_limits(NULL, NULL, NULL, stuck, rules))
+                     AND (l.running > 0 OR l.running IS NULL) AND coalesce(l.running, l.every_ns) IS NOT NULL
+                     AND (l.every_ns IS NULL OR l.every_ns > 0 AND l.burst > 0)), '{}', NULL, true, now(), 0) AS r
+         WHERE r.counts);
+    SELECT array_agg(CASE WHEN NOT x.is_weighed THEN x.verdict WHEN x.is_behind THEN 8 ELSE 0 END::smallint ORDER BY x.i),
+           bool_or(x.is_weighed AND x.verdict = 8 AND NOT x.is_behind)
+      INTO verdict, is_again
+      FROM (SELECT u.i, u.verdict,
+                   u.verdict = ANY (passable) AND coalesce(u.earlier, 0) = 0 AND coalesce(u.key = ANY (ordered), false) AS is_weighed,
+                   coalesce(bool_or(NOT u.verdict = ANY (passable)) OVER (
+                       PARTITION BY u.queue, u.tenant, u.key ORDER BY u.i ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), false)
+                       AS is_behind
+              FROM unnest(queues, tenants, keys, verdict, before) WITH ORDINALITY AS u(queue, tenant, key, verdict, earlier, i)) AS x;
+END
+$$;
+
 -- Once a minute: notes tenants that a role stored which may not note them itself, forgets buckets that are full, and lets
 -- claims be plain again once nothing is held and there are neither tenants nor rules.
 CREATE FUNCTION rota.check_lanes() RETURNS void
