@@ -43,7 +43,9 @@ class ClaimCheck:
         if self.want.free is None:
             return True
         over = {job.id: self.rules.over(job) for job in (*self.running, *taken)}
-        narrow = {name for job in taken for name in over[job.id] if not self._is_ample_after(name, over, taken)}
+        narrow = {
+            name for job in taken for name in over[job.id] if not self._is_ample_after(name, over, taken)
+        }
         return sum(not narrow.isdisjoint(over[job.id]) for job in taken) < self.want.free
 
     def _is_ample_after(self, name: str, over: dict[JobId, dict[str, Limit]], taken: Sequence[Entry]) -> bool:
@@ -56,7 +58,9 @@ class ClaimCheck:
                 return False
         if (rate := bucket(limit)) is None:
             return True
-        left = self.rules.level(name).units_at_most(rate, nanoseconds(self.now)) - sum(job.units for job in mine)
+        left = self.rules.level(name).units_at_most(rate, nanoseconds(self.now)) - sum(
+            job.units for job in mine
+        )
         return is_ample(left, asked, rate.every_ns)
 
     # --- never too many ----------------------------------------------------------------------
@@ -181,7 +185,9 @@ class ClaimCheck:
         begun = sum(bool(self.rules.over(other)) for other in taken)
         if over and self.want.free is not None and begun >= self.want.free:
             return True
-        if not self._strict_admits(job, ()):  # as the claim began: what it takes may set others free for the next
+        if not self._strict_admits(
+            job, ()
+        ):  # as the claim began: what it takes may set others free for the next
             return True
         if not self.rules.budget_admits(job, self.running, taken, self.now):
             return True

@@ -251,7 +251,9 @@ def admit(
     held: dict[int, str] = {}
     tight = 0
     kept: set[str] = set()  # limits of jobs for which no slot is free: nothing under them overtakes
-    barred: set[tuple[str, str]] = set()  # keys of tenants: something else holds up a job, so others wait behind it
+    barred: set[tuple[str, str]] = (
+        set()
+    )  # keys of tenants: something else holds up a job, so others wait behind it
     waiting: list[int] = list(range(len(candidates)))
     most = None if fair is None else {tenant: ceil(share) for tenant, share in fair.shares.items()}
     rounds = 0
@@ -275,7 +277,9 @@ def admit(
                 if full := _full(job, allowances):
                     held[place] = full
                     if not is_key(full):
-                        barred.update([(tenant, name) for name in job.under if _keeps_order(name, allowances)])
+                        barred.update(
+                            [(tenant, name) for name in job.under if _keeps_order(name, allowances)]
+                        )
                     continue
                 narrow = [name for name in job.under if not allowances[name].is_ample(job.units)]
                 is_tight = job.limited and bool(narrow)

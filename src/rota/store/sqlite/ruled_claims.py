@@ -92,6 +92,7 @@ class RuledClaim:
         self._lanes: defaultdict[str, dict[tuple[str, str, str], _Lane]] = defaultdict(dict)
         self._asked: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self._spent: set[str] = set()  # queues that have no more to give
+        self._stopped_keys: set[str] = set()  # lanes of keys with jobs that wait for others of them
         self._reach: dict[str, int] = {}
         self._closed_tasks: Sequence[str] = ()  # of the queue that is served: they are full
         self._held = 0  # jobs that left the line
@@ -169,16 +170,17 @@ class RuledClaim:
         line = self._line(queue, tasks, last_rank, reach + 1)
         is_cut = len(line) > reach
         del line[reach:]
+        end = line[-1] if is_cut else None
         fair = self._fairness(queue, [*line, *self._held_jobs(queue, last_rank)], wanted, is_cut)
         if fair is not None and fair.asked:
             line += self._of_absent_tenants(queue, tasks, fair)
         if self._signs.held:
-            self._read_lanes_of(queue, line)
+            self._read_lanes_of(queue, [*line, *self._held_jobs(queue, last_rank)])
         jobs = _in_order(line, list(self._held_jobs(queue, last_rank)))
-        open_, stopped = self._stop(queue, jobs, last_rank)
-        blocked = {lane for lane in stopped.values() if lane != TENANT}
+        open_, stopped = self._stop(queue, jobs, last_rank, end)
+        self._stopped_keys.update([lane for lane in stopped.values() if lane is not None and lane != TENANT])
         begun, rejected = self._admit(queue, open_, wanted, fair)
-        if blocked and any(f"k:{job.key}" in blocked for job in begun):
+        if self._stopped_keys and any([f"k:{job.key}" in self._stopped_keys for job in begun]):
             self._is_unfinished = True  # a strict key waited for this one only
         stopped |= rejected
         held = self._hold(stopped)
@@ -225,14 +227,17 @@ class RuledClaim:
     # --- admission -------------------------------------------------------------------------------
 
     def _stop(
-        self, queue: str, jobs: Sequence[Met], last_rank: int
+        self, queue: str, jobs: Sequence[Met], last_rank: int, end: Met | None
     ) -> tuple[Sequence[Met], dict[Met, str | None]]:
         """Part the jobs: those that may begin if their limits admit them, and the others with their lanes.
 
         The others are jobs of excluded tenants, of strict keys that wait for a retry, and of the line behind
         held ones of their lane that were not read. What would overtake a job of a full task is in neither.
+        ``end``: how far the line was read; None: to its end.
         """
         retried, blocked = self._retried(queue, jobs, last_rank)
+        if end is not None:
+            retried = [job for job in retried if job <= end]
         jobs = self._without_overtaking(queue, jobs, last_rank)
         ends: dict[tuple[str, str], Met] = {}
         for (tenant, held_lane, _), known in self._lanes[queue].items():
@@ -266,7 +271,9 @@ class RuledClaim:
         if not (self._closed_tasks and self._rules.has_keys):
             return jobs
         keys = {key for job in jobs if (key := job.key) is not None}
-        ordered = {key for key in keys if (rule := self._rules.of_key(key)) is not None and rule.running is not None}
+        ordered = {
+            key for key in keys if (rule := self._rules.of_key(key)) is not None and rule.running is not None
+        }
         if not ordered:
             return jobs
         first: dict[tuple[str, str | None], Met] = {}
@@ -335,14 +342,14 @@ class RuledClaim:
         self._held += len(moves)
         return len(moves)
 
-    def _forget(self, queue: str, begun: Sequence[Met], stopped: Iterable[Met]) -> None:
+    def _forget(self, queue: str, begun: Sequence[Met], stopped: Mapping[Met, str | None]) -> None:
         """Held jobs that begin, or cannot begin in this claim."""
-        closed = {job.rowid for job in stopped if job.due == 2}
-        gone = closed.union([job.rowid for job in begun if job.due == 2])
+        gone = {job.rowid for job in (*begun, *stopped) if job.due == 2}
         if not gone:
             return
+        stay = {job.rowid for job, lane in stopped.items() if lane in (None, TENANT, job.lane)}
         for lane_and_task, lane in list(self._lanes[queue].items()):
-            lane.is_closed |= any(job.rowid in closed for job in lane.jobs)
+            lane.is_closed |= any(job.rowid in stay for job in lane.jobs)
             lane.jobs = [job for job in lane.jobs if job.rowid not in gone]
             if not lane.jobs and lane.end is not None and not lane.is_closed:
                 end = lane.end
