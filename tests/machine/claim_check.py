@@ -39,7 +39,7 @@ class ClaimCheck:
         return msgspec.structs.replace(self.want, limit=self.want.limit - len(taken), free=free)
 
     def sees_free_slots(self, taken: Sequence[Entry]) -> bool:
-        """Whether slots are left for jobs under limits that are not ample, in whatever order these were taken."""
+        """Whether slots are left for jobs under narrow limits, in whatever order these were taken."""
         if self.want.free is None:
             return True
         over = {job.id: self.rules.over(job) for job in (*self.running, *taken)}

@@ -122,6 +122,54 @@ async def test_claims_are_in_order_where_that_is_fair_and_limits_are_ample(
     assert sorted([*first.ids, *second.ids, *third.ids]) == sorted(job.id for job in jobs)
 
 
+def walking_seed(admin: psycopg.Connection) -> float:
+    """With it a claim in order looks for tenants that the line does not show."""
+    for seed in (n / 100 for n in range(100)):
+        admin.execute("SELECT setseed(%s)", (seed,))
+        ((chance,),) = admin.execute("SELECT random()").fetchall()
+        if 0.04 < chance < 0.24:
+            return seed
+    raise AssertionError("no seed gives such a chance")
+
+
+async def test_the_next_claim_starts_behind_the_last_job_of_the_line_that_was_taken(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    names = [f"t{n:03}" for n in range(5 * LIM)]
+    random.Random(1).shuffle(names)
+    jobs = [new(tenant=name) for _ in range(2) for name in names]
+    await store.insert(jobs, T0)
+    session, seed = Session(admin), walking_seed(admin)
+    line, taken = [job.id for job in jobs], set(session.claim().ids)
+    for n in range(4):
+        state = json.loads(session.state or "{}") | {
+            "walk": ["default", names[0] if n % 2 else sorted(names)[-9]]
+        }
+        session.state = json.dumps(state)
+        found = session.claim(seed=seed)
+        assert found.was_in_order
+        taken.update(found.ids)
+        assert session.since is not None
+        (place,) = json.loads(session.since)
+        assert taken.issuperset(line[: line.index(place["id"]) + 1])
+    assert len(taken) == 5 * LIM
+    assert taken != set(line[: 5 * LIM])  # some were looked for behind the line
+
+
+async def test_a_spoiled_family_leaves_the_keys_to_the_next_longest(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await rules(store, **{"key:a:*": {"running": 1}, "key:a:b*": {"running": 1}})
+    admin.execute("UPDATE rota.limits SET running = -5 WHERE name = 'key:a:b*'")
+    session = Session(admin)
+    running = Counter[str]()
+    for n in range(4):
+        jobs = {job.id: job for job in [new(concurrency_key=f"a:b{i}") for i in range(LIM)]}
+        await store.insert(list(jobs.values()), at(n))
+        running.update(str(jobs[one].concurrency_key) for one in session.claim(now=at(n)).ids if one in jobs)
+    assert set(running.values()) == {1}
+
+
 async def test_claims_beside_limits_of_idle_queues_are_plain(
     store: PostgresStore, admin: psycopg.Connection
 ) -> None:

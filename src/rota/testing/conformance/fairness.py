@@ -224,6 +224,69 @@ class HeldLaneRules:
         assert len(await claim(store, want(40, tasks=("unknown",)), at(20))) == 40
 
     @keeps(25)
+    async def test_held_jobs_begin_beside_a_trickle_that_never_fills_a_claim(self, store: Store) -> None:
+        await put_limit(store, "key:slow", rate="1/s", burst=1)
+        await add(store, *[new(concurrency_key="slow") for _ in range(5)])
+        began: list[float] = []
+        for n in range(80):
+            await add(store, new(), now=at(n / 20))
+            taken = await claim(store, want(50), at(n / 20))
+            began += [n / 20 for job in taken if job.concurrency_key == "slow"]
+            await finish(store, *taken, now=at(n / 20))
+        assert len(began) == 4
+        assert all(late < n + 0.2 for n, late in enumerate(began))
+
+    @keeps(25)
+    async def test_what_could_begin_is_found_behind_jobs_of_a_full_key_in_the_lane_of_its_tenant(
+        self, store: Store
+    ) -> None:
+        await put_limit(store, "key:full", running=1)
+        await add(store, new(concurrency_key="full"))
+        await claim(store, want(), at(0))
+        blocked = [new(tenant="acme", concurrency_key="full") for _ in range(1000)]
+        free = [new(tenant="acme") for _ in range(3)]
+        await add(store, *blocked)
+        await add(store, *free, now=at(1))
+        for turn in range(30):  # while the tenant is paused
+            await add(store, new(tenant="b"), now=at(1))
+            await claim(store, want(10, exclude_tenants=("acme",)), at(2 + turn))
+        taken: list[str] = []
+        for _ in range(100):
+            found = await store.turn([], want(10), at(40))
+            taken += ids(found.jobs)
+            if found.next_due_at is None or found.next_due_at > at(40):
+                break
+        assert taken == [job.id for job in free]
+
+    @keeps(24)
+    async def test_who_comes_alone_does_not_wait_for_all_that_was_held_of_a_resumed_tenant(
+        self, store: Store
+    ) -> None:
+        await add(store, *[new(tenant="paused") for _ in range(1500)])
+        for turn in range(12):
+            await add(store, new(tenant="b"))
+            await claim(store, want(10, exclude_tenants=("paused",)), at(turn))
+        late = new(tenant="late")
+        await add(store, late, now=at(20))
+        taken: list[str] = []
+        for turn in range(2):
+            taken += ids(await claim(store, want(100), at(30 + turn / 100)))
+        assert late.id in taken
+
+    @keeps(24)
+    async def test_later_jobs_of_the_default_tenant_do_not_wait_for_tenants_that_came_meanwhile(
+        self, store: Store
+    ) -> None:
+        await add(store, *[new(run_at=at(1)) for _ in range(20)])
+        await add(store, *[new(tenant="acme") for _ in range(1500)])
+        taken: list[str] = []
+        for _ in range(6):
+            jobs = await claim(store, want(10), at(2))
+            taken += [job.tenant for job in jobs]
+            await finish(store, *jobs, now=at(2))
+        assert taken.count("default") == 20
+
+    @keeps(25)
     async def test_after_a_pause_jobs_come_in_their_exact_order(self, store: Store) -> None:
         jobs = [new(tenant="x", priority=n % 3, task=f"t{n % 4}") for n in range(90)]
         await add(store, *jobs[:60])

@@ -11,7 +11,22 @@ from ...core.jobs import lifecycle
 from ...model import Job, Limits, State
 from ...store.calls import claim, settle
 from ...store.protocol import Store
-from .factories import ERROR, T0, add, at, change, finish, found, ids, new, put_limit, record, release, want
+from .factories import (
+    ERROR,
+    T0,
+    add,
+    at,
+    change,
+    finish,
+    found,
+    ids,
+    new,
+    put_limit,
+    put_tenant,
+    record,
+    release,
+    want,
+)
 from .rules import keeps
 
 
@@ -254,6 +269,74 @@ class LimitOrderRules:
             (first,) = await claim(store, want(), at(turn))
             order.append(first.id)
         assert order == [jobs[0].id, urgent.id, *[job.id for job in jobs[1:]]]
+
+    @keeps(22)
+    async def test_a_job_that_another_limit_holds_up_is_not_overtaken_by_its_key(self, store: Store) -> None:
+        await put_limit(store, "key:*", running=1)
+        await put_limit(store, "task:narrow", running=1)
+        await add(store, new(task="narrow"))
+        (holder,) = await claim(store, want(), at(1))
+        first, second = new(task="narrow", concurrency_key="k"), new(concurrency_key="k")
+        await add(store, first, second, now=at(2))
+        for turn in range(3, 6):
+            assert list(await claim(store, want(), at(turn))) == []
+        await finish(store, holder, now=at(6))
+        (taken,) = await claim(store, want(), at(7))
+        assert taken.id == first.id
+        await finish(store, taken, now=at(8))
+        assert ids(await claim(store, want(), at(9))) == [second.id]
+
+    @keeps(22)
+    async def test_a_key_keeps_its_order_across_tasks_and_priorities_where_its_jobs_are_held(
+        self, store: Store
+    ) -> None:
+        await put_limit(store, "key:*", running=1)
+        keys = [*[f"a{n:02}" for n in range(15)], "k"]
+        await add(store, *[new(concurrency_key=key) for key in keys])
+        held = await claim(store, want(50), at(1))
+        await add(store, *[new(task="a", concurrency_key=key) for key in keys[:-1]], now=at(2))
+        first, second = new(task="b", concurrency_key="k", priority=1), new(task="a", concurrency_key="k")
+        await add(store, first, second, now=at(3))
+        assert list(await claim(store, want(50), at(4))) == []
+        await add(store, *[new(task="c") for _ in range(50)], now=at(5))
+        await finish(store, *[job for job in held if job.concurrency_key == "k"], now=at(6))
+        begun: list[str] = []
+        for turn in range(7, 12):
+            begun += [job.id for job in await claim(store, want(5), at(turn)) if job.concurrency_key == "k"]
+        assert begun == [first.id]
+
+    @keeps(22)
+    async def test_a_job_whose_tenant_is_held_up_does_not_keep_the_key_from_another_tenant(
+        self, store: Store
+    ) -> None:
+        await put_limit(store, "key:*", running=1)
+        await put_tenant(store, "acme", budget=100.0, period="month")
+        dear, other = (
+            new(tenant="acme", concurrency_key="k", price=150.0),
+            new(tenant="b", concurrency_key="k"),
+        )
+        await add(store, dear, other)
+        taken = list(await claim(store, want(), at(1)))
+        taken += await claim(store, want(), at(2))
+        assert ids(taken) == [other.id]
+
+    @keeps(22)
+    async def test_a_strict_key_with_more_places_goes_on_as_soon_as_its_retry_has_begun(
+        self, store: Store
+    ) -> None:
+        await put_limit(store, "key:k", running=2, strict=True)
+        jobs = [new(concurrency_key="k") for _ in range(3)]
+        await add(store, *jobs)
+        first, second = await claim(store, want(), at(1))
+        failed = change(first, State.QUEUED, record=record(first, "failed", at(2)))
+        await settle(store, [failed, change(second, State.SUCCEEDED)], at(2))
+        begun: list[str] = []
+        for _ in range(3):
+            found = await store.turn([], want(), at(3))
+            begun += ids(found.jobs)
+            if found.next_due_at is None or found.next_due_at > at(3):
+                break
+        assert set(begun) == {first.id, jobs[2].id}
 
     @keeps(22)
     async def test_a_failed_job_lets_the_next_of_its_key_pass_while_it_waits(self, store: Store) -> None:
