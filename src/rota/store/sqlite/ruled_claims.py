@@ -184,8 +184,8 @@ class RuledClaim:
             self._is_unfinished = True  # a strict key waited for this one only
         stopped |= rejected
         held = self._hold(stopped)
-        self._forget(queue, begun, stopped)
         self._jobs += take(self._transaction, [job.rowid for job in begun], self._want, self._now)
+        self._forget(queue, begun, stopped)  # reads lanes on, so what begins has to be out of them
         if is_ahead:
             many = wanted * 4 if len(begun) == wanted else len(begun)
             self._memory.ahead[queue] = min(max(many, LEAST_AHEAD), MOST_REACH)
@@ -352,9 +352,9 @@ class RuledClaim:
             lane.is_closed |= any(job.rowid in stay for job in lane.jobs)
             lane.jobs = [job for job in lane.jobs if job.rowid not in gone]
             if not lane.jobs and lane.end is not None and not lane.is_closed:
-                end = lane.end
+                tenant, name, _ = lane_and_task
                 del self._lanes[queue][lane_and_task]
-                self._add_lanes([end])
+                self._add_lanes(self._lane_heads(queue, [(tenant, name or TENANT)]))
 
     # --- tenants ---------------------------------------------------------------------------------
 
