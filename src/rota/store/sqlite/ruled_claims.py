@@ -175,8 +175,11 @@ class RuledClaim:
         if fair is not None and fair.asked:
             line += self._of_absent_tenants(queue, tasks, fair)
         if self._signs.held:
-            self._read_lanes_of(queue, [*line, *self._held_jobs(queue, last_rank)])
-        jobs = _in_order(line, list(self._held_jobs(queue, last_rank)))
+            asked = -1
+            while asked < (asked := len(self._asked[queue])):  # lanes may have jobs of other keys
+                self._read_lanes_of(queue, [*line, *self._held_jobs(queue, last_rank)])
+        # what the line has at better ranks goes first, also where it was not read so far
+        jobs = _in_order(line, list(self._held_jobs(queue, last_rank if end is None else end.rank)))
         open_, stopped = self._stop(queue, jobs, last_rank, end)
         self._stopped_keys.update([lane for lane in stopped.values() if lane is not None and lane != TENANT])
         begun, rejected = self._admit(queue, open_, wanted, fair)
@@ -232,7 +235,7 @@ class RuledClaim:
         """Part the jobs: those that may begin if their limits admit them, and the others with their lanes.
 
         The others are jobs of excluded tenants, of strict keys that wait for a retry, and of the line behind
-        held ones of their lane that were not read. What would overtake a job of a full task is in neither.
+        held ones of their lane that were not read. What would overtake jobs of another task is in neither.
         ``end``: how far the line was read; None: to its end.
         """
         retried, blocked = self._retried(queue, jobs, last_rank)
@@ -240,9 +243,12 @@ class RuledClaim:
             retried = [job for job in retried if job <= end]
         jobs = self._without_overtaking(queue, jobs, last_rank)
         ends: dict[tuple[str, str], Met] = {}
+        read_on: dict[str, Met] = {}  # by tenant: how far its lane is read, where it is read on
         for (tenant, held_lane, _), known in self._lanes[queue].items():
             if known.end is not None:
                 ends[tenant, held_lane] = min(known.end, ends.get((tenant, held_lane), known.end))
+                if (held_lane or TENANT) == TENANT and not known.is_closed:
+                    read_on[tenant] = min(known.end, read_on.get(tenant, known.end))
         if not (ends or blocked or self._excluded):
             return jobs, {}
         open_: list[Met] = []
@@ -253,10 +259,10 @@ class RuledClaim:
                 lane = TENANT
             elif job.key in blocked and job not in retried:
                 lane = f"k:{job.key}"
-            if lane is None:
-                open_.append(job)
-            else:
+            if lane is not None:
                 stopped[job] = lane
+            elif job.due == 1 or job.lane != TENANT or job <= read_on.get(job.tenant, job):
+                open_.append(job)  # else jobs of another task may come before it, which were not read
         return open_, stopped
 
     def _lane_behind(self, job: Met, ends: Mapping[tuple[str, str], Met]) -> str | None:
