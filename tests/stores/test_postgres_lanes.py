@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from rota.errors import StoreError
-from rota.model import Limit, LimitRule, State, TenantRule
+from rota.model import ClaimRequest, Limit, LimitRule, State, TenantRule
 from rota.store.calls import claim, settle
 from rota.store.postgres.store import PostgresStore
 from rota.testing.conformance.factories import T0, at, change, ids, new, want
@@ -308,3 +308,23 @@ async def test_a_claim_fills_a_limit_from_a_lane_whatever_joins_that_lane_meanwh
     await settle(store, [change(job, State.SUCCEEDED) for job in running], at(1))
     await store.insert([new(concurrency_key="a") for _ in range(3)], at(1))  # these join their lane
     assert len(await claim(store, want(50), at(1))) == 20
+
+
+async def test_held_jobs_stay_in_the_lane_of_their_key_whoever_looks_at_them(
+    store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    await store.put_rules([limit("key:k", running=1)], T0)
+    await store.insert([new(concurrency_key="k")], T0)
+    assert len(await claim(store, want(), T0)) == 1
+    await store.insert([new(task="rare", concurrency_key="k") for _ in range(600)], T0)
+    knows, does_not = want(10, tasks=("a", "rare")), want(10, tasks=("a",))
+
+    async def look(*claims: ClaimRequest) -> list[tuple[str, str]]:
+        for n, one in enumerate(claims):
+            assert list(await claim(store, one, at(1 + n))) == []
+        return admin.execute("SELECT ctid::text, lane FROM rota.queued ORDER BY id").fetchall()
+
+    await look(*[does_not] * 20)  # some are held as jobs of an unknown task
+    placed = await look(*[knows] * 150)
+    assert {lane for _, lane in placed} == {"k:k"}
+    assert await look(*[does_not, knows] * 20) == placed

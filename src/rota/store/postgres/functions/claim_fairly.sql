@@ -509,8 +509,9 @@ BEGIN
                            y.verdict IN (2, 4, 8)
                            AND NOT bool_or(y.key IS NOT NULL AND y.origin <> 1 AND (y.verdict IN (1, 16) OR y.verdict = 0 AND y.nth > share[y.j]))
                                OVER (PARTITION BY y.j, y.tenant, y.key ORDER BY y.i)
-                           AND (y.origin <> 1 OR y.lane IS DISTINCT FROM
-                               CASE y.verdict WHEN 8 THEN 'k:' || y.key WHEN 2 THEN 't:' || y.task ELSE '' END) AS held
+                           -- from a lane only to a narrower one, so that none goes to and fro
+                           AND CASE WHEN y.origin <> 1 THEN true WHEN y.verdict = 8 THEN y.lane NOT LIKE 'k:%'
+                                    ELSE y.verdict = 2 AND y.lane = '' END AS held
                       FROM (SELECT z.*, row_number() OVER (PARTITION BY z.j, z.verdict = 0 ORDER BY z.i) AS nth
                               FROM (SELECT u.i, u.j, u.place, u.id, u.tenant, u.task, u.key, u.origin, u.lane, u.ruled,
                                            CASE WHEN u.verdict = 0 AND u.ruled > 0 AND free IS NOT NULL AND NOT is_ample AND count(*)
