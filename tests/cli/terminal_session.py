@@ -49,6 +49,9 @@ class TerminalSession:
     def modes(self) -> list[Any]:
         return termios.tcgetattr(self._follower)
 
+    def is_stopped(self) -> bool:
+        return bool(os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT))
+
     def resize(self, columns: int, lines: int) -> None:
         fcntl.ioctl(self._follower, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 

@@ -328,7 +328,9 @@ def test_ctrl_z_restores_the_terminal_until_resumed(folder: Path) -> None:
         typist.read_until("? help")
         typist.process.send_signal(signal.SIGTSTP)
         typist.read_until(LEAVE)
-        eventually(lambda: typist.modes() == typist.modes_before, "the terminal has its old modes")
+        # as a shell does: a signal to continue before the process has stopped would have no effect
+        eventually(typist.is_stopped, "the process has stopped")
+        assert typist.modes() == typist.modes_before
         typist.process.send_signal(signal.SIGCONT)
         typist.read_until(ENTER)
         typist.read_until("? help")
