@@ -279,3 +279,37 @@ async def test_the_waiting_jobs_of_a_tenant_are_counted_by_indexes_as_far_as_ask
             assert session.plans(COUNT, ["hot"], 1000)[0] == [("hot", 1000)]
             read = session.plans(READ)[0][0][0]
         assert int(str(read)) - int(str(before)) < 2000
+
+
+FILL_ONE_TENANT = """
+INSERT INTO rota.queued (id, created_at, run_at, task, queue, rank, payload, due, lane, tenant)
+SELECT (lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, %(now)s, %(now)s, 'work', 'default', 0, '{}', true,
+       '', 'crowd'
+  FROM generate_series(1, %(jobs)s) AS i
+"""
+READ_LINE = "SELECT pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass)"
+
+
+async def test_tenants_that_statistics_do_not_know_are_not_looked_for_along_the_whole_line(
+    store: PostgresStore, migrated_postgres_url: str
+) -> None:
+    await store.insert([new(tenant="crowd")], T0)  # notes that there are tenants
+    session = Explained(migrated_postgres_url)
+    with session.connection as connection:
+        connection.execute("SET auto_explain.log_min_duration = -1")
+        connection.execute(FILL_ONE_TENANT, {"now": T0, "jobs": 50_000})
+        connection.execute("ANALYZE rota.queued")
+        await store.insert([new(tenant=f"late-{n}") for n in range(50)], T0)
+        begun = set()
+        for _ in range(3):
+            with connection.transaction():
+                before = session.plans(READ_LINE)[0][0][0]
+                rows, _ = session.turn(*NOTHING_ENDED, None, None)
+                read = int(str(session.plans(READ_LINE)[0][0][0])) - int(str(before))
+            begun.update(row["tenant"] for row in rows)
+            assert read < 5_000
+        assert len(begun & {f"late-{n}" for n in range(50)}) == 50
+        with connection.transaction():
+            before = session.plans(READ_LINE)[0][0][0]
+            assert session.plans(COUNT, ["late-1"], 1000)[0] == [("late-1", 0)]
+            assert int(str(session.plans(READ_LINE)[0][0][0])) - int(str(before)) < 5_000

@@ -2465,8 +2465,8 @@ BEGIN
                        WITH ORDINALITY AS w(tenant, i), LATERAL (
                        SELECT q.ctid AS place, q.task, q.xmax FROM rota.queued AS q
                         WHERE q.due AND q.lane IS NOT NULL AND q.segment = s.newest AND q.queue = name AND q.rank = from_rank
-                          AND q.tenant = w.tenant
-                        ORDER BY q.run_at, q.id LIMIT 1) AS f) AS t;
+                          AND q.tenant >= w.tenant AND q.tenant <= w.tenant  -- see shares.sql
+                        ORDER BY q.tenant, q.run_at, q.id LIMIT 1) AS f) AS t;
         news := jsonb_build_object('walk', jsonb_build_array(name, walked));
     END IF;
     SELECT array_agg(f.place), count(*), count(*) FILTER (WHERE f.in_line), bool_or(f.is_busy),
@@ -2549,12 +2549,12 @@ AS $$
 #variable_conflict use_column
 BEGIN
     -- on either side of it, as at its front lie the entries of all its jobs that are gone
-    RETURN NOT EXISTS (SELECT FROM rota.queued AS q
-                        WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
-                          AND q.rank = is_only_tenant.rank AND q.tenant < is_only_tenant.tenant)
-       AND NOT EXISTS (SELECT FROM rota.queued AS q
-                        WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
-                          AND q.rank = is_only_tenant.rank AND q.tenant > is_only_tenant.tenant);
+    RETURN (SELECT q.tenant FROM rota.queued AS q
+             WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+               AND q.rank = is_only_tenant.rank AND q.tenant < is_only_tenant.tenant ORDER BY q.tenant LIMIT 1) IS NULL
+       AND (SELECT q.tenant FROM rota.queued AS q
+             WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+               AND q.rank = is_only_tenant.rank AND q.tenant > is_only_tenant.tenant ORDER BY q.tenant LIMIT 1) IS NULL;
 END
 $$;
 
@@ -5215,6 +5215,8 @@ $$;
 
 -- Fair shares: within a queue and a rank, tenants share a claim by weight, and what one does not use the others get.
 -- core/jobs/admission.py has the same arithmetic.
+-- What looks for the jobs of one tenant says so as a range, in the order of tenants, which only the index by tenant has.
+-- While statistics know one tenant alone, the planner takes tenant = X for true of all jobs, and walks the whole line.
 
 -- Tenants with jobs in the line of a queue and rank, from one on and round, up to most. One index probe each.
 CREATE OR REPLACE FUNCTION rota.walk_tenants(segments integer[], queue text, rank integer, from_tenant text, most integer)
@@ -5300,7 +5302,8 @@ BEGIN
                    SELECT sum(h.n) FROM unnest(holder, holding) AS h(tenant, n), LATERAL (
                           SELECT FROM rota.queued AS q
                            WHERE q.due AND q.lane IS NOT NULL AND q.segment = share_out.segment AND q.queue = names[pick[t.j]]
-                             AND q.rank = share_out.rank AND q.tenant = h.tenant LIMIT 1) AS w
+                             AND q.rank = share_out.rank AND q.tenant >= h.tenant AND q.tenant <= h.tenant
+                           ORDER BY q.tenant LIMIT 1) AS w
                     WHERE cardinality(holder) <= 64))  -- of more, only those that the line shows
                ) / greatest(weights[pick[t.j]], sum(t.weight)) AS rate,
                share[t.j] / greatest(weights[pick[t.j]], sum(t.weight)) AS fresh_rate  -- without what it has in hand
@@ -5424,9 +5427,9 @@ BEGIN
                                SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane
                                  FROM rota.queued AS q
                                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = read_tenants.queue
-                                  AND q.rank = read_tenants.rank AND q.tenant = m.tenant
-                                  AND (q.run_at, q.id) > (m.run_at, m.id)
-                                ORDER BY q.run_at, q.id LIMIT m.most + 16) AS l
+                                  AND q.rank = read_tenants.rank
+                                  AND (q.tenant, q.run_at, q.id) > (m.tenant, m.run_at, m.id) AND q.tenant <= m.tenant
+                                ORDER BY q.tenant, q.run_at, q.id LIMIT m.most + 16) AS l
                             WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT m.most) AS f) AS y) AS x
      WHERE x.nth <= x.most;
 END
@@ -5642,7 +5645,7 @@ BEGIN
             SELECT FROM strand AS s, LATERAL (
                 SELECT FROM rota.queued AS q
                  WHERE q.due AND q.lane IS NOT NULL AND q.segment = s.segment AND q.queue = s.queue AND q.rank = s.rank
-                   AND q.tenant = u.name OFFSET 0) AS found
+                   AND q.tenant >= u.name AND q.tenant <= u.name ORDER BY q.tenant OFFSET 0) AS found  -- see shares.sql
             LIMIT most) AS w)
       FROM unnest(names) AS u(name) WHERE u.name <> 'default';
 END

@@ -88,8 +88,8 @@ BEGIN
                        WITH ORDINALITY AS w(tenant, i), LATERAL (
                        SELECT q.ctid AS place, q.task, q.xmax FROM rota.queued AS q
                         WHERE q.due AND q.lane IS NOT NULL AND q.segment = s.newest AND q.queue = name AND q.rank = from_rank
-                          AND q.tenant = w.tenant
-                        ORDER BY q.run_at, q.id LIMIT 1) AS f) AS t;
+                          AND q.tenant >= w.tenant AND q.tenant <= w.tenant  -- see shares.sql
+                        ORDER BY q.tenant, q.run_at, q.id LIMIT 1) AS f) AS t;
         news := jsonb_build_object('walk', jsonb_build_array(name, walked));
     END IF;
     SELECT array_agg(f.place), count(*), count(*) FILTER (WHERE f.in_line), bool_or(f.is_busy),
@@ -172,12 +172,12 @@ AS $$
 #variable_conflict use_column
 BEGIN
     -- on either side of it, as at its front lie the entries of all its jobs that are gone
-    RETURN NOT EXISTS (SELECT FROM rota.queued AS q
-                        WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
-                          AND q.rank = is_only_tenant.rank AND q.tenant < is_only_tenant.tenant)
-       AND NOT EXISTS (SELECT FROM rota.queued AS q
-                        WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
-                          AND q.rank = is_only_tenant.rank AND q.tenant > is_only_tenant.tenant);
+    RETURN (SELECT q.tenant FROM rota.queued AS q
+             WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+               AND q.rank = is_only_tenant.rank AND q.tenant < is_only_tenant.tenant ORDER BY q.tenant LIMIT 1) IS NULL
+       AND (SELECT q.tenant FROM rota.queued AS q
+             WHERE q.due AND q.lane IS NOT NULL AND q.segment = is_only_tenant.segment AND q.queue = is_only_tenant.queue
+               AND q.rank = is_only_tenant.rank AND q.tenant > is_only_tenant.tenant ORDER BY q.tenant LIMIT 1) IS NULL;
 END
 $$;
 

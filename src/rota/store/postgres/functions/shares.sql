@@ -1,5 +1,7 @@
 -- Fair shares: within a queue and a rank, tenants share a claim by weight, and what one does not use the others get.
 -- core/jobs/admission.py has the same arithmetic.
+-- What looks for the jobs of one tenant says so as a range, in the order of tenants, which only the index by tenant has.
+-- While statistics know one tenant alone, the planner takes tenant = X for true of all jobs, and walks the whole line.
 
 -- Tenants with jobs in the line of a queue and rank, from one on and round, up to most. One index probe each.
 CREATE FUNCTION rota.walk_tenants(segments integer[], queue text, rank integer, from_tenant text, most integer)
@@ -85,7 +87,8 @@ BEGIN
                    SELECT sum(h.n) FROM unnest(holder, holding) AS h(tenant, n), LATERAL (
                           SELECT FROM rota.queued AS q
                            WHERE q.due AND q.lane IS NOT NULL AND q.segment = share_out.segment AND q.queue = names[pick[t.j]]
-                             AND q.rank = share_out.rank AND q.tenant = h.tenant LIMIT 1) AS w
+                             AND q.rank = share_out.rank AND q.tenant >= h.tenant AND q.tenant <= h.tenant
+                           ORDER BY q.tenant LIMIT 1) AS w
                     WHERE cardinality(holder) <= 64))  -- of more, only those that the line shows
                ) / greatest(weights[pick[t.j]], sum(t.weight)) AS rate,
                share[t.j] / greatest(weights[pick[t.j]], sum(t.weight)) AS fresh_rate  -- without what it has in hand
@@ -207,9 +210,9 @@ BEGIN
                                SELECT q.ctid AS place, q.id, q.run_at, q.tenant, q.task, q.concurrency_key AS key, q.units, q.price, q.lane
                                  FROM rota.queued AS q
                                 WHERE q.due AND q.lane IS NOT NULL AND q.segment = g.segment AND q.queue = read_tenants.queue
-                                  AND q.rank = read_tenants.rank AND q.tenant = m.tenant
-                                  AND (q.run_at, q.id) > (m.run_at, m.id)
-                                ORDER BY q.run_at, q.id LIMIT m.most + 16) AS l
+                                  AND q.rank = read_tenants.rank
+                                  AND (q.tenant, q.run_at, q.id) > (m.tenant, m.run_at, m.id) AND q.tenant <= m.tenant
+                                ORDER BY q.tenant, q.run_at, q.id LIMIT m.most + 16) AS l
                             WHERE known_tasks IS NULL OR l.task = ANY (known_tasks) LIMIT m.most) AS f) AS y) AS x
      WHERE x.nth <= x.most;
 END

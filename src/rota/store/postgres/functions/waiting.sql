@@ -29,7 +29,7 @@ BEGIN
             SELECT FROM strand AS s, LATERAL (
                 SELECT FROM rota.queued AS q
                  WHERE q.due AND q.lane IS NOT NULL AND q.segment = s.segment AND q.queue = s.queue AND q.rank = s.rank
-                   AND q.tenant = u.name OFFSET 0) AS found
+                   AND q.tenant >= u.name AND q.tenant <= u.name ORDER BY q.tenant OFFSET 0) AS found  -- see shares.sql
             LIMIT most) AS w)
       FROM unnest(names) AS u(name) WHERE u.name <> 'default';
 END
