@@ -1738,6 +1738,7 @@ DECLARE
     is_deep boolean := false; is_end boolean; is_unfinished boolean := false; has_rate boolean := false;
     step_queue text[]; step_rank integer[]; step_lane text[]; step_tenant text[]; step_closed boolean[];
     from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
+    again_queue text[]; again_lane text[]; again_tenant text[];  -- lanes to read on at the same rank
     lanes_read integer := 0; full_lanes text[] := '{}';  -- of keys that have been found full
     locks text[];
     -- transactions under way, and the age of later ones; our own has the age 0
@@ -2074,7 +2075,7 @@ BEGIN
                        has_more OR count(x.step) >= 16
                   INTO deep_j, deep_lanes, deep_tenants, step_rank, has_more
                   FROM rota.choose_lanes(pick, has_held, names, held_to, s_lane, s_holder, r, c_j, c_tenant, c_task, c_key, freed,
-                                         tasks, exclude_tenants, looks_round) AS x;
+                                         again_queue, again_lane, again_tenant, tasks, exclude_tenants, looks_round) AS x;
                 n := coalesce(cardinality(deep_j), 0);
                 has_looked := has_looked OR looks_round;
                 FOR one IN  -- where the next claim continues
@@ -2085,7 +2086,7 @@ BEGIN
                     s_lane[pick[one.j]] := one.lane; s_holder[pick[one.j]] := one.tenant;
                 END LOOP;
                 IF n > 0 THEN
-                    quota := greatest(2, 2 * wanted / n);
+                    quota := greatest(2, 2 * CASE WHEN again_lane IS NULL THEN wanted ELSE sight END / n);
                     SELECT c_j || array_agg(x.j), c_queue || array_agg(x.queue), c_place || array_agg(x.place), c_id || array_agg(x.id),
                            c_at || array_agg(x.run_at), c_tenant || array_agg(x.tenant), c_task || array_agg(x.task),
                            c_key || array_agg(x.key), c_units || array_agg(x.units), c_price || array_agg(x.price),
@@ -2268,6 +2269,18 @@ BEGIN
         IF 2 * coalesce(cardinality(take_id), 0) < sight / reach THEN
             reach := least(reach * 4, 4096);  -- most are held up, not merely taken by others: read more at once
         END IF;
+        again_queue := NULL; again_lane := NULL; again_tenant := NULL;
+        IF deep_j IS NOT NULL AND wanted > 0 THEN
+            -- what waits behind jobs that began, or left for a narrower lane, comes before all of the next rank
+            SELECT array_agg(x.queue), array_agg(x.lane), array_agg(x.tenant), lines_read + coalesce(sum(x.n), 0)
+              INTO again_queue, again_lane, again_tenant, lines_read
+              FROM (SELECT names[pick[d.j]] AS queue, d.lane, d.tenant, count(*) AS n
+                      FROM unnest(deep_j, deep_lanes, deep_tenants) AS d(j, lane, tenant)
+                      JOIN unnest(c_j, c_lane, c_tenant, c_from, c_id) AS c(j, lane, tenant, origin, id)
+                        ON c.j = d.j AND c.lane = d.lane AND c.tenant = d.tenant AND c.origin = 1
+                      JOIN unnest(ids || CASE WHEN hold_place IS NOT NULL THEN hold_id END) AS m(id) ON m.id = c.id
+                     GROUP BY 1, 2, 3) AS x;
+        END IF;
         -- how far each queue has been read, and what is left in its line
         IF is_plain AND cardinality(pick) = 1 THEN
             i := pick[1];
@@ -2304,7 +2317,7 @@ BEGIN
                 full_names := full_names || names[i];
             END IF;
             IF one.has_held THEN
-                held_to[i] := r;
+                held_to[i] := r - coalesce(names[i] = ANY (again_queue), false)::integer;
             END IF;
             IF one.n > 0 AND NOT is_spotted[i] THEN
                 IF one.left_at IS NULL THEN
@@ -3987,11 +4000,12 @@ END
 $$;
 
 -- The lanes of held jobs that this round of a claim looks into: some in turn (step: their order), those where a place
--- was freed, and those of the candidates, whose own turn comes after. Closed ones have no tenant.
+-- was freed, and those of the candidates, whose own turn comes after. Closed ones have no tenant. again: lanes that the
+-- last round did not read to an end; those queues have had their turn.
 CREATE OR REPLACE FUNCTION rota.choose_lanes(
     pick integer[], has_held boolean[], names text[], held_to integer[], from_lanes text[], from_tenants text[], rank integer,
-    js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[],
-    in_turn_too boolean)
+    js integer[], tenants text[], task_names text[], keys text[], freed text[], again_queues text[], again_lanes text[],
+    again_tenants text[], tasks text[], exclude_tenants text[], in_turn_too boolean)
 RETURNS TABLE (j integer, lane text, tenant text, step integer)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -4001,7 +4015,8 @@ DECLARE
     in_turn CONSTANT integer := 16;
     fresh CONSTANT integer[] := ARRAY(  -- queues whose lanes this claim has not looked into yet
         SELECT u.j FROM unnest(pick, has_held) WITH ORDINALITY AS u(i, has_held, j)
-         WHERE in_turn_too AND u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
+         WHERE in_turn_too AND u.has_held AND held_to[u.i] <> choose_lanes.rank
+           AND NOT coalesce(names[u.i] = ANY (again_queues), false) ORDER BY random() LIMIT in_turn);
 BEGIN
     RETURN QUERY
     SELECT x.j, x.lane, x.tenant, max(x.step)::integer FROM (
@@ -4018,6 +4033,10 @@ BEGIN
                   AND q.lane = CASE WHEN d.lane LIKE 'n:%' THEN '' ELSE d.lane END
                   AND (q.tenant = substr(d.lane, 3) OR d.lane NOT LIKE 'n:%')
                 ORDER BY q.tenant LIMIT 1) AS h
+        UNION ALL
+        SELECT p.j::integer, a.lane, a.tenant, NULL
+          FROM unnest(again_queues, again_lanes, again_tenants) AS a(queue, lane, tenant)
+          JOIN unnest(pick) WITH ORDINALITY AS p(i, j) ON names[p.i] = a.queue
         UNION ALL
         SELECT c.j, h.lane, h.tenant, NULL
           FROM (SELECT DISTINCT u.j, u.tenant, l.lane

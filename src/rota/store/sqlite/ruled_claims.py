@@ -7,7 +7,7 @@ once, and is served from its lane; a claim looks into some lanes always, and int
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
@@ -179,9 +179,13 @@ class RuledClaim:
             while asked < (asked := len(self._asked[queue])):  # lanes may have jobs of other keys
                 self._read_lanes_of(queue, [*line, *self._held_jobs(queue, last_rank)])
         # what the line has at better ranks goes first, also where it was not read so far
-        jobs = _in_order(line, list(self._held_jobs(queue, last_rank if end is None else end.rank)))
+        waiting = list(self._held_jobs(queue, last_rank if end is None else end.rank))
+        if end is not None:
+            line, waiting = self._close_gaps(queue, tasks, line, waiting, end)
+        jobs = _in_order(line, waiting)
         open_, stopped = self._stop(queue, jobs, last_rank, end)
         self._stopped_keys.update([lane for lane in stopped.values() if lane is not None and lane != TENANT])
+        self._join_lanes(queue, stopped)
         begun, rejected = self._admit(queue, open_, wanted, fair)
         if self._stopped_keys and any([f"k:{job.key}" in self._stopped_keys for job in begun]):
             self._is_unfinished = True  # a strict key waited for this one only
@@ -227,6 +231,26 @@ class RuledClaim:
         for lane in self._lanes[queue].values():
             yield from [job for job in lane.jobs if job.rank <= last_rank]
 
+    def _close_gaps(
+        self, queue: str, tasks: Sequence[str], line: list[Met], held: list[Met], end: Met
+    ) -> tuple[list[Met], list[Met]]:
+        """The same where tenants have held jobs behind ``end``, up to which the line was read.
+
+        With the jobs that those tenants have in the line before these, and without held jobs before which
+        there may be more of them.
+        """
+        behind = Counter([job.tenant for job in held if job > end])
+        if not behind:
+            return line, held
+        if not self._signs.laned:
+            return line, [job for job in held if job <= end]
+        known = Counter([job.tenant for job in line])
+        numbers = {tenant: known[tenant] + n for tenant, n in behind.items()}
+        found = self._first_of_tenants(queue, tasks, end.rank, numbers)
+        met = Counter([job.tenant for job in found])
+        ends = {job.tenant: job for job in sorted(found) if met[job.tenant] >= numbers[job.tenant]}
+        return line + found, [job for job in held if job <= ends.get(job.tenant, job)]
+
     # --- admission -------------------------------------------------------------------------------
 
     def _stop(
@@ -261,8 +285,8 @@ class RuledClaim:
                 lane = f"k:{job.key}"
             if lane is not None:
                 stopped[job] = lane
-            elif job.due == 1 or job.lane != TENANT or job <= read_on.get(job.tenant, job):
-                open_.append(job)  # else jobs of another task may come before it, which were not read
+            elif job.due == 1 or job <= read_on.get(job.tenant, job):
+                open_.append(job)  # else others of its tenant or key may come before it, which were not read
         return open_, stopped
 
     def _lane_behind(self, job: Met, ends: Mapping[tuple[str, str], Met]) -> str | None:
@@ -348,12 +372,25 @@ class RuledClaim:
         self._held += len(moves)
         return len(moves)
 
+    def _join_lanes(self, queue: str, stopped: Mapping[Met, str | None]) -> None:
+        """Jobs of the line that wait behind others of a lane are read with it, if they come before its end."""
+        lanes = self._lanes[queue]
+        read = {(tenant, name) for tenant, name, _ in lanes}
+        for job, lane in stopped.items():
+            if lane is None or job.due == 2 or (job.tenant, lane) not in read:
+                continue
+            known = lanes.setdefault((job.tenant, lane, job.task), _Lane([], is_all=True))
+            if known.end is None or job < known.end:
+                insort(known.jobs, job._replace(due=2, lane=lane))
+
     def _forget(self, queue: str, begun: Sequence[Met], stopped: Mapping[Met, str | None]) -> None:
         """Held jobs that begin, or cannot begin in this claim."""
         gone = {job.rowid for job in (*begun, *stopped) if job.due == 2}
         if not gone:
             return
-        stay = {job.rowid for job, lane in stopped.items() if lane in (None, TENANT, job.lane)}
+        stay = {
+            job.rowid for job, lane in stopped.items() if job.due == 2 and lane in (None, TENANT, job.lane)
+        }
         for lane_and_task, lane in list(self._lanes[queue].items()):
             lane.is_closed |= any(job.rowid in stay for job in lane.jobs)
             lane.jobs = [job for job in lane.jobs if job.rowid not in gone]
@@ -455,23 +492,28 @@ class RuledClaim:
     def _of_absent_tenants(self, queue: str, tasks: Sequence[str], fair: _Shares) -> Sequence[Met]:
         """The first jobs of the tenants that are not among the next."""
         each = -(-fair.wanted // len(fair.asked))
-        by_number: defaultdict[int, list[str]] = defaultdict(list)
-        for tenant in fair.asked:
-            share = ceil(fair.fairness.shares[tenant])
-            by_number[share if fair.in_turns else max(each, share)].append(tenant)
-        found: list[Met] = []
-        for number, tenants in by_number.items():
-            given = {
-                "tenants": as_json(tenants),
-                "queue": queue,
-                "rank": fair.rank,
-                "tasks": as_json(tasks),
-                "each": number,
-            }
-            found += read_met(self._transaction.execute(statement("tenant_heads"), given).fetchone()[0])
+        numbers = {tenant: ceil(fair.fairness.shares[tenant]) for tenant in fair.asked}
+        if not fair.in_turns:
+            numbers = {tenant: max(each, share) for tenant, share in numbers.items()}
+        found = self._first_of_tenants(queue, tasks, fair.rank, numbers)
         missing = set(fair.asked).difference([job.tenant for job in found])
         if missing:
             self._memory.forget_tenants(queue, fair.rank, missing)
+        return found
+
+    def _first_of_tenants(
+        self, queue: str, tasks: Sequence[str], rank: int, numbers: Mapping[str, int]
+    ) -> list[Met]:
+        """The first jobs of these tenants in the line, up to each one's number."""
+        by_number: defaultdict[int, list[str]] = defaultdict(list)
+        for tenant, number in numbers.items():
+            by_number[number].append(tenant)
+        found: list[Met] = []
+        for number, tenants in by_number.items():
+            given = {
+                "tenants": as_json(tenants), "queue": queue, "rank": rank, "tasks": as_json(tasks), "each": number,
+            }  # fmt: skip
+            found += read_met(self._transaction.execute(statement("tenant_heads"), given).fetchone()[0])
         return found
 
     # --- held lanes ------------------------------------------------------------------------------

@@ -155,11 +155,12 @@ END
 $$;
 
 -- The lanes of held jobs that this round of a claim looks into: some in turn (step: their order), those where a place
--- was freed, and those of the candidates, whose own turn comes after. Closed ones have no tenant.
+-- was freed, and those of the candidates, whose own turn comes after. Closed ones have no tenant. again: lanes that the
+-- last round did not read to an end; those queues have had their turn.
 CREATE FUNCTION rota.choose_lanes(
     pick integer[], has_held boolean[], names text[], held_to integer[], from_lanes text[], from_tenants text[], rank integer,
-    js integer[], tenants text[], task_names text[], keys text[], freed text[], tasks text[], exclude_tenants text[],
-    in_turn_too boolean)
+    js integer[], tenants text[], task_names text[], keys text[], freed text[], again_queues text[], again_lanes text[],
+    again_tenants text[], tasks text[], exclude_tenants text[], in_turn_too boolean)
 RETURNS TABLE (j integer, lane text, tenant text, step integer)
 LANGUAGE plpgsql
 SET search_path = rota, pg_temp
@@ -169,7 +170,8 @@ DECLARE
     in_turn CONSTANT integer := {round lanes};
     fresh CONSTANT integer[] := ARRAY(  -- queues whose lanes this claim has not looked into yet
         SELECT u.j FROM unnest(pick, has_held) WITH ORDINALITY AS u(i, has_held, j)
-         WHERE in_turn_too AND u.has_held AND held_to[u.i] <> choose_lanes.rank ORDER BY random() LIMIT in_turn);
+         WHERE in_turn_too AND u.has_held AND held_to[u.i] <> choose_lanes.rank
+           AND NOT coalesce(names[u.i] = ANY (again_queues), false) ORDER BY random() LIMIT in_turn);
 BEGIN
     RETURN QUERY
     SELECT x.j, x.lane, x.tenant, max(x.step)::integer FROM (
@@ -186,6 +188,10 @@ BEGIN
                   AND q.lane = CASE WHEN d.lane LIKE 'n:%' THEN '' ELSE d.lane END
                   AND (q.tenant = substr(d.lane, 3) OR d.lane NOT LIKE 'n:%')
                 ORDER BY q.tenant LIMIT 1) AS h
+        UNION ALL
+        SELECT p.j::integer, a.lane, a.tenant, NULL
+          FROM unnest(again_queues, again_lanes, again_tenants) AS a(queue, lane, tenant)
+          JOIN unnest(pick) WITH ORDINALITY AS p(i, j) ON names[p.i] = a.queue
         UNION ALL
         SELECT c.j, h.lane, h.tenant, NULL
           FROM (SELECT DISTINCT u.j, u.tenant, l.lane
