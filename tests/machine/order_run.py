@@ -1,4 +1,4 @@
-"""Claims of random sizes beside pauses, keys that are full and workers that know only some tasks: the order they keep."""
+"""The order that claims keep beside pauses, full keys and workers that know only some tasks."""
 
 from __future__ import annotations
 

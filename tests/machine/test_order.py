@@ -1,4 +1,4 @@
-"""Tenants and keys keep their order among held jobs, whatever was paused, full or unknown when these were met."""
+"""Tenants and keys keep their order among held jobs, whatever held them up."""
 
 from __future__ import annotations
 

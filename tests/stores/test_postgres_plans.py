@@ -283,8 +283,8 @@ async def test_the_waiting_jobs_of_a_tenant_are_counted_by_indexes_as_far_as_ask
 
 FILL_ONE_TENANT = """
 INSERT INTO rota.queued (id, created_at, run_at, task, queue, rank, payload, due, lane, tenant)
-SELECT (lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, %(now)s, %(now)s, 'work', 'default', 0, '{}', true,
-       '', 'crowd'
+SELECT (lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, %(now)s, %(now)s, 'work', 'default', 0,
+       '{}', true, '', 'crowd'
   FROM generate_series(1, %(jobs)s) AS i
 """
 READ_LINE = "SELECT pg_stat_get_xact_tuples_returned('rota.queued_due'::regclass)"

@@ -286,7 +286,7 @@ class RuledClaim:
             if lane is not None:
                 stopped[job] = lane
             elif job.due == 1 or job <= read_on.get(job.tenant, job):
-                open_.append(job)  # else others of its tenant or key may come before it, which were not read
+                open_.append(job)  # else others of its tenant may come before it, which were not read
         return open_, stopped
 
     def _lane_behind(self, job: Met, ends: Mapping[tuple[str, str], Met]) -> str | None:
@@ -511,7 +511,8 @@ class RuledClaim:
         found: list[Met] = []
         for number, tenants in by_number.items():
             given = {
-                "tenants": as_json(tenants), "queue": queue, "rank": rank, "tasks": as_json(tasks), "each": number,
+                "tenants": as_json(tenants), "queue": queue, "rank": rank, "tasks": as_json(tasks),
+                "each": number,
             }  # fmt: skip
             found += read_met(self._transaction.execute(statement("tenant_heads"), given).fetchone()[0])
         return found
