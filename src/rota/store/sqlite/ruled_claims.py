@@ -286,7 +286,7 @@ class RuledClaim:
             if lane is not None:
                 stopped[job] = lane
             elif job.due == 1 or job <= read_on.get(job.tenant, job):
-                open_.append(job)  # else others of its tenant may come before it, which were not read
+                open_.append(job)  # else others may come before it, which were not read
         return open_, stopped
 
     def _lane_behind(self, job: Met, ends: Mapping[tuple[str, str], Met]) -> str | None:
