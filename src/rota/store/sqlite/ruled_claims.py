@@ -373,7 +373,7 @@ class RuledClaim:
         return len(moves)
 
     def _join_lanes(self, queue: str, stopped: Mapping[Met, str | None]) -> None:
-        """Jobs of the line that wait behind others of a lane are read with it, if they come before its end."""
+        """Jobs of the line that wait behind others of a lane are read with it, up to its end."""
         lanes = self._lanes[queue]
         read = {(tenant, name) for tenant, name, _ in lanes}
         for job, lane in stopped.items():
