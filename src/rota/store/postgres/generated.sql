@@ -1739,7 +1739,8 @@ DECLARE
     step_queue text[]; step_rank integer[]; step_lane text[]; step_tenant text[]; step_closed boolean[];
     from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
     again_queue text[]; again_lane text[]; again_tenant text[];  -- lanes to read on at the same rank
-    lanes_read integer := 0; full_lanes text[] := '{}';  -- of keys that have been found full
+    lanes_read integer := 0; 
+    full_lanes text[] := '{}'; full_tenants text[] := '{}';  -- of keys that have been found full, and tenants
     locks text[];
     -- transactions under way, and the age of later ones; our own has the age 0
     busy xid[] := '{}'; busy_from integer := -2147483648;
@@ -1877,7 +1878,8 @@ BEGIN
                              WHERE q.due IS NULL AND q.queue = l.queue AND q.rank = l.rank AND q.lane = l.lane
                                AND q.tenant = l.tenant
                              ORDER BY q.run_at, q.id LIMIT quota) AS f
-                         WHERE NOT l.is_closed AND NOT l.lane = ANY (full_lanes) ORDER BY f.rank, f.run_at, f.id) AS x;
+                         WHERE NOT l.is_closed AND NOT l.lane = ANY (full_lanes)
+                           AND NOT (l.lane = '' AND l.tenant = ANY (full_tenants)) ORDER BY f.rank, f.run_at, f.id) AS x;
                 deep_queue := step_queue[n]; deep_rank := step_rank[n]; deep_lane := step_lane[n]; deep_tenant := step_tenant[n];
             END IF;
             IF c_id IS NULL THEN
@@ -2184,14 +2186,18 @@ BEGIN
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
                    coalesce(bool_or(x.taken AND x.origin = 1), false) OR has_opened,
                    full_lanes || (array_agg(DISTINCT x.lane) FILTER (WHERE x.verdict = 8 AND x.origin = 1 AND x.lane LIKE 'k:%' AND s.rules & 128 = 0))[1:64],
+                   -- of a budget, something may be left for a lower price
+                   full_tenants || (array_agg(DISTINCT x.tenant) FILTER (WHERE x.verdict = 4 AND x.origin = 1 AND s.rules & 68 = 4))[1:64],
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
-              INTO take_place, take_id, take_ruled, has_opened, full_lanes, hold_place, hold_id, hold_lane
+              INTO take_place, take_id, take_ruled, has_opened, full_lanes, full_tenants, hold_place, hold_id, hold_lane
               FROM (SELECT y.*, y.verdict = 0 AND y.nth <= share[y.j] AS taken,
-                           -- while one of its key that comes before stays in the line, so does this one: else it could come first
+                           -- while one of its key or tenant that comes before stays in the line, so does this one: else it could come first
                            y.verdict IN (2, 4, 8)
                            AND NOT bool_or(y.key IS NOT NULL AND y.origin <> 1 AND (y.verdict IN (1, 16) OR y.verdict = 0 AND y.nth > share[y.j]))
                                OVER (PARTITION BY y.j, y.tenant, y.key ORDER BY y.i)
+                           AND NOT (y.verdict = 4 AND bool_or(y.origin <> 1 AND y.verdict = 0 AND y.nth > share[y.j])
+                                        OVER (PARTITION BY y.j, y.tenant ORDER BY y.i))
                            -- from a lane only to a narrower one, so that none goes to and fro
                            AND CASE WHEN y.origin <> 1 THEN true WHEN y.verdict = 8 THEN y.lane NOT LIKE 'k:%'
                                     ELSE y.verdict = 2 AND y.lane = '' END AS held
@@ -5527,14 +5533,20 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
+    WITH cut AS MATERIALIZED (  -- up to where those lanes were read
+        SELECT DISTINCT ON (c.j, c.lane, c.tenant) c.*
+          FROM unnest(js, lanes, tenants, origins, ats, ids) AS c(j, lane, tenant, origin, run_at, id)
+          JOIN unnest(full_js, full_lanes, full_tenants) AS f(j, lane, tenant) ON f.j = c.j AND f.lane = c.lane AND f.tenant = c.tenant
+         WHERE c.origin = 1 AND full_js IS NOT NULL
+         ORDER BY c.j, c.lane, c.tenant, c.run_at DESC, c.id DESC
+    )
     SELECT x.j, x.queue, x.place, x.id, x.run_at, x.tenant, x.task, x.key, x.units, x.price, x.origin, x.lane,
            CASE WHEN x.origin = 1 THEN
                     CASE WHEN NOT coalesce(x.task = ANY (known_tasks), true) THEN 2
                          WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END
-                WHEN full_js IS NULL THEN 0
-                WHEN (x.j, 'k:' || x.key, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 8
-                WHEN (x.j, 't:' || x.task, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 2
-                WHEN (x.j, '', x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 4
+                WHEN (x.run_at, x.id) > (k.run_at, k.id) THEN 8
+                WHEN (x.run_at, x.id) > (t.run_at, t.id) THEN 2
+                WHEN (x.run_at, x.id) > (e.run_at, e.id) THEN 4
                 ELSE 0 END::smallint
       FROM (SELECT y.*, coalesce(y.nth <= y.number, rates[y.j] IS NULL OR y.nth <= ceil(rates[y.j] * y.weight) - y.held, false) AS is_within
               FROM (SELECT c.*, coalesce(h.n, 0) AS held, f.tenant IS NOT NULL AS is_first, f.n AS number,
@@ -5544,6 +5556,9 @@ BEGIN
                            j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
                       LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
                       LEFT JOIN unnest(firsts, numbers) AS f(tenant, n) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
+      LEFT JOIN cut AS k ON k.j = x.j AND k.tenant = x.tenant AND k.lane = 'k:' || x.key
+      LEFT JOIN cut AS t ON t.j = x.j AND t.tenant = x.tenant AND t.lane = 't:' || x.task
+      LEFT JOIN cut AS e ON e.j = x.j AND e.tenant = x.tenant AND e.lane = ''
      ORDER BY x.j, CASE WHEN in_turns THEN 2 WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
               CASE WHEN x.is_within AND NOT in_turns THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
 END

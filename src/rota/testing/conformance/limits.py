@@ -339,6 +339,24 @@ class LimitOrderRules:
         assert set(begun) == {first.id, jobs[2].id}
 
     @keeps(22)
+    async def test_a_claim_ends_where_the_retry_that_a_strict_key_waits_for_is_held_up(
+        self, store: Store
+    ) -> None:
+        await put_limit(store, "key:k", running=1, strict=True)
+        await put_limit(store, "task:narrow", running=1)
+        retried, holder = new(task="narrow", concurrency_key="k"), new(task="narrow", priority=1)
+        await add(store, retried)
+        (job,) = await claim(store, want(), at(1))
+        await settle(store, [change(job, State.QUEUED, record=record(job, "failed", at(2)))], at(2))
+        await add(store, holder, *[new(concurrency_key="k") for _ in range(3)], now=at(2))
+        (running,) = await claim(store, want(1), at(2))
+        assert running.id == holder.id
+        for turn in range(3, 6):
+            assert list(await claim(store, want(), at(turn))) == []
+        await finish(store, running, now=at(6))
+        assert ids(await claim(store, want(), at(7))) == [retried.id]
+
+    @keeps(22)
     async def test_a_failed_job_lets_the_next_of_its_key_pass_while_it_waits(self, store: Store) -> None:
         await put_limit(store, "key:k", running=1)
         jobs = [new(concurrency_key="k") for _ in range(2)]

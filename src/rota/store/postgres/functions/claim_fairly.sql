@@ -58,7 +58,8 @@ DECLARE
     step_queue text[]; step_rank integer[]; step_lane text[]; step_tenant text[]; step_closed boolean[];
     from_queue text; from_rank integer; from_lane text; from_tenant text;  -- where this step began
     again_queue text[]; again_lane text[]; again_tenant text[];  -- lanes to read on at the same rank
-    lanes_read integer := 0; full_lanes text[] := '{}';  -- of keys that have been found full
+    lanes_read integer := 0; 
+    full_lanes text[] := '{}'; full_tenants text[] := '{}';  -- of keys that have been found full, and tenants
     locks text[];
     -- transactions under way, and the age of later ones; our own has the age 0
     busy xid[] := '{}'; busy_from integer := -2147483648;
@@ -196,7 +197,8 @@ BEGIN
                              WHERE q.due IS NULL AND q.queue = l.queue AND q.rank = l.rank AND q.lane = l.lane
                                AND q.tenant = l.tenant
                              ORDER BY q.run_at, q.id LIMIT quota) AS f
-                         WHERE NOT l.is_closed AND NOT l.lane = ANY (full_lanes) ORDER BY f.rank, f.run_at, f.id) AS x;
+                         WHERE NOT l.is_closed AND NOT l.lane = ANY (full_lanes)
+                           AND NOT (l.lane = '' AND l.tenant = ANY (full_tenants)) ORDER BY f.rank, f.run_at, f.id) AS x;
                 deep_queue := step_queue[n]; deep_rank := step_rank[n]; deep_lane := step_lane[n]; deep_tenant := step_tenant[n];
             END IF;
             IF c_id IS NULL THEN
@@ -502,14 +504,18 @@ BEGIN
             SELECT array_agg(x.place) FILTER (WHERE x.taken), array_agg(x.id) FILTER (WHERE x.taken), array_agg(x.ruled) FILTER (WHERE x.taken),
                    coalesce(bool_or(x.taken AND x.origin = 1), false) OR has_opened,
                    full_lanes || (array_agg(DISTINCT x.lane) FILTER (WHERE x.verdict = 8 AND x.origin = 1 AND x.lane LIKE 'k:%' AND s.rules & 128 = 0))[1:64],
+                   -- of a budget, something may be left for a lower price
+                   full_tenants || (array_agg(DISTINCT x.tenant) FILTER (WHERE x.verdict = 4 AND x.origin = 1 AND s.rules & 68 = 4))[1:64],
                    array_agg(x.place) FILTER (WHERE x.held), array_agg(x.id) FILTER (WHERE x.held),
                    array_agg(CASE x.verdict WHEN 8 THEN 'k:' || x.key WHEN 2 THEN 't:' || x.task ELSE '' END) FILTER (WHERE x.held)
-              INTO take_place, take_id, take_ruled, has_opened, full_lanes, hold_place, hold_id, hold_lane
+              INTO take_place, take_id, take_ruled, has_opened, full_lanes, full_tenants, hold_place, hold_id, hold_lane
               FROM (SELECT y.*, y.verdict = 0 AND y.nth <= share[y.j] AS taken,
-                           -- while one of its key that comes before stays in the line, so does this one: else it could come first
+                           -- while one of its key or tenant that comes before stays in the line, so does this one: else it could come first
                            y.verdict IN (2, 4, 8)
                            AND NOT bool_or(y.key IS NOT NULL AND y.origin <> 1 AND (y.verdict IN (1, 16) OR y.verdict = 0 AND y.nth > share[y.j]))
                                OVER (PARTITION BY y.j, y.tenant, y.key ORDER BY y.i)
+                           AND NOT (y.verdict = 4 AND bool_or(y.origin <> 1 AND y.verdict = 0 AND y.nth > share[y.j])
+                                        OVER (PARTITION BY y.j, y.tenant ORDER BY y.i))
                            -- from a lane only to a narrower one, so that none goes to and fro
                            AND CASE WHEN y.origin <> 1 THEN true WHEN y.verdict = 8 THEN y.lane NOT LIKE 'k:%'
                                     ELSE y.verdict = 2 AND y.lane = '' END AS held

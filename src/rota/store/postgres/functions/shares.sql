@@ -291,14 +291,20 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
+    WITH cut AS MATERIALIZED (  -- up to where those lanes were read
+        SELECT DISTINCT ON (c.j, c.lane, c.tenant) c.*
+          FROM unnest(js, lanes, tenants, origins, ats, ids) AS c(j, lane, tenant, origin, run_at, id)
+          JOIN unnest(full_js, full_lanes, full_tenants) AS f(j, lane, tenant) ON f.j = c.j AND f.lane = c.lane AND f.tenant = c.tenant
+         WHERE c.origin = 1 AND full_js IS NOT NULL
+         ORDER BY c.j, c.lane, c.tenant, c.run_at DESC, c.id DESC
+    )
     SELECT x.j, x.queue, x.place, x.id, x.run_at, x.tenant, x.task, x.key, x.units, x.price, x.origin, x.lane,
            CASE WHEN x.origin = 1 THEN
                     CASE WHEN NOT coalesce(x.task = ANY (known_tasks), true) THEN 2
                          WHEN x.tenant = ANY (exclude_tenants) THEN 4 ELSE 0 END
-                WHEN full_js IS NULL THEN 0
-                WHEN (x.j, 'k:' || x.key, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 8
-                WHEN (x.j, 't:' || x.task, x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 2
-                WHEN (x.j, '', x.tenant) IN (SELECT * FROM unnest(full_js, full_lanes, full_tenants)) THEN 4
+                WHEN (x.run_at, x.id) > (k.run_at, k.id) THEN 8
+                WHEN (x.run_at, x.id) > (t.run_at, t.id) THEN 2
+                WHEN (x.run_at, x.id) > (e.run_at, e.id) THEN 4
                 ELSE 0 END::smallint
       FROM (SELECT y.*, coalesce(y.nth <= y.number, rates[y.j] IS NULL OR y.nth <= ceil(rates[y.j] * y.weight) - y.held, false) AS is_within
               FROM (SELECT c.*, coalesce(h.n, 0) AS held, f.tenant IS NOT NULL AS is_first, f.n AS number,
@@ -308,6 +314,9 @@ BEGIN
                            j, queue, place, id, run_at, tenant, task, key, units, price, origin, lane)
                       LEFT JOIN unnest(holder, holding) AS h(tenant, n) ON h.tenant = c.tenant
                       LEFT JOIN unnest(firsts, numbers) AS f(tenant, n) ON f.tenant = c.j || ':' || c.tenant) AS y) AS x
+      LEFT JOIN cut AS k ON k.j = x.j AND k.tenant = x.tenant AND k.lane = 'k:' || x.key
+      LEFT JOIN cut AS t ON t.j = x.j AND t.tenant = x.tenant AND t.lane = 't:' || x.task
+      LEFT JOIN cut AS e ON e.j = x.j AND e.tenant = x.tenant AND e.lane = ''
      ORDER BY x.j, CASE WHEN in_turns THEN 2 WHEN x.is_first AND x.is_within THEN 0 WHEN x.is_within THEN 1 ELSE 2 END,
               CASE WHEN x.is_within AND NOT in_turns THEN 0 ELSE (x.held + x.nth) / x.weight END, x.run_at, x.id;
 END
