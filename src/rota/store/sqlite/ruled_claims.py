@@ -202,7 +202,7 @@ class RuledClaim:
         if self._held > MOST_HELD:
             self._is_unfinished = True
         sees_more = is_cut and self._reach[queue] > reach and len(open_) < len(jobs)
-        # whether the next round finds other jobs: a job of a strict key that may not begin comes back each time
+        # whether the next round finds others: a strict key's retry that may not begin comes back each time
         is_other = held or sees_more or any([job.due == 2 for job in stopped])
         is_other = is_other or any([self._is_closed(f"task:{task}") for task in tasks])
         if self._held > MOST_HELD or not is_other:
