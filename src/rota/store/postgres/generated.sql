@@ -4222,7 +4222,11 @@ BEGIN
     END IF;
     IF written IS NOT NULL AND made.scope = 'family' AND made.every_ns IS NOT NULL THEN
         UPDATE rota.buckets SET full_ns = most_ns::bigint
-         WHERE full_ns > most_ns AND starts_with(concurrency_key, made.subject);
+         WHERE full_ns > most_ns AND starts_with(concurrency_key, made.subject)
+           AND NOT EXISTS (SELECT FROM rota.limits AS longer  -- which governs it
+                            WHERE longer.scope = 'family' AND coalesce(longer.running, longer.every_ns) IS NOT NULL
+                              AND length(longer.subject) > length(made.subject)
+                              AND starts_with(concurrency_key, longer.subject));
     END IF;
     RETURN written;
 END

@@ -107,6 +107,15 @@ class RateRules:
         assert list(await claim(store, want(), at(5))) == []
 
     @keeps(23)
+    async def test_a_limit_for_a_wider_family_refills_no_bucket_of_a_narrower_one(self, store: Store) -> None:
+        await put_limit(store, "key:acc:*", rate="1/10s", burst=3)
+        await add(store, *[new(concurrency_key="acc:1") for _ in range(6)])
+        assert len(await claim(store, want(), T0)) == 3
+        await put_limit(store, "key:*", at(1), rate="1/10s", burst=1)
+        assert list(await claim(store, want(), at(2))) == []
+        assert len(await claim(store, want(), at(10))) == 1
+
+    @keeps(23)
     async def test_a_rate_and_a_number_hold_together(self, store: Store) -> None:
         await put_limit(store, "key:k", rate="1/s", burst=5, running=2)
         await add(store, *[new(concurrency_key="k") for _ in range(9)])
