@@ -16,7 +16,17 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from ...core.jobs.admission import Fairness, Head, Turn, admit, carried, shares, tenant_shares, turns
+from ...core.jobs.admission import (
+    LAST_RANK,
+    Fairness,
+    Head,
+    Turn,
+    admit,
+    carried,
+    shares,
+    tenant_shares,
+    turns,
+)
 from ...core.jobs.order import claim_order
 from ...model import ClaimRequest, Job
 from .allowances import Allowances, Met, read_met
@@ -91,7 +101,10 @@ class RuledClaim:
         self._is_brief = not (signs.held or self._rules.has_limits or self._rules.budgets)
         self._lanes: defaultdict[str, dict[tuple[str, str, str], _Lane]] = defaultdict(dict)
         self._asked: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
-        self._spent: set[str] = set()  # queues that have no more to give
+        self._spent: dict[str, int] = {}  # queues that have no more to give, and up to which rank
+        self._stuck: dict[
+            tuple[str, str, str], Met
+        ] = {}  # by queue, tenant and key: held up by something else
         self._stopped_keys: set[str] = set()  # lanes of keys with jobs that wait for others of them
         self._reach: dict[str, int] = {}
         self._closed_tasks: Sequence[str] = ()  # of the queue that is served: they are full
@@ -135,12 +148,20 @@ class RuledClaim:
                     self._serve(queue, list(tasks), share, last_rank)
             if self._wanted > 0:
                 queues = open_lanes(self._transaction, self._want)
+        for queue in [queue for queue, rank in self._spent.items() if rank < LAST_RANK]:
+            while self._wanted > 0 and self._spent.get(queue) != LAST_RANK:
+                tasks = self._open_tasks(queues.get(queue, {}))
+                if self._is_closed(f"queue:{queue}") or self._head(queue, tasks) is None:
+                    break
+                self._closed_tasks = [task for task in queues.get(queue, {}) if task not in tasks]
+                self._serve(queue, list(tasks), self._wanted, LAST_RANK)
+                queues = open_lanes(self._transaction, self._want)
 
     def _heads(self, queues: Queues) -> Mapping[str, Head]:
         """The first job of each queue that has something to give, as far as known."""
         return {
             queue: head
-            for queue in {*queues, *self._lanes} - self._spent
+            for queue in {*queues, *self._lanes}.difference(self._spent)
             if not self._is_closed(f"queue:{queue}")
             and (head := self._head(queue, self._open_tasks(queues.get(queue, {})))) is not None
         }
@@ -189,6 +210,7 @@ class RuledClaim:
         begun, rejected = self._admit(queue, open_, wanted, fair)
         if self._stopped_keys and any([f"k:{job.key}" in self._stopped_keys for job in begun]):
             self._is_unfinished = True  # a strict key waited for this one only
+        self._note_stuck(queue, rejected)
         stopped |= rejected
         held = self._hold(stopped)
         self._jobs += take(self._transaction, [job.rowid for job in begun], self._want, self._now)
@@ -206,7 +228,7 @@ class RuledClaim:
         is_other = held or sees_more or any([job.due == 2 for job in stopped])
         is_other = is_other or any([self._is_closed(f"task:{task}") for task in tasks])
         if self._held > MOST_HELD or not is_other:
-            self._spent.add(queue)
+            self._spent[queue] = last_rank
 
     def _within_limits(self, queue: str, tasks: Sequence[str], wanted: int) -> int:
         """As many as the limit of the queue, or of its only task, admits: tenants share what can begin."""
@@ -266,6 +288,7 @@ class RuledClaim:
         ``end``: how far the line was read; None: to its end.
         """
         retried, blocked = self._retried(queue, jobs, last_rank)
+        awaited = {job.rowid for job in retried}
         if end is not None:
             retried = [job for job in retried if job <= end]
         jobs = self._without_overtaking(queue, jobs, last_rank)
@@ -276,7 +299,7 @@ class RuledClaim:
                 ends[tenant, held_lane] = min(known.end, ends.get((tenant, held_lane), known.end))
                 if (held_lane or TENANT) == TENANT and not known.is_closed:
                     read_on[tenant] = min(known.end, read_on.get(tenant, known.end))
-        if not (ends or blocked or self._excluded):
+        if not (ends or blocked or self._excluded or self._stuck):
             return jobs, {}
         open_: list[Met] = []
         stopped: dict[Met, str | None] = {}
@@ -284,10 +307,12 @@ class RuledClaim:
             lane = self._lane_behind(job, ends) if job.due == 1 and job not in retried else None
             if job.tenant in self._excluded:
                 lane = TENANT
-            elif job.key in blocked and job not in retried:
+            elif job.key in blocked and job.rowid not in awaited:
                 lane = f"k:{job.key}"
             if lane is not None:
                 stopped[job] = lane
+            elif job.key is not None and self._stuck.get((queue, job.tenant, job.key), job) < job:
+                stopped[job] = None
             elif job.due == 1 or job <= read_on.get(job.tenant, job):
                 open_.append(job)  # else others may come before it, which were not read
         return open_, stopped
@@ -298,6 +323,18 @@ class RuledClaim:
             if end is not None and end < job:
                 return lane
         return None
+
+    def _note_stuck(self, queue: str, rejected: Mapping[Met, str | None]) -> None:
+        """What another limit than its key's holds up is not overtaken by others of the key in this claim."""
+        if not self._rules.has_keys:
+            return
+        for job, lane in rejected.items():
+            if job.key is None or lane == f"k:{job.key}":
+                continue
+            rule = self._rules.of_key(job.key)
+            if rule is not None and rule.running is not None:
+                name = (queue, job.tenant, job.key)
+                self._stuck[name] = min(job, self._stuck.get(name, job))
 
     def _without_overtaking(self, queue: str, jobs: Sequence[Met], last_rank: int) -> Sequence[Met]:
         """Without those whose key has an earlier job in the line of a full task, among the first there."""
