@@ -134,7 +134,8 @@ BEGIN
     END IF;
     IF has_held AND (is_whole OR now >= lanes_at) THEN
         is_closed := coalesce(is_closed, rota.are_lanes_closed(queues, exclude, known_tasks, exclude_tenants, s.rules));
-        IF NOT is_closed AND NOT is_whole THEN
+        IF NOT is_closed AND (NOT is_whole OR EXISTS (  -- more urgent ones may begin
+               SELECT FROM rota.queued AS q WHERE q.due IS NULL AND q.queue = name AND q.rank < a_rank)) THEN
             places := NULL;
             RETURN;
         END IF;
