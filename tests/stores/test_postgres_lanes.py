@@ -319,12 +319,12 @@ async def test_held_jobs_stay_in_the_lane_of_their_key_whoever_looks_at_them(
     await store.insert([new(task="rare", concurrency_key="k") for _ in range(600)], T0)
     knows, does_not = want(10, tasks=("a", "rare")), want(10, tasks=("a",))
 
-    async def look(*claims: ClaimRequest) -> list[tuple[str, str]]:
+    async def lanes_after(*claims: ClaimRequest) -> list[tuple[str, str]]:
         for n, one in enumerate(claims):
             assert list(await claim(store, one, at(1 + n))) == []
         return admin.execute("SELECT ctid::text, lane FROM rota.queued ORDER BY id").fetchall()
 
-    await look(*[does_not] * 20)  # some are held as jobs of an unknown task
-    placed = await look(*[knows] * 150)
+    await lanes_after(*[does_not] * 20)  # some are held as jobs of an unknown task
+    placed = await lanes_after(*[knows] * 150)
     assert {lane for _, lane in placed} == {"k:k"}
-    assert await look(*[does_not, knows] * 20) == placed
+    assert await lanes_after(*[does_not, knows] * 20) == placed
