@@ -951,7 +951,7 @@ $$;
 
 -- Which of these jobs may begin, in this order, and under which limits they then count: see rota.running.ruled.
 -- verdict: 0 it may, else what holds it up, by the bits of rota.running.ruled; 16: it has to be left alone now.
--- A job counts against those after it in one limit only if those checked before have let it pass.
+-- A job counts against those after it in one limit only if those checked before have let it pass, and no other is full.
 -- next_at: when a rate or a budget lets the next one begin, or to try again what another claim had locked.
 -- has_waited: for another claim, which may have taken some of them: they are to be read again, and nothing else is said.
 -- locked: the limits that concern them.
@@ -984,6 +984,8 @@ DECLARE
     part_ample boolean;
     own text[];  -- keys with a limit of their own
     bits integer;
+    marks integer[]; other integer;  -- of the limits that concern them
+    is_out boolean[];  -- of which one is full
 BEGIN
     has_rate := false;
     is_ample := true;
@@ -1011,12 +1013,12 @@ BEGIN
     END IF;
     own := ARRAY(SELECT l.subject FROM unnest(limits) AS l WHERE l.scope = 'key');
     ruled := array_fill(0::smallint, ARRAY[cardinality(ids)]);
-    FOREACH mark IN ARRAY ARRAY[8, 2, 4, 1] LOOP
-        CONTINUE WHEN CASE mark WHEN 8 THEN NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope IN ('key', 'family'))
-                               WHEN 2 THEN NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope = 'task')
-                               WHEN 4 THEN NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope = 'tenant')
-                                           AND coalesce(budgeted, '{}') = '{}'
-                               ELSE NOT EXISTS (SELECT FROM unnest(limits) AS l WHERE l.scope = 'queue') END;
+    marks := ARRAY(SELECT m FROM unnest(ARRAY[8, 2, 4, 1]) WITH ORDINALITY AS u(m, i)
+                    WHERE m = 4 AND budgeted <> '{}' OR EXISTS (
+                          SELECT FROM unnest(limits) AS l
+                           WHERE m = CASE l.scope WHEN 'queue' THEN 1 WHEN 'task' THEN 2 WHEN 'tenant' THEN 4 ELSE 8 END)
+                    ORDER BY i);
+    FOREACH mark IN ARRAY marks LOOP
         subjects := CASE mark WHEN 8 THEN keys WHEN 2 THEN tasks WHEN 4 THEN tenants ELSE queues END;
         -- mostly there is room for all, and they are under the same rules
         SELECT coalesce(bool_and(r.subject IS NULL OR r.is_locked AND (g.n <= r.room) IS NOT FALSE
@@ -1043,16 +1045,34 @@ BEGIN
             CONTINUE;
         END IF;
         is_uniform := false;
+        IF is_out IS NULL THEN
+            is_out := array_fill(false, ARRAY[cardinality(ids)]);
+            IF cardinality(marks) > 1 THEN
+                FOREACH other IN ARRAY marks LOOP
+                    SELECT array_agg(u.is_out OR coalesce(
+                               NOT r.is_locked OR r.sole <> u.id OR r.room <= 0 OR r.tokens < coalesce(u.units, 1) OR r.money <= 0
+                               OR r.money < u.price, false) ORDER BY u.i)
+                      INTO is_out
+                      FROM unnest(CASE other WHEN 8 THEN keys WHEN 2 THEN tasks WHEN 4 THEN tenants ELSE queues END,
+                                  ids, units, prices, is_out) WITH ORDINALITY AS u(subject, id, units, price, is_out, i)
+                      LEFT JOIN rota.find_rooms(
+                           other, CASE other WHEN 8 THEN keys WHEN 2 THEN tasks WHEN 4 THEN tenants ELSE queues END,
+                           limits, unlocked, budgeted, has_budgets, now, now_ns) AS r ON r.subject = u.subject;
+                END LOOP;
+            END IF;
+        END IF;
         WITH rule AS MATERIALIZED (
             SELECT * FROM rota.find_rooms(mark, subjects, limits, unlocked, budgeted, has_budgets, now, now_ns)
         ), job AS (
-            SELECT j.*, count(*) FILTER (WHERE j.verdict = 0) OVER w AS nth,
-                   sum(j.units) FILTER (WHERE j.verdict = 0) OVER w AS all_units,
-                   sum(j.price) FILTER (WHERE j.verdict = 0) OVER w AS all_prices
+            SELECT j.*, count(*) FILTER (WHERE j.verdict = 0 AND NOT j.is_out) OVER w + j.is_out::integer AS nth,
+                   coalesce(sum(j.units) FILTER (WHERE j.verdict = 0 AND NOT j.is_out) OVER w, 0)
+                       + CASE WHEN j.is_out THEN j.units ELSE 0 END AS all_units,
+                   coalesce(sum(j.price) FILTER (WHERE j.verdict = 0 AND NOT j.is_out) OVER w, 0)
+                       + CASE WHEN j.is_out THEN j.price ELSE 0 END AS all_prices
               FROM (SELECT i, subject, verdict, ruled, coalesce(units, 1)::bigint AS units,
-                           CASE WHEN mark = 4 THEN coalesce(price, 0) END AS price, id
-                      FROM unnest(subjects, verdict, ruled, units, prices, ids) WITH ORDINALITY
-                           AS u(subject, verdict, ruled, units, price, id, i)) AS j
+                           CASE WHEN mark = 4 THEN coalesce(price, 0) END AS price, id, is_out
+                      FROM unnest(subjects, verdict, ruled, units, prices, ids, is_out) WITH ORDINALITY
+                           AS u(subject, verdict, ruled, units, price, id, is_out, i)) AS j
             WINDOW w AS (PARTITION BY j.subject ORDER BY j.i ROWS UNBOUNDED PRECEDING)
         ), judged AS (
             SELECT j.*, r.counts, r.every_ns, r.burst, r.full_ns, r.closes_at,

@@ -339,6 +339,20 @@ class LimitOrderRules:
         assert set(begun) == {first.id, jobs[2].id}
 
     @keeps(22)
+    async def test_jobs_that_a_full_limit_holds_up_take_no_place_of_another_limit(self, store: Store) -> None:
+        await put_limit(store, "task:work", running=4)
+        await put_limit(store, "tenant:x", running=1)
+        await add(store, new(tenant="x"))
+        assert len(await claim(store, want(), at(1))) == 1
+        await add(store, *[new(tenant="x") for _ in range(20)], now=at(2))
+        others = [new(tenant="y") for _ in range(5)]
+        await add(store, *others, now=at(3))
+        begun: list[str] = []
+        for turn in range(4, 7):
+            begun += ids(await claim(store, want(6), at(turn)))
+        assert begun == [job.id for job in others[:3]]
+
+    @keeps(22)
     async def test_a_claim_ends_where_the_retry_that_a_strict_key_waits_for_is_held_up(
         self, store: Store
     ) -> None:
